@@ -102,6 +102,7 @@ WHOLE: dict[str, Any] = {
         "evidence": "e",
     },
     "activity": "json:dumps",
+    "before_each": "gc:get_count",
     "baseline": "b",
     "overrides": ["X"],
     "horizon": 5,

@@ -10,6 +10,7 @@ What a run knows, without I/O:
 
 What happens to one trial:
     attempt              the call: time limit, retries, the class of an error
+    trial_hooks          the function that is called before each trial
     reply_checking       from a reply to a trial: what every criterion says of it
     excerpts             what of a reply is kept, without secrets
     user_tracebacks      where the service raised, without the frames of trialwise

@@ -7,7 +7,7 @@ record says how many.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -64,6 +64,7 @@ class Caller:
         seconds_left: How long the run may still take.
         reach: What the run has seen of the service.
         note_raised: Keeps where an exception came from; the hash by which that is known.
+        before: Called before each attempt, outside of its time limit.
     """
 
     def __init__(
@@ -78,8 +79,10 @@ class Caller:
         seconds_left: Callable[[], float] = lambda: math.inf,
         reach: Reach | None = None,
         note_raised: Callable[[BaseException], str] = lambda _: "",
+        before: Callable[[TrialContext], Awaitable[None]] | None = None,
     ) -> None:
         self._service = service
+        self._before = before
         self._timeout_s = timeout_s
         self._retries = retries
         self._clock = clock
@@ -104,6 +107,8 @@ class Caller:
                 # A service that changes its input must not change the next trial's.
                 context = TrialContext(index=index, input=fresh_copy(given), seed=seed)
                 try:
+                    if self._before is not None:
+                        await self._before(context)
                     reply = _require_reply(
                         await call_in_time(self._service, context, self._timeout_s)
                     )

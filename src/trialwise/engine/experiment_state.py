@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.error_classes import Reach
+from trialwise.engine.ports import HOOK_FAILED
 from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.engine.unasked_inputs import UnaskedInputs
 from trialwise.errors import InvalidArgument
@@ -254,6 +255,8 @@ class ExperimentState:
         if is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
             return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
         hint = _UNREACHED.get(self.trials[-1].error_class)
+        if said.startswith(HOOK_FAILED):
+            hint = _UNREACHED[ErrorClass.PRE_VALIDATION]
         if hint is None or not said or reach.has_answered or rule.max_error_rate >= 1:
             return None
         if self._completed >= min(_FEW_SILENT, rule.after):

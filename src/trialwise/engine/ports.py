@@ -12,6 +12,9 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 
+#: How the error of a trial begins that `before_each` did not let happen.
+HOOK_FAILED = "`before_each` failed"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:

@@ -13,6 +13,7 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, Timer
 from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import TrialStart
+from trialwise.engine.trial_hooks import make_hook
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.plan import ExperimentPlan, Plan
@@ -64,6 +65,7 @@ class TrialRunner:
             seconds_left=seconds_left,
             reach=reach,
             note_raised=note_raised,
+            before=make_hook(contract.before_each, in_thread=plan.options.concurrency > 1),
         )
         self._experiments = [
             (_checker(plan, one, contract, excerpts), _inputs(contract, one))

@@ -171,6 +171,9 @@ class Contract:
     """Factors whose change refuses a comparison with a baseline, unless it is overridden."""
     activity: Callable[[Reply], bool] | None = None
     """Whether a reply shows any work done; a trial without is classed `empty-run`."""
+    before_each: Callable[..., object] | None = None
+    """Called before each trial, such as to reset what is under test; takes any of `input`, `index`
+    and `seed`, and may be async. If it raises, the trial is not measured."""
     prevalence: Prevalence | None = None
     """Of harmful content before the guardrail, where its residual is to be bounded."""
     reliability: Reliability | None = None
@@ -196,6 +199,8 @@ class Contract:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InvalidArgument("criteria", twice, "have different names")
+        if self.before_each is not None:
+            _check_hook(self.before_each)
         put(self, "samplings", MappingProxyType(_samplings(self.sampling)))
         if self.samplings:
             self._check_samplings()
@@ -310,6 +315,24 @@ class Contract:
 
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return Contract(**{**given, **changes})
+
+
+def _check_hook(function: object) -> None:
+    """Refuse a function that cannot be called before the first trial is paid for."""
+    allowed = "be a function that takes any of `input`, `index` and `seed`, or nothing"
+    if not callable(function):
+        raise InvalidArgument("before_each", function, allowed)
+    from inspect import Parameter, signature
+
+    try:
+        taken = signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise InvalidArgument("before_each", function, allowed) from None
+    for one in taken:
+        is_known = one.name in ("input", "index", "seed") and one.kind is not one.POSITIONAL_ONLY
+        is_open = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if not is_known and not is_open and one.default is Parameter.empty:
+            raise InvalidArgument("before_each", one.name, allowed)
 
 
 def _compares(check: object) -> bool:

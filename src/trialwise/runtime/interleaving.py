@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import anyio
 
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.engine.trial_hooks import BeforeEach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +62,7 @@ async def adrive_in_turn(
 
     from trialwise.engine.async_calls import gather
     from trialwise.engine.drivers.async_driver import run_plan
+    from trialwise.engine.trial_hooks import make_hook
 
     gate = _Gate(sides[0].plan)
     shared = sides[0].service is sides[1].service
@@ -69,11 +71,14 @@ async def adrive_in_turn(
 
     async def run(place: int, side: SidePlan) -> None:
         limit = side.plan.options.timeout_s
-        guarded = _Gated(side.service, gate, place, timeout_s=limit, shared=shared)
+        # Behind the gate as well: the other's trial must not come in between.
+        hook = make_hook(side.contract.before_each, in_thread=side.plan.options.concurrency > 1)
+        guarded = _Gated(side.service, gate, place, timeout_s=limit, shared=shared, before=hook)
         # Behind the gate the limit is kept, before it a trial only waits for its turn.
         plan = replace(side.plan, options=replace(side.plan.options, timeout_s=None))
+        contract = replace(side.contract, before_each=None)
         outcomes[place] = await run_plan(
-            plan, side.contract, guarded, interrupted=interrupted, **side.arguments
+            plan, contract, guarded, interrupted=interrupted, **side.arguments
         )
 
     try:
@@ -173,8 +178,16 @@ class _Gated:
     """A service behind the gate."""
 
     def __init__(
-        self, service: Service, gate: _Gate, side: int, *, timeout_s: float | None, shared: bool
+        self,
+        service: Service,
+        gate: _Gate,
+        side: int,
+        *,
+        timeout_s: float | None,
+        shared: bool,
+        before: BeforeEach | None,
     ) -> None:
+        self._before = before
         self._service = service
         self._gate = gate
         self._side = side
@@ -187,6 +200,8 @@ class _Gated:
 
         await self._gate.enter(self._side, trial.seed)
         try:
+            if self._before is not None:
+                await self._before(trial)
             return await call_in_time(self._service, trial, self._timeout_s)
         finally:
             self._gate.leave()

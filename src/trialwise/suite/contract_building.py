@@ -104,7 +104,10 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
     criteria = build_criteria(fields, names, context)
     options = build_options(fields, names, context)
     parts = build_parts(fields, criteria, names, context) | {
-        "activity": _activity(fields, context),
+        "activity": _import(fields, "activity", context),
+        "before_each": None
+        if context.without_services
+        else _import(fields, "before_each", context),
         "description": fields.get("description", ""),
     }
     factors = parts["factors"]
@@ -191,9 +194,10 @@ def _service(fields: Fields, model: str | None, top: Top) -> _Service | None:
     return _Service(service, label, model, hash_service(found, model))
 
 
-def _activity(fields: Fields, context: Context) -> Any:
-    where = fields.get("activity")
-    return None if where is None else context.import_function(fields.at("activity"), where)
+def _import(fields: Fields, key: str, context: Context) -> Any:
+    """The function that a key names, or None where it is not given."""
+    where = fields.get(key)
+    return None if where is None else context.import_function(fields.at(key), where)
 
 
 def models_of(fields: Fields, context: Context) -> Sequence[str | None]:

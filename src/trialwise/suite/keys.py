@@ -155,6 +155,12 @@ _SHARED = (
         "stands for the model.",
     ),
     Key("activity", PythonPath(), "A function that says whether a reply shows any work."),
+    Key(
+        "before_each",
+        PythonPath(),
+        "A function that is called before each trial, such as to reset what is under test. It "
+        "takes any of `input`, `index` and `seed`. If it raises, the trial is not measured.",
+    ),
     Key("prevalence", PREVALENCE, "How often harmful content occurs before a guardrail."),
     Key("tags", _NAMES, "Tags for selecting contracts."),
 )

@@ -10,6 +10,7 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, SystemClock
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.text_keeper import TextKeeper
+from trialwise.engine.trial_hooks import make_hook
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.options import RunOptions
@@ -65,6 +66,7 @@ async def run_single_trial(
         clock=clock,
         excerpts=excerpts,
         note_raised=keeper.note_raised,
+        before=make_hook(contract.before_each, in_thread=False),
     )
     with redact_with(redact):
         try:
