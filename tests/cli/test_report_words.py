@@ -272,3 +272,17 @@ def test_a_page_says_first_what_a_fail_leaves_undecided(folder: Path) -> None:
     page = (folder / "r.html").read_text()
 
     assert "1 of 2 criteria failed: no. 1 could not be decided: ok." in page
+
+
+def test_the_page_of_a_suite_names_the_contracts_that_did_not_pass(folder: Path) -> None:
+    """It is called by the suite's name, and what only advises takes no part."""
+    suite = (
+        'service: {python: "svc:timed"}\ninputs: [a]\ncontracts:\n'
+        "  - {name: good, criteria: [{name: ok, equals: ok, at_least: 90%}]}\n"
+        "  - {name: bad, criteria: [{name: ok, equals: no, at_least: 90%}]}\n"
+    )
+    type_command(suite, "run", "-q", "-o", "r.html")
+    page = (folder / "r.html").read_text()
+
+    assert "1 of 2 contracts failed: bad." in page
+    assert f"<h1>{folder.name}</h1>" in page or f"<bdi>{folder.name}</bdi>" in page

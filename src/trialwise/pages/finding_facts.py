@@ -109,10 +109,19 @@ def write_need(finding: Finding) -> str:
     return f"≥ {as_percent(required)}{margin}"
 
 
-def write_rate(finding: Finding) -> str:
-    """Write the rate that a finding is shown with."""
-    rate = pick_rate(finding)
-    return "–" if rate is None else as_observed(rate)
+def write_rate(finding: Finding, nothing: str = "–") -> str:
+    """Write the rate that a finding is shown with; counts where nothing is claimed about a rate.
+
+    Args:
+        finding: The finding whose rate is shown.
+        nothing: What stands for a rate that does not exist.
+    """
+    rate, tally = pick_rate(finding), finding.all_trials
+    if rate is None:
+        return nothing
+    if not claims_rate(finding):
+        return f"{tally.passed:,} of {tally.trials:,}"
+    return as_observed(rate)
 
 
 APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."

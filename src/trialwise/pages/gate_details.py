@@ -18,7 +18,7 @@ from trialwise.documents.blocks import (
     Value,
     build_table,
 )
-from trialwise.documents.numbers import as_count, as_observed
+from trialwise.documents.numbers import as_count, as_observed, as_percent
 from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import cut_middle
 from trialwise.model.gate import Stability, describe_target
@@ -140,8 +140,8 @@ def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tup
         if isinstance(found, Undefined):
             said = f"no interval: {found.reason}"
         else:
-            level = f" at {found.confidence:g}" if found.confidence else ""
-            said = f"interval{level}, {found.method}"
+            level = f"{as_percent(found.confidence)} " if found.confidence else ""
+            said = f"{level}interval, {found.method}"
         named.setdefault(said, []).append(name)
     return tuple(f"{', '.join(dict.fromkeys(names))}: {said}" for said, names in named.items())
 
@@ -218,10 +218,10 @@ def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
     if advice is not None:
         wald = "undefined" if isinstance(advice.wald, Undefined) else f"{advice.wald:,}"
         said = (
-            f"These runs pin the rate of an input to ±{advice.reached:.2f} at worst; "
+            f"These runs give the rate of an input to ±{advice.reached:.2f} at worst. "
             f"±{advice.half_width:g} takes {advice.wilson:,} runs (Wilson; {wald} by the nominal "
-            "width of Wald, with its z rounded). `plan precision` counts the mean width at a rate "
-            "and not the largest one, and may differ by a few."
+            "width of Wald, with its z rounded). The command plan precision uses the mean width "
+            "at a rate instead of the largest one, and may differ by a few."
         )
         yield Prose(paragraphs=(said,), tone="quiet")
 

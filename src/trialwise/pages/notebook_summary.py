@@ -32,7 +32,7 @@ from trialwise.pages.suite_totals import (
     sum_spending,
 )
 from trialwise.pages.verdict_meaning import (
-    explain_meaning,
+    explain_verdict,
     is_measured,
     make_badge,
     make_finding_badge,
@@ -54,7 +54,7 @@ def summarize_run(record: RunRecord) -> Document:
         kind="Run",
         title=verdict.contract,
         badge=make_summary_badge(record),
-        lead=explain_meaning(record),
+        lead=explain_verdict(record),
         facts=(*(about if len(about) == 1 else ()), *_list_spent([record])),
         blocks=(
             _tabulate_findings(record),
@@ -73,7 +73,7 @@ def summarize_suite(records: Sequence[RunRecord]) -> Document:
         several[:_MOST_ROWS],
         ("contract", lambda one: Name(one.verdict.contract)),
         ("verdict", make_summary_badge),
-        ("meaning", explain_meaning),
+        ("meaning", explain_verdict),
         ("trials", lambda one: f"{len(one.trials):,}"),
         words=(0, 1, 2),
         notes=_count_rest(several),
@@ -86,7 +86,7 @@ def summarize_suite(records: Sequence[RunRecord]) -> Document:
         kind="Suite",
         title="suite",
         badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
-        lead=f"{as_count(len(several), 'contract')}, as good as the worst of them",
+        lead=f"{as_count(len(several), 'contract')}; the suite has the worst of their verdicts",
         facts=tuple(_list_spent(several)),
         blocks=(table, *_fold_notes("Needs attention", notes, is_open=True)),
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from trialwise.documents.numbers import (
     as_count,
     as_money,
-    as_observed,
     as_percent,
     as_seconds,
 )
@@ -25,12 +24,12 @@ from trialwise.pages.finding_facts import (
     list_latency_marks,
     list_unasked,
     pick_difference,
-    pick_rate,
     write_coverage,
     write_delta,
     write_difference,
     write_interval,
     write_need,
+    write_rate,
 )
 from trialwise.pages.gate_facts import (
     collect_gate_facts,
@@ -134,12 +133,11 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _figures(finding: Finding, verdict: Verdict) -> Figures:
-    rate = pick_rate(finding)
     known = "known" if procedure_of(finding).knows_rate(finding) else ""
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
     return Figures(
-        rate="" if rate is None else as_observed(rate),
+        rate=write_rate(finding, ""),
         # A corpus that was tried whole needs no interval.
         interval=write_interval(finding, known),
         required=_word_requirement(finding),

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trialwise.documents.blocks import Document, Link, Prose, Section, Table, build_table
-from trialwise.documents.numbers import as_count, as_level
+from trialwise.documents.numbers import as_all, as_count, as_level
+from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import estimate_size
 from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision
 from trialwise.pages.criterion_details import build_criteria_section, build_details_section
 from trialwise.pages.failure_reasons import build_failure_bars
 from trialwise.pages.gate_details import build_gates_section
@@ -28,7 +30,6 @@ from trialwise.pages.trial_selection import build_trials_section
 from trialwise.pages.verdict_meaning import (
     build_meaning_section,
     build_opening,
-    explain_meaning,
     explain_verdict,
     list_figures,
     make_badge,
@@ -127,22 +128,16 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
     verdicts = [one.verdict for one in records]
     room, spent = Room().share(len(records)), sum_spending(verdicts)
     names = [f"contract {k} {_pick_name(one)}" for k, one in enumerate(records, start=1)]
-    counts = [
-        f"{sum(one.verdict.decision == value for one in records)} {value or 'refused'}"
-        for value in ("FAIL", None, "INCONCLUSIVE", "PASS")
-        if any(one.verdict.decision == value for one in records)
-    ]
     bounds = [
         f"{one.meaning}: at most {as_level(one.capped)}" for one in bound_suite_errors(verdicts)
     ]
     together = f"Over all contracts together: {'; '.join(bounds)}."
-    contracts = as_count(len(records), "contract")
     return Document(
         kind="Suite report",
         title=title,
         badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
         badge_label="Suite verdict",
-        lead=f"{contracts}: {', '.join(counts)}. A suite is as good as the worst of them.",
+        lead=_write_lead(records),
         facts=(
             ("contracts", f"{len(records):,}"),
             ("trials", f"{spent.trials:,}"),
@@ -160,6 +155,25 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
     )
 
 
+def _write_lead(records: Sequence[RunRecord]) -> str:
+    """Name the contracts that did not pass, the worst first."""
+    words = {
+        Decision.FAIL: "failed",
+        None: "were refused",
+        Decision.INCONCLUSIVE: "could not be decided",
+    }
+    found = [
+        (word, [_pick_name(one) for one in records if one.verdict.decision is decision])
+        for decision, word in words.items()
+    ]
+    left = [
+        f"{len(names)} of {as_count(len(records), 'contract')} {word}: {join_few(names)}."
+        for word, names in found
+        if names
+    ]
+    return " ".join(left) or f"{as_all(len(records), 'contract').capitalize()} passed."
+
+
 def _list_contracts(records: Sequence[RunRecord], names: Sequence[str]) -> Table:
     targets = {id(one): name for one, name in zip(records, names, strict=True)}
     return build_table(
@@ -167,7 +181,7 @@ def _list_contracts(records: Sequence[RunRecord], names: Sequence[str]) -> Table
         records,
         ("contract", lambda one: Link(text=_pick_name(one), target=targets[id(one)])),
         ("verdict", make_summary_badge),
-        ("meaning", explain_meaning),
+        ("meaning", explain_verdict),
         ("trials", lambda one: f"{len(one.trials):,}"),
         ("time", lambda one: dict(list_spent(one.verdict.spending))["time"] or "–"),
         ("cost", lambda one: dict(list_spent(one.verdict.spending))["cost"] or "–"),

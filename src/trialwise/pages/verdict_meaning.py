@@ -33,7 +33,15 @@ from trialwise.documents.results import Status
 from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, LatencyFinding, Verdict
+from trialwise.model.verdict import (
+    Caution,
+    Decision,
+    Dimension,
+    Finding,
+    Intent,
+    LatencyFinding,
+    Verdict,
+)
 from trialwise.pages.suite_totals import bound_suite_errors, list_spent
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.error_bounds import list_rule_errors
@@ -123,7 +131,7 @@ def explain_verdict(record: RunRecord) -> str:
     if nothing := explain_advisory_run(record.verdict):
         return f"{nothing} This is neither a PASS nor a FAIL."
     counting = _drop_advisory(record)
-    left_out = len(record.verdict.findings) - len(counting.verdict.findings)
+    left_out = _count_parts(record.verdict) - _count_parts(counting.verdict)
     if not left_out:
         return explain_meaning(record)
     if counting.verdict.findings or record.verdict.decision is not Decision.PASS:
@@ -131,6 +139,10 @@ def explain_verdict(record: RunRecord) -> str:
     else:
         said = "All that counts passed."  # latencies or gates: there is no criterion to speak of
     return f"{said} {left_out} further {only_advises(left_out)}."
+
+
+def _count_parts(verdict: Verdict) -> int:
+    return len(verdict.findings) + len(verdict.latency)
 
 
 def explain_meaning(record: RunRecord) -> str:
@@ -223,12 +235,13 @@ def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
 
 
 def _drop_advisory(record: RunRecord) -> RunRecord:
-    """Return the run without the criteria that only advise: they take no part in its verdict."""
+    """Return the run without what only advises: it takes no part in the verdict."""
     verdict = record.verdict
     counting = tuple(one for one in verdict.findings if not one.advisory)
-    if len(counting) == len(verdict.findings):
+    latency = () if Dimension.LATENCY in verdict.advisory else verdict.latency
+    if (len(counting), len(latency)) == (len(verdict.findings), len(verdict.latency)):
         return record
-    return replace(record, verdict=replace(verdict, findings=counting))
+    return replace(record, verdict=replace(verdict, findings=counting, latency=latency))
 
 
 def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
@@ -237,7 +250,11 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     decides = not is_measured(record)
     advising = [one.decision for one in verdict.findings if one.advisory]
     decisions = [one.decision for one in verdict.findings if not one.advisory]
-    decisions += [one.decision for one in verdict.latency]
+    latency = [one.decision for one in verdict.latency]
+    if Dimension.LATENCY in verdict.advisory:
+        advising += latency
+    else:
+        decisions += latency
     gates = [one.decision for one in verdict.gates if one.decision is not None]
     if decisions and decides:
         yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"

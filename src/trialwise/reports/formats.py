@@ -88,7 +88,8 @@ def report_format(
 def _html(source: ReportSource) -> str:
     from trialwise.pages.run_report import render_html
 
-    return render_html(source.records)
+    # A page about one run is called by its contract.
+    return render_html(source.records, title=source.name if len(source.records) > 1 else None)
 
 
 @report_format(
