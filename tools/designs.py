@@ -3,8 +3,9 @@
 python -m tools.designs > src/trialwise/stats/sequential/designs.json
 python -m tools.designs --margin > src/trialwise/stats/sequential/margin_designs.json
 python -m tools.designs --strict > src/trialwise/stats/sequential/strict_designs.json
+python -m tools.designs --regression > src/trialwise/stats/staged_schemes.json
 
-The last also says on standard error which caps belong into `shipped_designs.DEFAULT_CAPS`.
+With --strict it also says on standard error which caps belong into `shipped_designs.DEFAULT_CAPS`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
+from trialwise.stats.scheme_levels import search_scheme, start_scheme
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import first_deciding
 from trialwise.stats.sequential.hypotheses import (
@@ -47,6 +50,13 @@ WANTED_POWER = 0.80
 
 #: The shipped caps, besides twice the exact fixed sample.
 CAPS = (30, 50, 100, 200)
+
+#: (trials of the baseline, margin) of the schemes for comparisons that ship.
+SCHEMES = (
+    *((size, 0.10) for size in (50, 100, 150, 200, 250, 300, 400, 500, 600, 800, 1000)),
+    *((size, 0.10) for size in (1200, 1500, 2000, 3000, 5000)),
+    *((size, 0.05) for size in (100, 200, 300, 400, 500, 1000, 2000)),
+)
 
 
 def list_catalogue() -> Iterator[tuple[Hypotheses, int]]:
@@ -161,8 +171,21 @@ def _encode_strict(design: SequentialDesign) -> dict[str, Any]:
     }
 
 
+def scheme_catalogue_text() -> str:
+    """The catalogue of schemes for comparisons with a baseline, searched anew, one a line."""
+    lines = []
+    for size, margin in SCHEMES:
+        found = search_scheme(start_scheme(size, margin))
+        if found is None:
+            raise SystemExit(f"no scheme for a baseline of {size} and a margin of {margin}")
+        lines.append(json.dumps(asdict(found)))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
 if __name__ == "__main__":
-    if "--strict" in sys.argv[1:]:
+    if "--regression" in sys.argv[1:]:
+        sys.stdout.write(scheme_catalogue_text())
+    elif "--strict" in sys.argv[1:]:
         sys.stdout.write(strict_catalogue_text())
     elif "--margin" in sys.argv[1:]:
         sys.stdout.write(margin_catalogue_text())

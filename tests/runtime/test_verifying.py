@@ -20,7 +20,10 @@ from trialwise.model.reply import Setup
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, ErrorClass
 from trialwise.model.verdict import Verdict
+from trialwise.procedures import regression_stages
 from trialwise.runtime.verifying import verify
+from trialwise.stats.scheme_levels import find_level
+from trialwise.stats.staged_regression import apply_scheme
 
 QUESTIONS = ["one", "two", "three"]
 
@@ -64,7 +67,7 @@ def run(one: tw.Contract, **settings: Any) -> RunRecord:
     return tw.run(one, **(usual | settings)).record
 
 
-def regression(**settings: Any) -> RunRecord:
+def regression(trials: int | None = 60, **settings: Any) -> RunRecord:
     """A run held against a baseline that was measured just before."""
     import tempfile
 
@@ -77,7 +80,7 @@ def regression(**settings: Any) -> RunRecord:
             "progress": False,
         }
         tw.measure(one, trials=120, seed=3, **given)
-        return run(one, baselines=folder, trials=60, **settings)
+        return run(one, baselines=folder, trials=trials, **settings)
 
 
 #: Every procedure, every way in which a run ends.
@@ -92,6 +95,8 @@ RECORDS: dict[str, Callable[[], RunRecord]] = {
     "curtailed": lambda: run(contract(flaky, right(at_least=0.99)), trials=400),
     "regression": regression,
     "regression exact": lambda: regression(rule="exact"),
+    "staged regression": lambda: regression(None),
+    "staged regression, limited": lambda: regression(None, max_trials=50),
     "observational": lambda: run(contract(flaky, right(never_fails=True)), trials=20),
     "each input": lambda: run(contract(flaky, right(at_least=0.6, each_input=True))),
     "two criteria": lambda: run(
@@ -390,6 +395,43 @@ def test_a_cutoff_that_was_moved_is_found(name: str) -> None:
     assert f"plan.criteria[right].cutoff: {criterion.cutoff - 1} is stored, " in str(
         checked.differences[0]
     )
+
+
+def test_a_comparison_whose_looks_share_alpha_holds_by_its_own_boundaries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Plans of before there were schemes have none, and are derived by the rule of then."""
+    with monkeypatch.context() as before:
+        before.setattr(regression_stages, "find_scheme", lambda *_given, **_more: None)
+        kept = regression(None)
+    design: Any = kept.plan.criteria[0].design
+    moved = replace(design, reject=(*design.reject[:15], 5, *design.reject[16:]))
+
+    assert design.accept
+    assert design.scheme is None
+    assert kept.plan.criteria[0].decision_rule == "regression/boschloo/2"
+    assert verify(kept).matches
+    assert not verify(with_criterion(kept, design=moved)).matches
+
+
+def test_a_scheme_that_was_moved_is_found() -> None:
+    """Its boundaries, its heights under the same level, and a level that it does not keep."""
+    kept = record("staged regression")
+    design: Any = kept.plan.criteria[0].design
+    scheme = design.scheme
+    higher = replace(scheme, heights=tuple(one + 0.5 for one in scheme.heights))
+    looser = apply_scheme(higher, design.baseline_successes, design.alternative_rate)
+
+    assert kept.plan.criteria[0].decision_rule == "regression/likelihood-ratio/2"
+    assert find_level(higher) > 0.05 >= scheme.level == find_level(scheme)
+    for changed, place in (
+        (replace(design, reject=tuple(max(1, one - 1) for one in design.reject)), "reject"),
+        (replace(design, scheme=replace(scheme, level=0.01)), "level"),
+        (replace(design, scheme=higher), "level"),
+        (looser, "level"),
+    ):
+        checked = verify(with_criterion(kept, design=changed))
+        assert any(place in one.path for one in checked.differences)
 
 
 def test_boundaries_that_were_moved_are_found() -> None:

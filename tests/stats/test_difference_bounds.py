@@ -13,24 +13,34 @@ from trialwise.stats import regression_cutoff
 from trialwise.stats.difference_bounds import bound_difference
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Interval
-from trialwise.stats.staged_regression import staged_regression
+from trialwise.stats.scheme_levels import find_scheme
+from trialwise.stats.staged_regression import apply_scheme, staged_regression
 
-BASELINE, TRIALS, MARGIN = 9, 12, 0.5
+BASELINE, TRIALS, MARGIN = 10, 12, 0.5
 RATES = [0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98]
 
 
-@cache
-def staged(k: int, alpha: float) -> RegressionCutoff:
-    """The rule for a baseline of 9 with k passes; its own module says how it is made."""
-    return staged_regression(k, BASELINE, TRIALS, max(0.0, k / BASELINE - MARGIN), alpha=alpha)
+#: How the boundaries come about: by looks that share alpha, or by the scheme for this size.
+RULES = ("looks", "scheme")
 
 
 @cache
-def list_ends(k: int, alpha: float) -> tuple[tuple[int, int, int, bool], ...]:
+def staged(k: int, alpha: float, rule: str) -> RegressionCutoff:
+    """The rule for a baseline of 10 with k passes; its own module says how it is made."""
+    lower = max(0.0, k / BASELINE - MARGIN)
+    if rule == "looks":
+        return staged_regression(k, BASELINE, TRIALS, lower, alpha=alpha)
+    scheme = find_scheme(BASELINE, MARGIN, alpha=alpha)
+    assert scheme is not None
+    return apply_scheme(scheme, k, lower)
+
+
+@cache
+def list_ends(k: int, alpha: float, rule: str) -> tuple[tuple[int, int, int, bool], ...]:
     """(trials, failures, paths, FAIL) wherever the rule for k passes ends."""
-    design = staged(k, alpha)
+    design = staged(k, alpha, rule)
     states, ends = {0: 1}, []
-    for m in range(1, TRIALS + 1):
+    for m in range(1, design.trials + 1):
         following: dict[int, int] = {}
         for failures, paths in states.items():
             for f in (failures, failures + 1):
@@ -46,19 +56,20 @@ def list_ends(k: int, alpha: float) -> tuple[tuple[int, int, int, bool], ...]:
 
 
 @cache
-def bound(k: int, trials: int, failures: int, fails: bool, alpha: float) -> Interval:
+def bound(k: int, trials: int, failures: int, fails: bool, alpha: float, rule: str) -> Interval:
     """The bounds at one end."""
     passed = trials - failures
-    return bound_difference(staged(k, alpha), passed, trials, fails=fails, curtailed=True)
+    return bound_difference(staged(k, alpha, rule), passed, trials, fails=fails, curtailed=True)
 
 
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_the_bounds_agree_with_the_verdict_at_every_end(alpha: float) -> None:
+def test_the_bounds_agree_with_the_verdict_at_every_end(alpha: float, rule: str) -> None:
     """The upper end is below 0 exactly after a FAIL; what was observed is never excluded."""
     verdicts = set()
     for k in range(1, BASELINE + 1):
-        for m, f, _, fails in list_ends(k, alpha):
-            found = bound(k, m, f, fails, alpha)
+        for m, f, _, fails in list_ends(k, alpha, rule):
+            found = bound(k, m, f, fails, alpha, rule)
             verdicts.add(fails)
 
             assert (found.high < 0) is fails
@@ -68,16 +79,19 @@ def test_the_bounds_agree_with_the_verdict_at_every_end(alpha: float) -> None:
     assert verdicts == {True, False}
 
 
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
-def test_each_bound_is_wrong_with_at_most_its_error_at_every_pair_of_rates(alpha: float) -> None:
+def test_each_bound_is_wrong_with_at_most_its_error_at_every_pair_of_rates(
+    alpha: float, rule: str
+) -> None:
     """64 pairs of rates: P(upper bound below the difference), P(lower bound above it)."""
     worst = [0.0, 0.0]
     for before in RATES:
         for now in RATES:
             wrong = [0.0, 0.0]
             for k in range(1, BASELINE + 1):
-                for m, f, paths, fails in list_ends(k, alpha):
-                    low, high = bound(k, m, f, fails, alpha)
+                for m, f, paths, fails in list_ends(k, alpha, rule):
+                    low, high = bound(k, m, f, fails, alpha, rule)
                     chance = float(binom.pmf(k, BASELINE, before))
                     chance *= paths * now ** (m - f) * (1 - now) ** f
                     wrong[0] += chance * (high < now - before)

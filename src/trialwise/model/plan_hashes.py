@@ -104,7 +104,7 @@ def _drop_unused(design: dict[str, Any]) -> None:
     """Leave out what the designs of earlier plans did not have, where this one does not use it."""
     later: tuple[str, ...] = ("futile",)
     if design["type"] == "RegressionCutoff":
-        later += ("alternative_rate", "accept", "reject")
+        later += ("alternative_rate", "accept", "reject", "scheme")
     for name in later:
         if not design.get(name):
             design.pop(name, None)

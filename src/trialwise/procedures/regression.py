@@ -28,18 +28,21 @@ from trialwise.procedures.base import (
 )
 from trialwise.procedures.compliance import lower_bound, rate_interval
 from trialwise.procedures.regression_limits import average_power, refuse_weak_regression
+from trialwise.procedures.regression_sizes import find_usual_size
 from trialwise.procedures.regression_stages import (
+    SCHEME_RULE,
     conclude_stage,
+    derive_stages,
     describe_stages,
     forecast_stages,
     is_staged,
-    size_stages,
+    plan_stages,
+    shorten_stages,
 )
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Interval, Rule
-from trialwise.stats.staged_regression import final_level, staged_regression
 from trialwise.validation import require_count
 
 if TYPE_CHECKING:
@@ -55,8 +58,6 @@ DECISION_RULES: dict[Rule, str] = {
 #: A Wilson cutoff whose true false-alarm probability exceeds alpha by this factor recommends
 #: the exact rule: beyond it "5 %" is no longer a fair name.
 FALSE_ALARM_EXCESS = 1.5
-#: Trials of a test whose baseline never passed: no number would show a drop.
-_TRIALS_WITHOUT_RATE = 100
 #: Ends the caveat of a comparison without the power asked for.
 _SAYS_LITTLE = "a PASS then says little"
 #: Until the rate that a test detects is known to so many binary digits.
@@ -91,31 +92,28 @@ class Regression(Procedure):
         rule, alpha = situation.options.rule, criterion.wrong_fail
         alternative = rate_below(found.passed / found.trials, criterion.loss)
         trials = situation.fixed_trials(criterion)
-        has_stages = trials is None and rule == "exact" and situation.options.curtail
-        if trials is None:
-            trials = _usual_size(criterion, found.passed, found.trials, alternative)
         counts = found.passed, found.trials
-        if has_stages and found.passed:
-            trials = size_stages(criterion, counts, trials, alternative)
-            trials = min(trials, situation.trial_limit(criterion) or trials)
-            design = staged_regression(*counts, trials, alternative, alpha=alpha)
+        if trials is None and rule == "exact" and situation.options.curtail and found.passed:
+            design = plan_stages(criterion, counts, situation.trial_limit(criterion))
         else:
+            trials = trials or find_usual_size(criterion, *counts, alternative)
             design = regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
         reason = refuse_weak_regression(criterion, design, alternative)
         if reason is not None and situation.verifies:
             return Refused(reason)
         if design.cutoff is None:
             return Refused(
-                f"a test of {trials} trials is larger than its baseline of {found.trials}: measure "
-                f"a baseline of at least {trials} trials, or run at most {found.trials}"
+                f"a test of {design.trials} trials is larger than its baseline of {found.trials}: "
+                f"measure a baseline of at least {design.trials} trials, or run at most "
+                f"{found.trials}"
             )
         return situation.start_plan(
             criterion,
             procedure=self.name,
             rule=rule,
-            decision_rule=f"{DECISION_RULES[rule]}{AGREEING}",
+            decision_rule=f"{SCHEME_RULE if design.scheme else DECISION_RULES[rule]}{AGREEING}",
             alpha=alpha,
-            trials=trials,
+            trials=design.trials,
             cutoff=design.cutoff,
             design=design,
             threshold=replace(
@@ -146,8 +144,10 @@ class Regression(Procedure):
             return _conclude(plan, tally, planned, counts.intent)
         # Fewer trials count than were planned: the cutoff is that of their number.
         baseline = Tally(trials=planned.baseline_trials, passed=planned.baseline_successes)
-        level = final_level(planned.alpha) if planned.accept else planned.alpha
-        design = _design(baseline, tally.trials, level, planned.rule)
+        if planned.accept:
+            design = shorten_stages(planned, tally.trials)
+        else:
+            design = _design(baseline, tally.trials, planned.alpha, planned.rule)
         return _conclude(plan, tally, design, counts.intent)
 
     def complete(
@@ -226,11 +226,8 @@ class Regression(Procedure):
         if plan.rule is None or plan.alpha is None or baseline is None:
             return None
         measured = Tally(trials=baseline.trials, passed=baseline.passed)
-        kept, lower = plan.design, plan.threshold.alternative_rate
-        if isinstance(kept, RegressionCutoff) and kept.accept and lower is not None:
-            counts = measured.passed, measured.trials
-            return staged_regression(*counts, plan.trials, lower, alpha=plan.alpha)
-        return _design(measured, plan.trials, plan.alpha, plan.rule)
+        staged = derive_stages(plan, measured.passed, measured.trials)
+        return staged or _design(measured, plan.trials, plan.alpha, plan.rule)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
@@ -452,18 +449,6 @@ def _excess(design: RegressionCutoff) -> tuple[str, ...]:
         f"uncertainty and keeps to {as_percent(design.alpha)}"
     )
     return (caveat,)
-
-
-def _usual_size(criterion: Criterion, passed: int, trials: int, alternative: float) -> int:
-    """Enough trials to see the margin with the power asked for, if the baseline is large enough."""
-    if passed == 0:
-        return min(trials, _TRIALS_WITHOUT_RATE)
-    from trialwise.stats.risk_sizing import resolved_required_trials
-
-    sizing = resolved_required_trials(
-        passed, trials, alternative, alpha=criterion.wrong_fail, power=criterion.wanted_power
-    )
-    return trials if sizing.trials is None else sizing.trials
 
 
 def _detectable(design: RegressionCutoff, power: float = 0.80) -> str:

@@ -2,54 +2,96 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
-from trialwise.procedures.base import Chance, Conclusion, Counts
-from trialwise.stats.bisection import find_first
-from trialwise.stats.regression_cutoffs import RegressionCutoff, design_power
-from trialwise.stats.staged_regression import average_chances
+from trialwise.procedures.base import Chance, Conclusion, Counts, rate_below
+from trialwise.procedures.regression_sizes import size_stages
+from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
+from trialwise.stats.scheme_levels import find_level, find_scheme
+from trialwise.stats.staged_regression import (
+    apply_scheme,
+    average_chances,
+    final_level,
+    staged_regression,
+)
 
-#: Looking on the way costs a little power: so many more trials, or so much more power at the end.
-_MORE_TRIALS, _MORE_POWER = 1.1, 0.035
-#: The largest test, relative to its baseline: beyond it the baseline is what is too small.
-_LARGEST = 2
+#: The versioned name of the rule whose boundaries come from a scheme.
+SCHEME_RULE = "regression/likelihood-ratio"
 
 
-def size_stages(
-    criterion: Criterion, baseline: tuple[int, int], fixed: int, alternative: float
-) -> int:
-    """The most trials of a staged comparison: enough to find the loss, if the baseline is.
+def plan_stages(
+    criterion: Criterion, baseline: tuple[int, int], limit: int | None
+) -> RegressionCutoff:
+    """Plan a comparison that stops as soon as its counts decide.
 
     Args:
         criterion: What is promised.
         baseline: Its passes and trials.
-        fixed: What a fixed comparison no larger than its baseline would take.
-        alternative: The rate that is to be found.
+        limit: The most trials, where the user has set a limit.
     """
     passed, size = baseline
-    if fixed < size:
-        return math.ceil(_MORE_TRIALS * fixed)
-    wanted = min(criterion.wanted_power + _MORE_POWER, (1 + criterion.wanted_power) / 2)
+    scheme = find_scheme(
+        size,
+        criterion.loss,
+        alpha=criterion.wrong_fail,
+        power=criterion.wanted_power,
+        most_trials=limit,
+    )
+    alternative = rate_below(passed / size, criterion.loss)
+    if scheme is not None:
+        return apply_scheme(scheme, passed, alternative)
+    trials = size_stages(criterion, baseline, alternative)
+    trials = min(trials, limit or trials)
+    return staged_regression(passed, size, trials, alternative, alpha=criterion.wrong_fail)
 
-    def finds(trials: int) -> bool:
-        rates = passed / size, alternative
-        return design_power(*rates, size, trials, alpha=criterion.wrong_fail) >= wanted
 
-    largest = _LARGEST * size
-    return find_first(size - 1, largest, finds) if finds(largest) else size
+def derive_stages(plan: CriterionPlan, passed: int, size: int) -> RegressionCutoff | None:
+    """Derive the boundaries of a staged plan again, and the level that they are recorded with."""
+    kept, lower = plan.design, plan.threshold.alternative_rate
+    if not isinstance(kept, RegressionCutoff) or not kept.accept or lower is None:
+        return None
+    assert plan.alpha is not None
+    if kept.scheme is None:
+        return staged_regression(passed, size, plan.trials, lower, alpha=plan.alpha)
+    scheme = replace(kept.scheme, baseline_trials=size, alpha=plan.alpha)
+    derived = apply_scheme(
+        replace(scheme, level=find_level(scheme)),
+        passed,
+        rate_below(passed / size, scheme.margin),
+    )
+    return derived if derived.trials == plan.trials else None
+
+
+def shorten_stages(planned: RegressionCutoff, trials: int) -> RegressionCutoff:
+    """The rule for a staged comparison that ends undecided after fewer trials than were planned."""
+    counts = planned.baseline_successes, planned.baseline_trials
+    if planned.scheme is None:
+        level = final_level(planned.alpha)
+        return regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
+    # What the boundaries did not signal, no further test may: they spend all of alpha.
+    cutoff = max(0, trials - planned.reject[trials] + 1)
+    return replace(
+        planned,
+        trials=trials,
+        cutoff=cutoff,
+        threshold=cutoff / trials,
+        accept=(),
+        reject=(),
+        scheme=None,
+    )
 
 
 def describe_stages(plan: CriterionPlan) -> str:
     """Say when the counts can decide before all trials are in."""
     design = cast("RegressionCutoff", plan.design)
     first = next(n for n, most in enumerate(design.accept) if most >= 0)
-    usual = design.reject[0]
+    usual = design.reject[-1]
     looks = (n for n in range(1, design.trials) if design.reject[n] < min(usual, n + 1))
     look = next(looks, None)
     early = "" if look is None else f", and FAIL after {look} with {design.reject[look]} failures"
@@ -68,6 +110,9 @@ def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
     fails = decision is Decision.FAIL
     passed, rate = f"{tally.passed} of {tally.trials} passed", as_percent(design.reference_rate)
     lower = "" if design.alternative_rate is None else f" of {as_percent(design.alternative_rate)}"
+    enough = f"after which a rate{lower} would hardly be signalled any more"
+    if design.scheme is not None:
+        enough = f"enough to stop looking for a rate{lower}"
     return Conclusion(
         decision=decision,
         tally=tally,
@@ -76,8 +121,7 @@ def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
         statement=(
             f"A degradation from the baseline is signalled: {passed}, the baseline had {rate}."
             if fails
-            else f"No degradation signal: {passed}, after which a rate{lower} would hardly be "
-            "signalled any more; equivalence is not claimed."
+            else f"No degradation signal: {passed}, {enough}; equivalence is not claimed."
         ),
     )
 

@@ -26,6 +26,7 @@ from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Refusal, Rule
+from trialwise.stats.staged_schemes import StagedScheme
 from trialwise.validation import (
     require_choice,
     require_count,
@@ -72,6 +73,8 @@ class RegressionCutoff:
     """The most failures that PASS after 0, 1, … trials, where a comparison is staged."""
     reject: tuple[int, ...] = ()
     """The fewest failures that FAIL after 0, 1, … trials, likewise."""
+    scheme: StagedScheme | None = None
+    """What decides for every baseline of this size, where a staged comparison has one."""
 
     @property
     def cap(self) -> int:

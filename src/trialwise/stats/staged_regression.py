@@ -1,5 +1,8 @@
 """A comparison with a baseline that stops as soon as its counts decide, with exact errors.
 
+A scheme (`staged_schemes`) has boundaries for every baseline of a size, and needs the fewest
+trials. What follows is the rule for sizes without one, and of earlier plans.
+
 After n trials Boschloo's test decides at most of alpha; a few looks on the way spend the rest, each
 by Boschloo's test of the trials so far. Whatever the common rate, a false alarm is at most the sum
 of these levels, which is alpha. A run that is not going to be signalled PASSes early: as soon as a
@@ -20,6 +23,7 @@ from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.boschloo_regions import boschloo_region
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
+from trialwise.stats.staged_schemes import Boundaries, StagedScheme
 
 #: The share of alpha that the looks before the last trial spend together.
 EARLY_SHARE = 0.12
@@ -65,6 +69,43 @@ def staged_regression(
     return replace(staged, achieved_size=alarm, design_false_alarm=alarm)
 
 
+@lru_cache(maxsize=64)
+def apply_scheme(
+    scheme: StagedScheme, baseline_successes: int, alternative: float
+) -> RegressionCutoff:
+    """The rule that a scheme has for a measured baseline.
+
+    Examples
+    --------
+    >>> from trialwise.stats.scheme_levels import find_scheme
+    >>> design = apply_scheme(find_scheme(100, 0.1), 95, 0.85)
+    >>> design.trials, design.cutoff, design.accept[24], design.reject[4]
+    (180, 160, 0, 3)
+    """
+    k, nb = baseline_successes, scheme.baseline_trials
+    accept, reject = scheme.boundaries(k)
+    n = len(accept) - 1
+    cutoff = n - accept[n]
+    staged = RegressionCutoff(
+        rule="exact",
+        baseline_successes=k,
+        baseline_trials=nb,
+        trials=n,
+        alpha=scheme.alpha,
+        cutoff=cutoff,
+        threshold=cutoff / n,
+        reference_rate=k / nb,
+        achieved_size=None,
+        design_false_alarm=None,
+        alternative_rate=alternative,
+        accept=accept,
+        reject=reject,
+        scheme=scheme,
+    )
+    alarm = None if k in (0, nb) else average_chances(staged, k / nb, k / nb).fails
+    return replace(staged, achieved_size=alarm, design_false_alarm=alarm)
+
+
 def final_level(alpha: float) -> float:
     """The part of alpha that the test of all trials spends."""
     return alpha * (1 - EARLY_SHARE)
@@ -79,25 +120,29 @@ def average_chances(design: RegressionCutoff, baseline_rate: float, rate: float)
         baseline_rate: The true rate when the baseline was measured.
         rate: The true rate now.
     """
-    nb, n, alpha = design.baseline_trials, design.trials, design.alpha
-    assert design.alternative_rate is not None
-    # Another baseline would have been compared with a rate as far below its own.
-    gap = design.baseline_successes / nb - design.alternative_rate
-    first, weights = likely_counts(nb, baseline_rate, negligible=_NEGLIGIBLE)
+    first, weights = likely_counts(design.baseline_trials, baseline_rate, negligible=_NEGLIGIBLE)
     total = math.fsum(weights)
     fails, trials = 0.0, 0.0
     for k, weight in enumerate(weights, first):
-        bounds = _set_boundaries(k, nb, n, max(0.0, k / nb - gap), alpha)
-        found = follow_stages(*bounds, rate)
+        found = follow_stages(*_find_boundaries(design, k), rate)
         fails += weight * found.fails / total
         trials += weight * found.mean_trials / total
     return StagedChances(min(1.0, fails), trials)
 
 
+def _find_boundaries(design: RegressionCutoff, k: int) -> Boundaries:
+    """The boundaries that another baseline of the same size would have had."""
+    if design.scheme is not None:
+        return design.scheme.boundaries(k)
+    nb = design.baseline_trials
+    assert design.alternative_rate is not None
+    # It would have been compared with a rate as far below its own.
+    gap = design.baseline_successes / nb - design.alternative_rate
+    return _set_boundaries(k, nb, design.trials, max(0.0, k / nb - gap), design.alpha)
+
+
 @lru_cache(maxsize=1024)
-def _set_boundaries(
-    k: int, nb: int, n: int, alternative: float, alpha: float
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _set_boundaries(k: int, nb: int, n: int, alternative: float, alpha: float) -> Boundaries:
     """The most failures that PASS and the fewest that FAIL, after 0, 1, … n trials."""
     cutoff = boschloo_region(nb, n, final_level(alpha)).cutoffs[k]
     allowed = n - cutoff

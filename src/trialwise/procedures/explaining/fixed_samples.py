@@ -37,6 +37,7 @@ _TESTS = {
     "regression/wilson-cutoff": "one-sided Wilson lower bound, score-test inversion",
     "regression/fisher": "one-sided Fisher exact test, two samples",
     "regression/boschloo": "one-sided Boschloo test, two samples, unconditional and exact",
+    "regression/likelihood-ratio": "likelihood ratio after every trial, unconditional and exact",
     "finite-corpus/hypergeometric": "exact hypergeometric, without replacement",
     "finite-corpus/exact-rate": "none: every input of the corpus was evaluated",
     "no-generalisation/observed-rate": "none: the observed rate is the claim",
