@@ -56,10 +56,9 @@ def list_ends(k: int, alpha: float, rule: str) -> tuple[tuple[int, int, int, boo
 
 
 @cache
-def bound(k: int, trials: int, failures: int, fails: bool, alpha: float, rule: str) -> Interval:
+def bound(design: RegressionCutoff, trials: int, failures: int, fails: bool) -> Interval:
     """The bounds at one end."""
-    passed = trials - failures
-    return bound_difference(staged(k, alpha, rule), passed, trials, fails=fails, curtailed=True)
+    return bound_difference(design, trials - failures, trials, fails=fails, curtailed=True)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -69,7 +68,7 @@ def test_the_bounds_agree_with_the_verdict_at_every_end(alpha: float, rule: str)
     verdicts = set()
     for k in range(1, BASELINE + 1):
         for m, f, _, fails in list_ends(k, alpha, rule):
-            found = bound(k, m, f, fails, alpha, rule)
+            found = bound(staged(k, alpha, rule), m, f, fails)
             verdicts.add(fails)
 
             assert (found.high < 0) is fails
@@ -91,7 +90,7 @@ def test_each_bound_is_wrong_with_at_most_its_error_at_every_pair_of_rates(
             wrong = [0.0, 0.0]
             for k in range(1, BASELINE + 1):
                 for m, f, paths, fails in list_ends(k, alpha, rule):
-                    low, high = bound(k, m, f, fails, alpha, rule)
+                    low, high = bound(staged(k, alpha, rule), m, f, fails)
                     chance = float(binom.pmf(k, BASELINE, before))
                     chance *= paths * now ** (m - f) * (1 - now) ** f
                     wrong[0] += chance * (high < now - before)
