@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from trialwise.procedures.claims import default_draw
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Rule
+from trialwise.stats.scheme_levels import find_scheme
 from trialwise.stats.sequential.design import SequentialDesign
 
 Law = NDArray[np.float64]
@@ -317,7 +319,7 @@ def test_a_test_of_three_trials_is_too_coarse_for_that() -> None:
 
 
 @cache
-def stops(design: SequentialDesign) -> dict[tuple[int, int], tuple[str, int]]:
+def stops(design: SequentialDesign | Bounds) -> dict[tuple[int, int], tuple[str, int]]:
     """Where a design stops, as (trials, failures): its verdict and the number of paths there."""
     ways, ends = Counter({0: 1}), {}
     for n in range(1, design.cap + 1):
@@ -336,7 +338,7 @@ def stops(design: SequentialDesign) -> dict[tuple[int, int], tuple[str, int]]:
     return ends
 
 
-def given_failures(design: SequentialDesign, ends: Iterator[tuple[int, int]]) -> Law:
+def given_failures(design: SequentialDesign | Bounds, ends: Iterator[tuple[int, int]]) -> Law:
     """P(stopping at one of these ends), given each number of failures in `cap` shuffled trials."""
     cap, chances = design.cap, np.zeros(design.cap + 1)
     for n, f in ends:
@@ -347,8 +349,35 @@ def given_failures(design: SequentialDesign, ends: Iterator[tuple[int, int]]) ->
     return chances
 
 
+class Bounds(NamedTuple):
+    """The boundaries of a comparison with one baseline."""
+
+    cap: int
+    accept: tuple[int, ...]
+    reject: tuple[int, ...]
+
+
+@pytest.mark.parametrize("mean", [0.8, 0.9, 0.95])
+def test_a_comparison_decided_after_every_trial_keeps_alpha_for_unlike_inputs(mean: float) -> None:
+    """50 trials of a baseline and a test of the same inputs, of two kinds, in shuffled order."""
+    scheme = find_scheme(50, 0.1)
+    assert scheme is not None
+    first, last = (int(binom.ppf(q, 50, mean)) for q in (1e-9, 1 - 1e-9))
+    signals: dict[int, Law] = {}
+    for k in range(max(1, first - 8), min(50, last + 8) + 1):
+        accept, reject = scheme.boundaries(k)
+        bounds = Bounds(len(accept) - 1, accept, reject)
+        signals[k] = verdict_given_failures(bounds, "FAIL")[::-1]
+    for rates in [(mean,), *populations(mean)][::4]:
+        counts = law_of(rates, 50)
+        tests = {len(law): law_of(rates, len(law) - 1) for law in signals.values()}
+        alarm = sum(counts[k] * (tests[len(law)] @ law) for k, law in signals.items())
+
+        assert alarm <= 0.05
+
+
 @cache
-def verdict_given_failures(design: SequentialDesign, verdict: str) -> Law:
+def verdict_given_failures(design: SequentialDesign | Bounds, verdict: str) -> Law:
     ends = (end for end, (said, _) in stops(design).items() if said == verdict)
     return given_failures(design, ends)
 

@@ -14,7 +14,10 @@ from scipy.stats import binom
 
 import trialwise as tw
 from trialwise.errors import DesignRefused
+from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision
+from trialwise.procedures.base import Counts
+from trialwise.procedures.regression import PROCEDURE as REGRESSION
 from trialwise.stats import boschloo_region
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 
@@ -129,6 +132,23 @@ def test_a_comparison_without_trials_stops_as_soon_as_its_counts_decide(tmp_path
         assert sum(trials) / 40 == pytest.approx(expected.mean_trials, rel=0.2)
         assert max(trials) <= design.trials
         assert expected.fails <= share
+
+
+def test_fewer_trials_than_planned_signal_only_what_the_boundaries_signal(tmp_path: Path) -> None:
+    """They spend all of alpha: no further test may add to it. 40 of 216 trials, 5 failures."""
+    quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
+    tw.measure(first_pass(95), trials=100, **quiet)  # type: ignore[arg-type]
+    plan = tw.run(draw(0.95), seed=1, **quiet).record.plan.criteria[0]  # type: ignore[arg-type]
+    design = plan.design
+    assert isinstance(design, RegressionCutoff)
+    fewest = design.reject[40]
+    found = [
+        REGRESSION.conclude(plan, Counts(tally=Tally(trials=40, passed=40 - failures)))
+        for failures in (fewest - 1, fewest)
+    ]
+
+    assert design.trials > 40
+    assert [one.decision for one in found] == [Decision.PASS, Decision.FAIL]
 
 
 @pytest.mark.parametrize(

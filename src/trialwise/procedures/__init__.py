@@ -8,7 +8,8 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     sequential       is the required rate met, or missed by the margin? may stop at any trial
     smoke_runs       what a quick check PASSes on, and what it says of itself
     regression       has the rate degraded from its baseline? (`regression_limits`: is it too small?
-                     `regression_stages`: as soon as the counts decide)
+                     `regression_sizes`: how many trials? `regression_stages`: as soon as the
+                     counts decide)
     observational    was any failure observed?
     corpus           is the required rate met in this corpus, or in this run?
     explaining       the words of the full analysis, procedure by procedure

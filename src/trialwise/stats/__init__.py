@@ -5,7 +5,8 @@ Every function takes plain numbers and returns a number or a small frozen value.
 
 - rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus), `rate_sizing`
 - against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `boschloo_regions`,
-  `precedence`, `likely_counts`, `score_difference`, `risk_sizing`
+  `precedence`, `likely_counts`, `score_difference`, `risk_sizing`; decided after every trial:
+  `staged_schemes` with `scheme_levels`, and `staged_regression`
 - two conditions on the same inputs: `paired`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`

@@ -72,7 +72,7 @@ def find_scheme(
     --------
     >>> scheme = find_scheme(50, 0.2)
     >>> accept, reject = scheme.boundaries(48)
-    >>> accept[10], reject[4]
+    >>> accept[12], reject[4]
     (0, 3)
     """
     if baseline_trials < FEWEST_TRIALS:

@@ -80,7 +80,7 @@ def apply_scheme(
     >>> from trialwise.stats.scheme_levels import find_scheme
     >>> design = apply_scheme(find_scheme(100, 0.1), 95, 0.85)
     >>> design.trials, design.cutoff, design.accept[24], design.reject[4]
-    (180, 160, 0, 3)
+    (216, 192, 0, 4)
     """
     k, nb = baseline_successes, scheme.baseline_trials
     accept, reject = scheme.boundaries(k)

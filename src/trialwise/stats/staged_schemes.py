@@ -70,11 +70,11 @@ class StagedScheme:
         """The boundaries for one baseline."""
         if baseline_successes == 0:
             return (-1, 1), (2, 2)  # nothing is lower than a rate of 0
-        return _draw(self, find_alike(self.baseline_trials, self._middle)[baseline_successes])
+        return _draw(self, _find_alike(self.baseline_trials, self._middle)[baseline_successes])
 
     def group_baselines(self) -> Iterator[range]:
         """The counts of a baseline, from 1 on, that share boundaries."""
-        alike = find_alike(self.baseline_trials, self._middle)
+        alike = _find_alike(self.baseline_trials, self._middle)
         first = 1
         for k in range(2, self.baseline_trials + 2):
             if k > self.baseline_trials or alike[k] != alike[first]:
@@ -95,7 +95,7 @@ class StagedScheme:
 
 
 @lru_cache(maxsize=16)
-def find_alike(baseline_trials: int, trials: int) -> tuple[float, ...]:
+def _find_alike(baseline_trials: int, trials: int) -> tuple[float, ...]:
     """For each count of a baseline, the count in the middle of those that share its boundaries."""
     width = _ALIKE * math.sqrt(1 / baseline_trials + 1 / trials) / 2
     middles, first = [0.0], 1
