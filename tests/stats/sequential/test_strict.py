@@ -7,8 +7,11 @@ dictionary of states, and a backward induction over the whole lattice in numpy.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import cycle, pairwise
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential import SequentialDesign
+from trialwise.stats.sequential import (
+    SequentialDesign,
+    rule_splices,
+    strict_prices,
+    strict_search,
+)
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.shipped_designs import (
     DEFAULT_CAPS,
@@ -197,7 +205,9 @@ def objective_of(design: SequentialDesign, objective: StrictObjective) -> float:
     return total + sum(w * (1 - verdicts(design, p)["FAIL"]) for p, w in objective.fails)
 
 
-def dual_bound(rate: float, cap: int, objective: StrictObjective) -> float:
+def dual_bound(
+    rate: float, cap: int, objective: StrictObjective, *, level: float = 0.05, rounds: int = 200
+) -> float:
     """The largest V(0, 0) − λ_F·alpha − λ_P·beta over prices, below which no objective lies."""
     from scipy.optimize import minimize
 
@@ -207,7 +217,7 @@ def dual_bound(rate: float, cap: int, objective: StrictObjective) -> float:
         total = np.zeros(cap + 1)
         for p, w in mix:
             if p == 1:
-                total[0] += w * math.exp(-n * math.log(rate))
+                total[0] += w * math.exp(min(700.0, -n * math.log(rate)))
                 continue
             logs = (n - f) * math.log(p / rate) + f * math.log((1 - p) / (1 - rate))
             total += np.where(f <= n, w * np.exp(np.clip(logs, -700, 700)), 0.0)
@@ -225,11 +235,110 @@ def dual_bound(rate: float, cap: int, objective: StrictObjective) -> float:
                 on = trial + rate * after + (1 - rate) * np.append(after[1:], after[-1])
                 best = on if n == 0 else np.minimum(best, on)
             after = best
-        return -float(after[0] - 0.05 * (fail + passed))
+        return -float(after[0] - level * (fail + passed))
 
     start = np.log([2.7 * cap, 3.8 * cap])
-    found = minimize(value, start, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4})
+    options = {"xatol": 1e-3, "fatol": 1e-4, "maxiter": rounds}
+    found = minimize(value, start, method="Nelder-Mead", options=options)
     return -float(found.fun)
+
+
+class TestLongHorizons:
+    """Where a walk over all states is dear, few of them find the prices and rules are spliced."""
+
+    #: Required rates and levels; the search used to take up to 18 s for them, or to fail.
+    RATES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.99)
+    LEVELS = (0.05, 0.025, 0.01)
+
+    @pytest.mark.parametrize(
+        ("rate", "cap", "level"),
+        [(0.7, 2000, 0.025), (0.97, 2000, 0.05), (0.99, 1000, 0.00625), (0.2, 700, 0.05)],
+    )
+    def test_both_errors_are_kept_and_hardly_any_of_them_is_wasted(
+        self, rate: float, cap: int, level: float, walks: Counter[str]
+    ) -> None:
+        """
+        Both errors are spent to a few percent, after few walks over the states.
+        """
+        check_long(rate, cap, level, walks)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(("rate", "level"), list(zip(RATES, cycle(LEVELS), strict=False)))
+    def test_every_usual_rate_at_a_cap_of_two_thousand(
+        self, rate: float, level: float, walks: Counter[str]
+    ) -> None:
+        """
+        The same for the usual rates, each with one of the usual levels.
+        """
+        check_long(rate, 2000, level, walks)
+
+    @pytest.mark.parametrize(
+        ("rate", "cap", "level"),
+        [
+            (0.7, 400, 0.025),
+            pytest.param(0.7, 2000, 0.025, marks=pytest.mark.slow),
+            pytest.param(0.9, 2000, 0.05, marks=pytest.mark.slow),
+        ],
+    )
+    def test_the_certificate_by_an_induction_over_the_whole_lattice(
+        self, rate: float, cap: int, level: float
+    ) -> None:
+        """
+        The bound leaves nothing out although the search looks at narrow rows only.
+        """
+        design = search_strict(Hypotheses.of_rate(rate, level, level), cap, 1)
+        objective = default_objective(rate, cap, level, level)
+        own = objective_of(design, objective)
+        bound = dual_bound(rate, cap, objective, level=level, rounds=40)
+        assert own / bound <= 1.01
+        assert design.certificate == pytest.approx(own / bound, abs=3e-3)
+
+    @pytest.mark.parametrize(("rate", "cap"), [(0.5, 300), (0.7, 360)])
+    def test_the_interval_agrees_with_the_verdict_at_every_end(self, rate: float, cap: int) -> None:
+        """
+        A boundary that changes over from one rule to another orders its ends all the same.
+        """
+        design = search_strict(Hypotheses.of_rate(rate, 0.05, 0.05), cap, 1)
+        ends = list(walk(design, rate))
+        assert {verdict for verdict, *_ in ends} == {"PASS", "FAIL", "INCONCLUSIVE"}
+        for verdict, n, f, _ in ends:
+            low, high = design.decision_interval(n, f)
+            assert (verdict == "PASS") == (low >= rate)
+            assert (verdict == "FAIL") == (high <= rate)
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many walks over the states a search makes: back from the cap, and forward."""
+    counts: Counter[str] = Counter()
+
+    def count(module: ModuleType, name: str) -> None:
+        function = getattr(module, name)
+
+        def counting(*given: Any) -> Any:
+            counts[name] += 1
+            return function(*given)
+
+        monkeypatch.setattr(module, name, counting)
+
+    for module in (strict_prices, strict_search):
+        count(module, "induct")
+    for module in (strict_prices, strict_search, rule_splices):
+        count(module, "evaluate_strict")
+    return counts
+
+
+def check_long(rate: float, cap: int, level: float, walks: Counter[str]) -> None:
+    design = search_strict(Hypotheses.of_rate(rate, level, level), cap, 1)
+
+    own = verdicts(design, rate)
+    assert 0.95 * level <= own["PASS"] <= level * (1 + 1e-9)
+    assert 0.95 * level <= own["FAIL"] <= level * (1 + 1e-9)
+    assert isinstance(design.certificate, float)
+    assert 1 <= design.certificate <= 1.01
+    # 2 s are about 20 walks back and 20 forward at this cap and a rate of 50 %.
+    assert walks["induct"] <= 11
+    assert walks["evaluate_strict"] <= 30
 
 
 class TestDefaultCap:
@@ -298,9 +407,19 @@ class TestDesigns:
         """
         With a batch of ten, verdicts fall at multiples of ten.
         """
-        design = SequentialDesign.strict(0.8, cap=90, batch=10)
-        assert {n % 10 for _, n, _, w in walk(design, 0.8) if w} == {0}
-        assert verdicts(design, 0.8)["PASS"] <= 0.05 + 1e-12
+        for rate, cap, level in ((0.8, 90, 0.05), (0.94, 1000, 0.01)):
+            design = SequentialDesign.strict(rate, cap=cap, batch=10, alpha=level, beta=level)
+            assert {n % 10 for _, n, _, w in walk(design, rate) if w} == {0}
+            assert verdicts(design, rate)["PASS"] <= level + 1e-12
+
+    def test_boundaries_are_in_order_where_nobody_can_pass(self) -> None:
+        """
+        A perfect service needs 5,296 trials here; the PASS boundary used to fall after a while.
+        """
+        design = SequentialDesign.strict(0.999, cap=800, alpha=0.005, beta=0.005)
+        assert all(before <= after for before, after in pairwise(design.accept))
+        assert verdicts(design, 1.0)["PASS"] == 0
+        assert verdicts(design, 0.5)["FAIL"] > 0.999
 
     def test_two_rates_are_refused(self) -> None:
         """

@@ -3,7 +3,7 @@
 - `design`: `SequentialDesign`, the way in
 - `hypotheses`: the two rates to tell apart and the errors
 - `design_methods`: the methods that find a design
-- `strict_problem`, `strict_search`: the test of one required rate
+- `strict_problem`, `strict_search`, `strict_prices`, `rule_splices`: the test of one required rate
 - `shipped_designs`, `designs.json`, `strict_designs.json`: designs that are shipped or kept
 - `characteristic`: error rates and expected trials of a design
 - `bound`: what no design can beat

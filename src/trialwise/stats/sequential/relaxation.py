@@ -101,10 +101,15 @@ def relax(
     tolerance: float = TOLERANCE,
     warm_up: int = WARM_UP,
     rounds: int = MOST_ROUNDS,
+    known: Relaxation[R] | None = None,
 ) -> Relaxation[R]:
-    """Solve the relaxed problem, starting from a `safe` rule that keeps both errors."""
-    best, best_prices = -math.inf, Prices(1.0, 1.0)
-    columns = [safe]
+    """Solve the relaxed problem, starting from a `safe` rule that keeps both errors.
+
+    What is `known` already, a bound and rules, is improved.
+    """
+    best, best_prices, columns = -math.inf, Prices(1.0, 1.0), [safe]
+    if known:
+        best, best_prices, columns = known.bound, known.prices, [safe, *known.columns]
 
     def ask(prices: Prices) -> Column[R]:
         nonlocal best, best_prices

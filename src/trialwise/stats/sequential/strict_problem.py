@@ -20,11 +20,12 @@ improbable to be worth its trials.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from trialwise.stats.sequential.boundary_rule import never
+from trialwise.stats.sequential.boundary_rule import Rule, monotone, never
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.hypotheses import Mix
 from trialwise.stats.sequential.induction import Prices, log_ratios
@@ -43,6 +44,9 @@ LEAST_SCALE = 40
 FAR_PASS_ODDS = ((0.0, 0.03), (1 / 11, 0.03))
 FAR_FAIL_ODDS = ((3.857, 0.03), (9.0, 0.03))
 
+
+#: What may be lost to narrow rows of states, as a share of what missing decisions cost.
+NEGLIGIBLE = 1e-6
 
 #: How far beyond the states asked for a row of weights is kept, and the most states that are kept.
 SPARE_STATES, MOST_KEPT = 4, 1_000_000
@@ -156,10 +160,12 @@ class StrictProblem:
     fails: Weights = field(init=False, compare=False)
     """B: what not to FAIL costs."""
     _rows: dict[int, Row] = field(init=False, compare=False, repr=False, default_factory=dict)
+    _keeps_rows: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, mix in self.objective._asdict().items():
             object.__setattr__(self, name, Weights(mix, self.rate))
+        object.__setattr__(self, "_keeps_rows", self.states <= MOST_KEPT)
 
     @property
     def horizon(self) -> int:
@@ -190,7 +196,7 @@ class StrictProblem:
                 low, high = min(low, known.low), max(high, known.high)
             known = _step_row(self, n, self._rows.get(n + 1, Row(0, [])), range(low, high + 1))
             self._rows[n] = known
-        if self.states > MOST_KEPT:
+        if not self._keeps_rows:
             self._rows.pop(n + 1, None)
         return known.values[first - known.low : last - known.low + 1]
 
@@ -198,12 +204,16 @@ class StrictProblem:
 def induct(
     problem: StrictProblem, prices: Prices, ends: tuple[int, int] | None = None
 ) -> tuple[float, StrictRule]:
-    """The least cost at these prices of PASS and FAIL, and a rule that attains it.
+    """The least cost at these prices of PASS and FAIL, and a rule that nearly attains it.
 
-    `ends` are the most failures that PASS and the fewest that FAIL at the cap, where that is not
-    for the prices to say.
+    The cost is a lower bound, too small by at most the share `NEGLIGIBLE` of what missing decisions
+    cost. `ends` are the most failures that PASS and the fewest that FAIL at the cap, where that is
+    not for the prices to say.
     """
     cap, r, q = problem.horizon, problem.rate, 1 - problem.rate
+    price_passed, price_fail = prices.passed, prices.fail
+    weigh_passes, weigh_fails = problem.passes, problem.fails
+    sure_pass, sure_fail, allowance = _find_sure_verdicts(problem, prices)
     rule = StrictRule(*never(cap), [(n + 1, -1) for n in range(cap + 1)])
     looks = set(problem.looks)
     # A jump of several trials could pass over the states to give up at, so that runs would get from
@@ -228,9 +238,15 @@ def induct(
         low, high = first, last
         if n not in looks or n == 0:
             continue
-        while low <= high and _passing(problem, prices, n, low) <= min(values[low - first], 0.0):
+        while low <= high:
+            missed = weigh_passes(n, low)
+            if missed < sure_pass and price_passed - missed > min(values[low - first], 0.0):
+                break
             low += 1
-        while high >= low and _failing(problem, prices, n, high) <= min(values[high - first], 0.0):
+        while high >= low:
+            missed = weigh_fails(n, high)
+            if missed < sure_fail and price_fail - missed > min(values[high - first], 0.0):
+                break
             high -= 1
         values = values[low - first : high - first + 1]
         rule.accept[n], rule.reject[n] = low - 1, high + 1
@@ -239,7 +255,24 @@ def induct(
             rule.futile[n] = low + futile[0], low + futile[-1]
             for j in futile:
                 values[j] = 0.0
-    return problem.undecided + values[0], rule._replace(futile=keep_joined(rule.futile))
+    found = order_boundaries(rule.accept, rule.reject, rule.futile, problem.looks)
+    return problem.undecided + values[0] - allowance, found
+
+
+def _find_sure_verdicts(problem: StrictProblem, prices: Prices) -> tuple[float, float, float]:
+    """From which G a state may as well PASS, from which B it may FAIL, and what that can cost.
+
+    G is a martingale at the required rate that starts with the sum of its weights. It therefore
+    ever reaches c times that in at most one of c runs (Ville). PASS there costs at most the price
+    and a missing FAIL more than the best of all actions. Beyond such states going on and PASS
+    differ by less than a double can tell, and the rows between them are narrow.
+    """
+    missing_pass, missing_fail = (
+        math.fsum(w for _, w in mix) for mix in (problem.objective.passes, problem.objective.fails)
+    )
+    spare = NEGLIGIBLE * problem.undecided / 2
+    lost_by_pass, lost_by_fail = prices.passed + missing_fail, prices.fail + missing_pass
+    return missing_pass * lost_by_pass / spare, missing_fail * lost_by_fail / spare, 2 * spare
 
 
 def keep_joined(futile: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -254,6 +287,25 @@ def keep_joined(futile: list[tuple[int, int]]) -> list[tuple[int, int]]:
             break
         start = n
     return [(n + 1, -1) for n in range(start)] + futile[start:]
+
+
+def order_boundaries(
+    accept: list[int],
+    reject: list[int],
+    futile: Sequence[tuple[int, int]],
+    looks: Sequence[int],
+) -> StrictRule:
+    """The rule with these boundaries, neither of which falls, and gives up only in between."""
+    highest = 0
+    for n in looks:
+        highest = reject[n] = max(highest, reject[n])
+    monotone(Rule(accept, reject), looks)
+    clipped = [
+        (max(low, a + 1), min(high, r - 1))
+        for (low, high), a, r in zip(futile, accept, reject, strict=True)
+    ]
+    clipped[-1] = (accept[-1] + 1, reject[-1] - 1)
+    return StrictRule(accept, reject, keep_joined(clipped))
 
 
 def _step_row(problem: StrictProblem, n: int, row: Row, failures: range) -> Row:

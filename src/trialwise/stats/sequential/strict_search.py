@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from trialwise.stats.sequential.bound import fewest_failing, most_passing
 from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly
@@ -14,25 +14,29 @@ from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 from trialwise.stats.sequential.induction import Prices
 from trialwise.stats.sequential.relaxation import Column, Relaxation, Space, relax
 from trialwise.stats.sequential.slack_search import Moves, keeps, search_flips, stricter
+from trialwise.stats.sequential.strict_prices import search_prices
 from trialwise.stats.sequential.strict_problem import (
     StrictObjective,
     StrictProblem,
     StrictRule,
     evaluate_strict,
     induct,
-    keep_joined,
+    order_boundaries,
 )
 
 #: The prices at which the search begins, in caps: near those that most designs end with.
 FIRST_PRICES = (2.7, 3.8)
 
-#: Problems whose walks are dear, in trials of the usual width; how near the bound their search ends
-#: and that of others, and the certificate that every design is to have.
-LONG, NEAR, CLOSEST, CERTIFIED = 200, 4e-3, 1e-4, 1.01
+#: Problems whose walks are dear, and those too dear for a thorough search, in trials of the usual
+#: width; how near the bound the search ends for them and for others; and the certificate that every
+#: design is to have.
+LONG, LONGEST, NEAR, CLOSEST, CERTIFIED = 200, 800, 4e-3, 1e-4, 1.01
 
-#: Rules tried by flips, times the effort; rounds for the prices with settled ends; and rules at
-#: higher prices from which flips start on a long horizon.
-TRIED_TIMES_EFFORT, FEWEST_TRIED, SETTLED_ROUNDS, STRICTER = 20_000, 12, 12, 5
+#: Rules tried by flips, times the effort, and rounds for the prices with settled ends.
+TRIED_TIMES_EFFORT, FEWEST_TRIED, SETTLED_ROUNDS = 20_000, 12, 12
+
+#: On a long horizon, walks for a better bound and rules tried by flips.
+LONG_ROUNDS, LONG_TRIED = 3, 4
 
 #: A certificate that needs no further search, and how many rules say which ends are tried.
 GOOD_ENOUGH, MOST_ENDS = 1.005, 6
@@ -57,29 +61,55 @@ def find_strict(
     With `must_pass`, None where the rule gives up on a service without failures.
     """
     problem = StrictProblem(hypotheses.p0, list_looks(cap, batch), objective)
+    effort = _effort(problem)
+    if effort > LONG:
+        found = _find_long(problem, hypotheses)
+        if found and (effort > LONGEST or found[0].objective <= CERTIFIED * found[1].bound):
+            return _finish(hypotheses, *found, must_pass=must_pass)
+    return _find_thoroughly(problem, hypotheses, must_pass=must_pass)
+
+
+def _find_long(
+    problem: StrictProblem, hypotheses: Hypotheses
+) -> tuple[Column[StrictRule], Relaxation[StrictRule]] | None:
+    """The best of the rules at balanced prices, with a better bound and a few flips if need be."""
+    relaxed = search_prices(problem, hypotheses)
+    kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
+    best = min(kept, key=lambda column: column.objective, default=None)
+    if best is None or best.objective <= GOOD_ENOUGH * relaxed.bound:
+        return best and (best, relaxed)
+    space = _space(problem, relaxed.prices)
+    relaxed = relax(
+        space,
+        hypotheses,
+        safe=best,
+        tolerance=TOLERANCE,
+        warm_up=0,
+        rounds=LONG_ROUNDS,
+        known=relaxed,
+    )
+    best = search_flips(
+        space,
+        _moves(problem),
+        relaxed,
+        hypotheses,
+        [best],
+        good_enough=GOOD_ENOUGH - 1,
+        most_tried=LONG_TRIED,
+    )
+    return best, relaxed
+
+
+def _find_thoroughly(
+    problem: StrictProblem, hypotheses: Hypotheses, *, must_pass: bool
+) -> tuple[StrictRule, float] | None:
+    cap = problem.horizon
     safe = _fixed(problem, hypotheses)
-    start = Prices(*(share * cap for share in FIRST_PRICES))
-    space = _space(problem, start)
+    space = _space(problem, Prices(*(share * cap for share in FIRST_PRICES)))
     relaxed = relax(space, hypotheses, safe=safe, tolerance=TOLERANCE)
     columns = list(relaxed.columns)
     if must_pass and not _passes_perfect(_cheapest(columns, relaxed.prices).rule):
         return None
-    moves = Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
-
-    def search() -> Column[StrictRule]:
-        near = CLOSEST if space.horizon <= LONG else NEAR
-        tried = max(FEWEST_TRIED, TRIED_TIMES_EFFORT // space.horizon)
-        return search_flips(
-            space, moves, relaxed, hypotheses, columns, good_enough=near, most_tried=tried
-        )
-
-    if space.horizon > LONG:
-        # Every walk is dear here and boundary states are small, so that a few flips are enough.
-        columns += stricter(space, relaxed, hypotheses, times=STRICTER)
-        best = search()
-        if best.objective <= CERTIFIED * relaxed.bound:
-            return _finish(hypotheses, best, relaxed, must_pass=must_pass)
-        columns.append(best)
     # One state at the cap can hold more probability than is left of an error. With the verdicts at
     # the cap settled either way, prices spend the rest in the many small states before it.
     last = [(c.rule.accept[cap], c.rule.reject[cap]) for c in reversed(columns[-MOST_ENDS:])]
@@ -99,7 +129,15 @@ def find_strict(
         columns += stricter(settled, found, hypotheses, times=3)
     if not any(keeps(hypotheses, c) for c in columns[1:]):
         columns += stricter(space, relaxed, hypotheses)
-    best = search()
+    best = search_flips(
+        space,
+        _moves(problem),
+        relaxed,
+        hypotheses,
+        columns,
+        good_enough=CLOSEST if space.horizon <= LONG else NEAR,
+        most_tried=max(FEWEST_TRIED, TRIED_TIMES_EFFORT // space.horizon),
+    )
     return _finish(hypotheses, best, relaxed, must_pass=must_pass)
 
 
@@ -148,6 +186,10 @@ def _space(
     )
 
 
+def _moves(problem: StrictProblem) -> Moves[StrictRule]:
+    return Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
+
+
 def _effort(problem: StrictProblem) -> int:
     """How long a horizon of the usual width a walk over this problem is worth.
 
@@ -183,12 +225,7 @@ def _flip(problem: StrictProblem, rule: StrictRule, flip: Flip) -> StrictRule | 
     monotone(Rule(accept, reject), problem.looks)
     if not orderly(reject, problem.looks):
         return None
-    futile = [
-        (max(low, a + 1), min(high, r - 1))
-        for (low, high), a, r in zip(rule.futile, accept, reject, strict=True)
-    ]
-    futile[-1] = (accept[-1] + 1, reject[-1] - 1)
-    return StrictRule(accept, reject, keep_joined(futile))
+    return order_boundaries(accept, reject, rule.futile, problem.looks)
 
 
 def _flips(problem: StrictProblem, rule: StrictRule) -> Iterator[Flip]:
@@ -248,8 +285,13 @@ def _going_on(problem: StrictProblem, rule: StrictRule) -> Iterator[tuple[int, S
     ends = [_give_up_at(problem, cap, f) for f in failures]
     after = Slice(failures.start, *map(list, zip(*ends, strict=True)))
     yield cap, after
+    looks = set(problem.looks)
+    latest = list(accumulate((n if n in looks else 0 for n in range(cap)), max))
     for n in range(cap - 1, 0, -1):
-        first, last = max(0, rule.accept[n]), min(n, rule.reject[n])
+        look = latest[
+            n
+        ]  # between looks the boundaries of the latest one say which states there are
+        first, last = max(0, rule.accept[look]), min(n, rule.reject[look] + n - look)
         cost, e0, e1 = _row_after(problem, rule, after, n + 1, range(first, last + 2))
         trials = problem.weigh_trials(n, range(first, last + 1))
         after = Slice(
