@@ -129,7 +129,7 @@ def note_old_margin(plan: Plan, store: Path) -> str:
         A sentence, or nothing where the newest run of the contract had no such margin.
     """
     try:
-        earlier = RunStore(store).latest(plan.contract).record().plan
+        earlier = RunStore(store).latest(plan.contract).plan
     except TrialwiseError:
         return ""
     planned = {one.criterion: one for one in earlier.criteria}
