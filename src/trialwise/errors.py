@@ -141,7 +141,7 @@ class BrokenCheck(TrialwiseError):
 
 
 class RunNotFound(TrialwiseError):
-    """A stored run is not there, or is not one that can be gone on with."""
+    """A stored run does not exist, or cannot be resumed."""
 
 
 class RunInterrupted(KeyboardInterrupt):

@@ -254,7 +254,7 @@ def test_every_decision_has_a_shape_of_its_own() -> None:
 
 
 def test_a_smoke_run_is_worded_softly() -> None:
-    """A sentinel's PASS is hollow, called what it is, and never said to show compliance."""
+    """A smoke run's PASS is hollow, called what it is, and never said to show compliance."""
     root = tree(render_html(SHAPES["smoke"]()))
 
     banner = next(by_class(root, "banner"))

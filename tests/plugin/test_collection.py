@@ -108,7 +108,7 @@ def test_every_wrong_test_of_a_module_or_class_is_named(project: Project) -> Non
 
 
 def test_smoke_intent_runs_what_verification_refuses(project: Project) -> None:
-    """A sentinel may be small."""
+    """A smoke run may be small."""
     record = project.judge(
         """
         import pytest

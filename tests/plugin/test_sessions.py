@@ -146,7 +146,7 @@ def test_settings_that_cannot_be_meant(
 
 
 def test_a_budget_of_trials_is_the_sessions(project: Project) -> None:
-    """All marked tests draw on one purse; whoever finds it empty is undecided."""
+    """All marked tests share one budget; a test that finds it used up is undecided."""
     project.write(
         """
         import pytest

@@ -167,7 +167,7 @@ def test_both_denominators_are_always_there_and_the_verdict_names_its_own() -> N
 
 
 def test_never_fails_is_judged_on_every_trial_the_others_needed() -> None:
-    """It rides along, and one failure among them is enough."""
+    """It shares the trials, and one failure among them is enough."""
     criteria = (
         Criterion("c", holds, at_least=0.9, margin=0.1, power=0.8),
         Criterion("d", holds, never_fails=True, min_probes=50),

@@ -334,7 +334,7 @@ def troubled(source: Random, input_id: str) -> Answer:
 
 
 def sequential_pass() -> RunRecord:
-    """A required rate, shown as soon as it may be, and a criterion that rides along."""
+    """A required rate, shown as soon as it may be, and a criterion that shares its trials."""
     asked = [
         criterion(
             "answers-correctly",
@@ -468,7 +468,7 @@ def budget_stop() -> RunRecord:
 
 
 def smoke() -> RunRecord:
-    """A sentinel: worded as one."""
+    """A smoke run: worded as one."""
     asked = [criterion("answers", at_least=0.80, trials=20, origin="SLO")]
     plan = plan_of("nightly-canary", QUESTIONS[:5], asked, intent=Intent.SMOKE, curtail=False)
     return record_of(plan, run(plan, steady(1.0, "answers")))

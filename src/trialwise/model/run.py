@@ -55,7 +55,7 @@ class RunSummary:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it can be gone on with.
+        """Whether it can be resumed.
 
         So can a run that was interrupted or ran out of its budget, unless it was decided all the
         same: a PASS or FAIL is not tried again.
