@@ -158,7 +158,9 @@ def _run(arguments: list[str] | None) -> int:
         return ExitCode.REFUSED
     except (click.Abort, KeyboardInterrupt) as stopped:
         # What is kept, and how to continue, where the command knows.
-        said = str(stopped) if isinstance(stopped, RunInterrupted) else "interrupted"
+        # click turns what it catches into an abort.
+        causes = (stopped, stopped.__cause__, stopped.__context__)
+        said = next((str(one) for one in causes if isinstance(one, RunInterrupted)), "interrupted")
         click.echo(said, err=True)
         return ExitCode.INTERRUPTED
     except TrialwiseError as error:
