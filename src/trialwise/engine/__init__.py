@@ -12,6 +12,7 @@ What happens to one trial:
     attempt              the call: time limit, retries, the class of an error
     trial_hooks          the function that is called before each trial
     reply_checking       from a reply to a trial: what every criterion says of it
+    check_appraisal      one postcondition and one reply
     excerpts             what of a reply is kept, without secrets
     user_tracebacks      where the service raised, without the frames of trialwise
     async_calls          several calls at once, and who cancelled one

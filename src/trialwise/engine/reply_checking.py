@@ -10,22 +10,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.checks.check_base import broken_by
 from trialwise.engine.async_calls import gather
-from trialwise.engine.attempt import Response, own_failure
-from trialwise.engine.error_classes import classify_error, innermost_error
-from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.ports import ServiceError
+from trialwise.engine.attempt import Response
+from trialwise.engine.check_appraisal import ReadyCheck, appraise_check, ask_check, make_ready
+from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
-from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.model.criterion import Check, Criterion
-from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
+from trialwise.errors import BrokenCheck
+from trialwise.model.criterion import Criterion
+from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import (
     EXCUSED,
-    NOT_MEASURED,
     CheckResult,
     ErrorClass,
     FailReason,
@@ -65,7 +63,6 @@ class Examined(NamedTuple):
 
 
 _OK = CheckResult.ok()
-_PASSED = Appraisal(result=_OK)
 _IDLE = CheckResult.fail(
     "the service returned without any sign of activity", reason=FailReason.NO_VALUE
 )
@@ -91,7 +88,7 @@ class ReplyChecker:
     ) -> None:
         self._experiment = experiment
         self._criteria = [
-            (criterion.name, [_ready(check) for check in criterion.checks])
+            (criterion.name, [make_ready(check) for check in criterion.checks])
             for criterion in criteria
         ]
         self._asking = [
@@ -265,12 +262,12 @@ class ReplyChecker:
         criterion, postconditions = self._criteria[place]
         for number, (name, check, asking) in enumerate(postconditions, start=1):
             if asking is None:
-                appraisal = _appraise(name, check, reply)
+                appraisal = appraise_check(name, check, reply)
                 if not appraisal.result.passed:
                     others = self._look_on(postconditions[number:], reply)
                     return replace(self._failure(criterion, appraisal, name), others=others)
                 continue
-            appraisal = await _answer(asking, reply, seed)
+            appraisal = await ask_check(asking, reply, seed)
             answers.append(appraisal)
             if not appraisal.result.passed:
                 return Outcome(
@@ -311,7 +308,7 @@ class ReplyChecker:
             if without and place in without:
                 continue
             for number, (name, check, _) in enumerate(postconditions, start=1):
-                appraisal = _appraise(name, check, reply)
+                appraisal = appraise_check(name, check, reply)
                 if appraisal.result.passed:
                     continue
                 if outcomes is None:
@@ -326,7 +323,7 @@ class ReplyChecker:
                     break
         return self._all_passed if outcomes is None else tuple(outcomes)
 
-    def _look_on(self, rest: Sequence[_Ready], reply: Reply) -> tuple[OtherCheck, ...]:
+    def _look_on(self, rest: Sequence[ReadyCheck], reply: Reply) -> tuple[OtherCheck, ...]:
         """Return the results of the postconditions after a failed one, without those that hold.
 
         A model is not asked any more. A check may rely on the ones before it, so that one which
@@ -335,7 +332,7 @@ class ReplyChecker:
         found = []
         for name, check, asking in rest:
             try:
-                result = None if asking is not None else _appraise(name, check, reply).result
+                result = None if asking is not None else appraise_check(name, check, reply).result
             except BrokenCheck:
                 result = None
             if result is None or not result.passed:
@@ -355,111 +352,6 @@ class ReplyChecker:
             Outcome(criterion=name, result=result, error_class=error_class)
             for name, _ in self._criteria
         )
-
-
-class _Ready(NamedTuple):
-    """A postcondition with its name looked up."""
-
-    name: str
-    check: Callable[[Reply], object]
-    asking: AskingPostcondition | None = None
-
-
-def _ready(check: Check) -> _Ready:
-    if isinstance(check, Postcondition):
-        return _Ready(check.name, check.check, _asking(check) or _within(check))
-    from trialwise.checks.predicates import predicate
-
-    postcondition = predicate(check)
-    return _Ready(postcondition.name, postcondition.check, _asking(postcondition))
-
-
-def _asking(check: object) -> AskingPostcondition | None:
-    return cast("AskingPostcondition", check) if hasattr(check, "acheck") else None
-
-
-def _within(check: object) -> AskingPostcondition | None:
-    """Return the asking postcondition that another one only renames.
-
-    A verdict turned round or mixed with others is not the one whose errors were measured.
-    """
-    match getattr(check, "spelling", None):
-        case "named" | "not" as spelling:
-            parts: tuple[object, ...] = (getattr(check, "condition", None),)
-        case "all_of" | "any_of" as spelling:
-            parts = getattr(check, "checks", ())
-        case _:
-            return None
-    for part in parts:
-        found = _asking(part) or _within(part)
-        if found is not None and spelling != "named":
-            allowed = "stand by itself among a criterion's postconditions, not inside another"
-            raise InvalidArgument(f"the postcondition {found.name!r}", check, allowed)
-        if found is not None:
-            return found
-    return None
-
-
-async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
-    """Return the result of a postcondition that asks a judge or another service.
-
-    Raises:
-        BrokenCheck: One of the user's own raised, or returned something else.
-    """
-    try:
-        answer: object = await asking.acheck(reply, seed=seed)
-    except ServiceError as error:
-        if error.stops_run:
-            raise
-        return _no_answer(error)
-    except BaseException as error:
-        return _not_measured(own_failure(error), asking.name)
-    if isinstance(answer, Appraisal):
-        return answer
-    if isinstance(answer, CheckResult):
-        return Appraisal(result=answer)
-    raise BrokenCheck(asking.name, f"returned {type(answer).__name__}, expected an Appraisal")
-
-
-def _appraise(name: str, check: Callable[[Reply], object], reply: Reply) -> Appraisal:
-    """Return the result of a postcondition.
-
-    Raises:
-        BrokenCheck: One of the user's own raised, or returned something else.
-    """
-    try:
-        result = check(reply)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return _not_measured(error, name)
-    if isinstance(result, CheckResult):
-        return _PASSED if result is _OK else Appraisal(result=result)
-    close = getattr(result, "close", None)
-    if hasattr(result, "__await__") and callable(close):
-        close()  # a coroutine nobody will await
-    raise BrokenCheck(name, f"returned {type(result).__name__}, expected a CheckResult")
-
-
-def _not_measured(error: BaseException, name: str) -> Appraisal:
-    """Return the outcome of a check whose judge could not be reached.
-
-    Raises:
-        BrokenCheck: The check raised for another reason.
-    """
-    trouble = classify_error(error)
-    if trouble.error_class in NOT_MEASURED:
-        return _no_answer(innermost_error(error.__cause__ or error))
-    raise error if isinstance(error, BrokenCheck) else broken_by(error, name) from error
-
-
-def _no_answer(error: BaseException) -> Appraisal:
-    error_class = classify_error(error).error_class
-    text = f"nobody answered: {error_text(error)}"
-    return Appraisal(
-        result=CheckResult.fail(text, reason=FailReason.TRANSFORM),
-        error_class=error_class if error_class in NOT_MEASURED else ErrorClass.INFRASTRUCTURE,
-    )
 
 
 def _is_blank(value: object) -> bool:

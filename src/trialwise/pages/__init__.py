@@ -43,6 +43,7 @@ How many trials are needed:
 
 - `sizing`: the page of each question
 - `sizing_sequential`, `sizing_fixed`, `sizing_latency`: one kind of question each
+- `sizing_methods`: the methods of a sequential plan side by side
 - `sizing_differences`: a drop from a baseline, and two services compared
 - `sizing_words`: what they share
 

@@ -1,0 +1,126 @@
+"""One postcondition and one reply: the result, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+from trialwise.checks.check_base import broken_by
+from trialwise.engine.attempt import own_failure
+from trialwise.engine.error_classes import classify_error, innermost_error
+from trialwise.engine.excerpts import error_text
+from trialwise.engine.ports import ServiceError
+from trialwise.errors import BrokenCheck, InvalidArgument
+from trialwise.model.criterion import Check
+from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
+from trialwise.model.reply import Reply
+from trialwise.model.trial import NOT_MEASURED, CheckResult, ErrorClass, FailReason
+
+_OK = CheckResult.ok()
+_PASSED = Appraisal(result=_OK)
+
+
+class ReadyCheck(NamedTuple):
+    """A postcondition with its name looked up."""
+
+    name: str
+    check: Callable[[Reply], object]
+    asking: AskingPostcondition | None = None
+
+
+def make_ready(check: Check) -> ReadyCheck:
+    """Look up the name of a postcondition, and whether it asks somebody."""
+    if isinstance(check, Postcondition):
+        return ReadyCheck(check.name, check.check, _asking(check) or _within(check))
+    from trialwise.checks.predicates import predicate
+
+    postcondition = predicate(check)
+    return ReadyCheck(postcondition.name, postcondition.check, _asking(postcondition))
+
+
+def _asking(check: object) -> AskingPostcondition | None:
+    return cast("AskingPostcondition", check) if hasattr(check, "acheck") else None
+
+
+def _within(check: object) -> AskingPostcondition | None:
+    """Return the asking postcondition that another one only renames.
+
+    A verdict turned round or mixed with others is not the one whose errors were measured.
+    """
+    match getattr(check, "spelling", None):
+        case "named" | "not" as spelling:
+            parts: tuple[object, ...] = (getattr(check, "condition", None),)
+        case "all_of" | "any_of" as spelling:
+            parts = getattr(check, "checks", ())
+        case _:
+            return None
+    for part in parts:
+        found = _asking(part) or _within(part)
+        if found is not None and spelling != "named":
+            allowed = "stand by itself among a criterion's postconditions, not inside another"
+            raise InvalidArgument(f"the postcondition {found.name!r}", check, allowed)
+        if found is not None:
+            return found
+    return None
+
+
+async def ask_check(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
+    """Return the result of a postcondition that asks a judge or another service.
+
+    Raises:
+        BrokenCheck: One of the user's own raised, or returned something else.
+    """
+    try:
+        answer: object = await asking.acheck(reply, seed=seed)
+    except ServiceError as error:
+        if error.stops_run:
+            raise
+        return _no_answer(error)
+    except BaseException as error:
+        return _not_measured(own_failure(error), asking.name)
+    if isinstance(answer, Appraisal):
+        return answer
+    if isinstance(answer, CheckResult):
+        return Appraisal(result=answer)
+    raise BrokenCheck(asking.name, f"returned {type(answer).__name__}, expected an Appraisal")
+
+
+def appraise_check(name: str, check: Callable[[Reply], object], reply: Reply) -> Appraisal:
+    """Return the result of a postcondition.
+
+    Raises:
+        BrokenCheck: One of the user's own raised, or returned something else.
+    """
+    try:
+        result = check(reply)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return _not_measured(error, name)
+    if isinstance(result, CheckResult):
+        return _PASSED if result is _OK else Appraisal(result=result)
+    close = getattr(result, "close", None)
+    if hasattr(result, "__await__") and callable(close):
+        close()  # a coroutine nobody will await
+    raise BrokenCheck(name, f"returned {type(result).__name__}, expected a CheckResult")
+
+
+def _not_measured(error: BaseException, name: str) -> Appraisal:
+    """Return the outcome of a check whose judge could not be reached.
+
+    Raises:
+        BrokenCheck: The check raised for another reason.
+    """
+    trouble = classify_error(error)
+    if trouble.error_class in NOT_MEASURED:
+        return _no_answer(innermost_error(error.__cause__ or error))
+    raise error if isinstance(error, BrokenCheck) else broken_by(error, name) from error
+
+
+def _no_answer(error: BaseException) -> Appraisal:
+    error_class = classify_error(error).error_class
+    text = f"nobody answered: {error_text(error)}"
+    return Appraisal(
+        result=CheckResult.fail(text, reason=FailReason.TRANSFORM),
+        error_class=error_class if error_class in NOT_MEASURED else ErrorClass.INFRASTRUCTURE,
+    )
