@@ -81,7 +81,7 @@ def test_only_a_text_can_be_contained(expected: Any) -> None:
     result = as_expected("contains").check(seen("a true {}", expected))
 
     assert FailReason.TRANSFORM is result.reason
-    assert "what is expected is no text" in result.explanation
+    assert "the expected answer is not text" in result.explanation
 
 
 def test_expressions_know_what_is_expected() -> None:

@@ -59,7 +59,7 @@ def test_json_holds_verdict_and_metrics(rows: Path, tmp_path: Path) -> None:
 
 def test_mistakes_are_said_in_words(rows: Path, tmp_path: Path) -> None:
     """No rate, two questions, an unreadable file, too few trials."""
-    assert "no rate" in str(do(rows, "--at-least", "ninety").exception)
+    assert "not a rate" in str(do(rows, "--at-least", "ninety").exception)
     both = do(rows, "--at-least", "90%", "--never-fails")
     assert "ask one thing" in str(both.exception)
     (tmp_path / "odd.jsonl").write_text("{not json}\n")

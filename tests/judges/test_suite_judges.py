@@ -158,7 +158,7 @@ def test_a_damaged_calibration_is_said_where_it_stands(folder: Path) -> None:
     """And a gold set that is none."""
     (folder / "gold.yaml").write_text("entries: [{output: x, label: pass}]")
     (folder / "gold.calibration.json").write_text("{}")
-    with pytest.raises(SuiteError, match="no calibration of a judge"):
+    with pytest.raises(SuiteError, match="not a calibration of a judge"):
         suite(f"judge: {{rubric: r, jurors: {JUROR}, gold: gold.yaml}}")
     (folder / "gold.yaml").write_text("entries: [{output: x, label: maybe}]")
     with pytest.raises(SuiteError, match="must be pass or fail"):

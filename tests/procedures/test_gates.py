@@ -395,7 +395,7 @@ def test_a_session_that_nobody_saw_leaves_no_pass() -> None:
     failing = sessions(Stability(), costing(0.1), None, STEADY)
 
     assert Decision.INCONCLUSIVE is unseen.decision
-    assert "1 run told of no session" in unseen.caveats[0]
+    assert "1 run without a session" in unseen.caveats[0]
     assert Decision.FAIL is failing.decision
     assert Decision.INCONCLUSIVE is sessions(Stability(), None, None).decision
 

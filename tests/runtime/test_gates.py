@@ -274,7 +274,7 @@ def test_a_service_without_traces_is_undecided(suite: Suite) -> None:
     found = gate(suite("stability: {}\n", "PPP"), "stability")
 
     assert Decision.INCONCLUSIVE is found.decision
-    assert "3 runs told of no session" in found.caveats[0]
+    assert "3 runs without a session" in found.caveats[0]
 
 
 def test_tool_calls_alone_are_a_trace(tmp_path: Path) -> None:

@@ -631,7 +631,7 @@ def test_events_without_ids_are_matched_by_name_and_order() -> None:
         (b"PK\x03\x04\xff", None, "inspect log convert"),
         (b"PK\x03\x04", None, "`trialwise score` reads it as it is"),
         ("log.eval", None, "a file is given as a pathlib.Path"),
-        ("5", None, "format of the trace cannot be told"),
+        ("5", None, "format of the trace is not recognised"),
         ({"hello": 1}, None, "name it, as one of envelope, openai"),
         ([], None, "one trace is expected, the document holds 0"),
         ([{"type": "zzz"}], "jsonl", "none of the events is known"),

@@ -151,6 +151,6 @@ def _texts(expected: Any) -> list[str]:
     texts = [str(one) if is_number(one) else one for one in given]
     if not texts or not all(isinstance(one, str) and one for one in texts):
         raise Unreadable(
-            "what is expected is no text, so that no reply contains it", shown(expected)
+            "the expected answer is not text, so no reply can contain it", shown(expected)
         )
     return texts

@@ -69,7 +69,7 @@ class Parses(Check, spelling="parses"):
                 json_of(reply)
             else:
                 kind = type(reply.value).__name__
-                return failed(f"the reply is no text but of type {kind}", shown(reply.value))
+                return failed(f"the reply is not text but of type {kind}", shown(reply.value))
         except Unreadable as unreadable:
             # To be readable is the condition here.
             return failed(unreadable.explanation, unreadable.evidence)

@@ -120,7 +120,7 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
         name, _, value = text.rpartition("=")
         share = rate(value)
         if share is None:
-            message = f"{value!r} is no rate; write 90% or 0.9"
+            message = f"{value!r} is not a rate; write 90% or 0.9"
             raise click.BadParameter(message, param_hint="--at-least")
         if not name:
             if len(texts) > 1:

@@ -237,7 +237,10 @@ class RunState:
             plan = one.plan
             # The errors of a judge, and a correction, may still turn a FAIL.
             if one.has_failed and not (plan.advisory or plan.errors or self._corrects):
-                why = f"{plan.criterion} FAILs, which settles the verdict; keep_going runs on"
+                why = (
+                    f"{plan.criterion} failed, so the run cannot pass any more and ended; "
+                    "`keep_going: true` runs the other criteria to their end"
+                )
                 self.stop(StopReason.SETTLED, why)
                 return
 

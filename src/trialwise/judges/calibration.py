@@ -215,10 +215,10 @@ def read_calibration(path: Path, *, gold: str | None = None) -> Calibration:
     try:
         found = _calibration(kept)
     except KeyError as error:
-        message = f"{path}: this is no calibration of a judge: it lacks {error}; {_AGAIN}"
+        message = f"{path}: this is not a calibration of a judge: it lacks {error}; {_AGAIN}"
         raise CalibrationError(message) from None
     except (TypeError, ValueError) as error:
-        message = f"{path}: this is no calibration of a judge ({error}); {_AGAIN}"
+        message = f"{path}: this is not a calibration of a judge ({error}); {_AGAIN}"
         raise CalibrationError(message) from None
     return replace(found, changed=gold is not None and gold != found.gold)
 

@@ -33,23 +33,20 @@ from trialwise.stats.sequential.shipped_designs import DesignCache
 #: Claims about a rate beyond the trials themselves.
 _INFERRED = (PopulationClaim.FIXED_INPUTS, PopulationClaim.SUPERPOPULATION)
 _STOPPED = (
-    "The outcomes were made elsewhere, and the decision takes their number as settled beforehand: "
-    "it holds only if whoever stopped there had not looked at them."
+    "The outcomes were made elsewhere. The decision assumes that their number was fixed "
+    "beforehand, and does not hold if somebody stopped because of the results so far."
 )
 _DECLARED = (
-    "The outcomes were made elsewhere; that {trials} trials were planned before them is declared, "
-    "not known."
+    "The outcomes were made elsewhere. The user declares that {trials} trials were planned; this "
+    "cannot be checked."
 )
-_BY_THE_FILE = (
-    "The outcomes were made elsewhere; that {trials} trials were planned before them is what the "
-    "file says."
-)
+_BY_THE_FILE = "The outcomes were made elsewhere. The file says that {trials} trials were planned."
 _MISSING = (
     "The file says nothing of this criterion in {trials} that it says something else of: they "
     "count as failures without a value. Score it apart where it had trials of its own."
 )
 _SHUFFLED = (
-    "In which order the trials were made is not known, so that a random one stands for it: "
+    "The order of the trials is not known, so a random order is used: "
     "dependence and drift cannot be seen."
 )
 _IN_SEQUENCE = (

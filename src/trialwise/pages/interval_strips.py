@@ -42,8 +42,8 @@ def build_strips(record: RunRecord) -> Strips | None:
     return Strips(
         heading="Rates against requirements",
         summary=(
-            "Dots are observed rates, lines their intervals, upright strokes what is required; "
-            f"dashed ones the rate it must be told from.{rest}"
+            "A dot is the observed rate, a line its interval, an upright stroke the required rate. "
+            f"A dashed stroke is the rate that a PASS still allows for.{rest}"
         ),
         axis=Axis(low=low, high=1.0, label="rate", unit="rate"),
         rows=tuple(replace(row, strip=replace(row.strip, span=(low, 1.0))) for row in rows),

@@ -35,8 +35,8 @@ NAMES = {
 
 _SHARED = (
     "The criteria share their trials, so a run costs what its slowest criterion needs, not the "
-    "sum. All at the same rate and independent; however they hang together, the mean is at most "
-    "what the last row says."
+    "sum. The table is for independent criteria at the same rate. For dependent ones, the mean is "
+    "at most what the last row says."
 )
 
 

@@ -313,7 +313,7 @@ class Procedure:
             caution = Caution.POWER_NOT_SHOWN
         if not advice and stop.is_premature and conclusion.decision is Decision.INCONCLUSIVE:
             left = plan.trials - conclusion.tally.trials
-            advice = f"Up to {left} more trials decide it; a stored run goes on with --resume."
+            advice = f"Up to {left} more trials decide it; --resume continues a stored run."
         return replace(
             conclusion,
             caution=caution,

@@ -268,7 +268,7 @@ def _detect_format(document: Any) -> TraceFormat:
     if "events" in first or any(one.get("type") in KINDS for one in members):
         return TraceFormat.JSONL
     raise TraceError(
-        f"the format of the trace cannot be told; name it, as one of {', '.join(TraceFormat)}"
+        f"the format of the trace is not recognised; name it, as one of {', '.join(TraceFormat)}"
     )
 
 

@@ -88,7 +88,7 @@ def conclude_silenced(conclusion: Conclusion, silent: int, unknown: str = "") ->
             conclusion,
             decision=Decision.INCONCLUSIVE,
             caution=None,
-            statement=f"{trials} not measured: {unknown}. That is no failure, and never a PASS.",
+            statement=f"{trials} not measured: {unknown}. This is neither a failure nor a PASS.",
             advice="record the session in a form that is read whole, or leave the criterion out",
         )
     trials, they = ("1 trial", "it") if silent == 1 else (f"{silent} trials", "they")

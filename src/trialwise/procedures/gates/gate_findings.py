@@ -198,7 +198,7 @@ def _reaches_beyond(check: GateCheck) -> bool:
 def _unseen(evidence: StabilityEvidence) -> Iterator[str]:
     if evidence.unmeasured:
         runs = "1 run" if evidence.unmeasured == 1 else f"{evidence.unmeasured} runs"
-        yield f"{runs} told of no session: no reply, or one without turns and tool calls."
+        yield f"{runs} without a session: no reply, or one without turns and tool calls."
     if evidence.short and evidence.short == len(evidence.runs):
         yield (
             "Every session has at most one turn and one tool call, and so sub-scores of 1 by "
