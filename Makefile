@@ -18,8 +18,9 @@ $(BIN)/trialwise: pyproject.toml
 	$(BIN)/pip install --quiet --editable .
 	@touch $@
 
+# Most of what the tests need is imported rarely: Python compiles it when it is.
 $(VENV)/.dev: pyproject.toml $(BIN)/trialwise
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(BIN)/trialwise
