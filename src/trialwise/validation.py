@@ -136,7 +136,7 @@ def require_given(value: object, names: str, check: Callable[..., object], **lim
 
     Args:
         value: Whose fields they are.
-        names: Of the fields, with spaces between them; a field that is None is not given.
+        names: The names of the fields, with spaces between them; a field that is None is not given.
         check: Such as `require_count`.
         limits: What else the check takes.
     """

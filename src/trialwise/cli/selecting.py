@@ -201,7 +201,7 @@ def choose(
 
     Args:
         suites: In which to look for them.
-        names: Of contracts; all where there are none.
+        names: The names of contracts; all where there are none.
         tags: A contract needs one of them.
         expression: Matches the name and the tags of a contract.
     """

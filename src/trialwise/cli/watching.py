@@ -32,7 +32,7 @@ def watch_runs(arguments: Sequence[str], suites: Sequence[Path]) -> int:
     """Run again and again until Ctrl-C; return the exit code of the last run.
 
     Args:
-        arguments: Of `trialwise`, without `--watch`.
+        arguments: The arguments of `trialwise`, without `--watch`.
         suites: The suite files, watched even where none of them could be read.
     """
     for name in ("SIGTERM", "SIGHUP"):

@@ -52,7 +52,7 @@ class Fields:
         self.values: dict[str, Any] = {}
         self.keys: dict[str, Any] = {}
         self.nodes: dict[str, Any] = {}
-        """Of every key that is given, sound or not."""
+        """The nodes of every key that is given, sound or not."""
         self.sound = True
         """Whether nothing in it was reported."""
 

@@ -323,7 +323,7 @@ def build_table(
     ('3', '9')
 
     Args:
-        heading: Of the table.
+        heading: The heading of the table.
         subjects: What the rows are about.
         columns: Each with its heading; the first one names the row.
         words: Columns that hold words rather than numbers.

@@ -197,10 +197,10 @@ def chart_shares(
     """Shares of 1 stacked over a rate, from the bottom up; the values of every rate are listed.
 
     Args:
-        heading: Of the chart.
+        heading: The heading of the chart.
         summary: What it shows, in a sentence.
         x_label: What the rates are.
-        y_label: Of what the shares are.
+        y_label: What the shares are shares of.
         rates: Ascending.
         bands: Name, ink and the share at every rate.
         guides: Rates worth a line.
@@ -253,7 +253,7 @@ def chart_lines(
     """Lines over one axis; the values of all lines at every place are listed.
 
     Args:
-        heading: Of the chart.
+        heading: The heading of the chart.
         summary: What it shows, in a sentence.
         x_label: What the places are.
         y_label: What the values are.

@@ -21,7 +21,7 @@ class Progress:
 
     Args:
         plan: The criterion's.
-        inputs: Of the experiment.
+        inputs: The inputs of the experiment.
         concurrency: Trials in flight at most.
     """
 
@@ -103,7 +103,7 @@ class Progress:
 
     @property
     def decision(self) -> Decision | None:
-        """Of all streams together, once each has one."""
+        """The decision over all streams, once each has one."""
         # Not before every stream is settled, and worked out once: there may be thousands of them.
         if self._decision is None and self.is_settled:
             known = [one.decision for one in self.streams if one.decision is not None]

@@ -42,7 +42,7 @@ class TrialDone:
 
     trial: Trial
     standings: tuple[CriterionStanding, ...]
-    """Of every criterion of the run."""
+    """The standings of every criterion of the run."""
     spending: Spending
     in_flight: int
 

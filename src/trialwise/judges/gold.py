@@ -95,7 +95,7 @@ class GoldSet:
 
     @property
     def fingerprint(self) -> str:
-        """Of the labelled contents; neither names, notes nor order count."""
+        """The fingerprint of the labelled contents, without names, notes and order."""
         return fingerprint(sorted(map(_content, self.units)))
 
 
@@ -247,7 +247,7 @@ def draw_unlabelled(
         sampling: The inputs as they are now, since a record keeps their names alone.
         experiment: Of which of the run's samplings.
         units: How many.
-        seed: Of the draw.
+        seed: The seed of the draw.
 
     Raises:
         GoldSetError: The inputs are others by now, too few trials have a reply, or a reply is

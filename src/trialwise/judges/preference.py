@@ -68,13 +68,13 @@ class WinRate:
     losses: int
     ties: int
     inconsistent: int
-    """Of the ties: those that a swap of places turned round."""
+    """The ties in which a swap of places turned the answer round."""
     missing: int
     rate: float | Undefined
     """(wins + ties/2)/comparisons: above one half the candidate is better."""
     interval: Interval | Undefined
     p_value: float
-    """Of the exact sign test that wins and losses are equally likely; ties take no part in it."""
+    """The p-value of the exact sign test for equal wins and losses; ties are left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> 
 
     Args:
         comparisons: One for each input; several of one input are not independent.
-        confidence: Of the interval, strictly between 0 and 1.
+        confidence: The confidence of the interval, strictly between 0 and 1.
 
     >>> won = Comparison(preference=Preference.WIN, score=1.0)
     >>> tied = Comparison(preference=Preference.TIE, score=0.5)

@@ -103,7 +103,7 @@ class Baseline:
     factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
     claim: Claim = field(default_factory=Claim)
     latencies_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Of the successful trials of each sampling, ascending, to the microsecond."""
+    """The latencies of the successful trials of each sampling, ascending, to the microsecond."""
     run_trials: Mapping[str, int] = field(default_factory=dict)
     """All trials of each sampling, successful or not."""
     valid_days: float | None = None

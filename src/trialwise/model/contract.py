@@ -175,7 +175,7 @@ class Contract:
     """Called before each trial, such as to reset what is under test; takes any of `input`, `index`
     and `seed`, and may be async. If it raises, the trial is not measured."""
     prevalence: Prevalence | None = None
-    """Of harmful content before the guardrail, where its residual is to be bounded."""
+    """The share of harmful content before the guardrail; it bounds what reaches the user."""
     reliability: Reliability | None = None
     """What repeated runs of each input come to, and what is asked of that."""
     stability: Stability | None = None
@@ -302,7 +302,7 @@ class Contract:
         """Return the same service, held to some of its criteria and to nothing else.
 
         Args:
-            names: Of the criteria; at least one is the contract's.
+            names: The names of the criteria; at least one is the contract's.
         """
         criteria = [one for one in self.criteria if one.name in names]
         held = {self.experiment_of(one) for one in criteria}

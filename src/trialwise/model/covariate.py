@@ -47,7 +47,7 @@ class Covariate:
     environment: str | None = None
     """The environment variable that holds the value, where none is given."""
     window_hours: int = 4
-    """Of a time of day."""
+    """The window of a time of day."""
     zone: str | None = None
     """The zone whose days and hours matter, such as Europe/Zurich; None: the run's own. Name it
     where machines of several zones share baselines."""

@@ -287,7 +287,7 @@ class CriterionScope:
     sampling: str = ""
     """Identifier and version of the sampling."""
     sampling_fingerprint: str = ""
-    """Of the inputs' contents."""
+    """The fingerprint of the inputs' contents."""
 
 
 def _postconditions(given: object) -> tuple[Check, ...]:

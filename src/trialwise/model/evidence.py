@@ -96,11 +96,11 @@ class Diagnostics:
 
     autocorrelation: float | None = None
     autocorrelation_p: float | None = None
-    """Of the exact runs test: small where neighbours are more alike than chance."""
+    """The p-value of the exact runs test: small where neighbours are more alike than chance."""
     first_half_rate: float | None = None
     second_half_rate: float | None = None
     drift_p: float | None = None
-    """Of Fisher's exact test between the two halves."""
+    """The p-value of Fisher's exact test between the two halves."""
     untestable_share: float | None = None
     """Trials whose replies could not be checked."""
     warnings: tuple[str, ...] = ()

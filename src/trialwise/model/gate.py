@@ -34,7 +34,7 @@ class Basis(StrEnum):
     """What kind of number a target is; none of them has an error rate."""
 
     COUNT = "count"
-    """Of this run; it estimates nothing."""
+    """A count of this run, which estimates nothing."""
     UNBIASED = "unbiased estimate"
     PLUG_IN = "plug-in estimate, biased"
     HEURISTIC = "heuristic"
@@ -189,11 +189,11 @@ class Reliability:
     criterion: str | None = None
     """Whose outcomes count; None: a run passes if every criterion does."""
     half_width: float = 0.05
-    """Of the interval that the recommended number of runs would give."""
+    """The half-width of the interval that the recommended number of runs would give."""
     sampling: str | None = None
     """Over which of the contract's samplings; None where there is only one."""
     confidence: float = 0.95
-    """Of every interval beside a number."""
+    """The confidence of every interval beside a number."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "expect", _expectations(self.name, self.expect))
@@ -260,7 +260,7 @@ class Metrics:
     k: tuple[int, ...] = ()
     """For the table of pass@k and pass^k; by default powers of two up to the runs of an input."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Of each criterion in a run's score; all alike where none is given."""
+    """The weight of each criterion in a run's score; all alike where none is given."""
     threshold: float | None = None
     """The score at which a run passes; None: a run passes if every criterion does."""
     criterion: str | None = None

@@ -68,7 +68,7 @@ class MetricsEvidence:
     unscored: tuple[str, ...] = ()
     """Inputs without a run: kept, and part of no mean."""
     pass_k: tuple[PassK, ...]
-    """Of runs that pass as a whole."""
+    """The table of runs that pass as a whole."""
     criteria: tuple[CriterionPassK, ...] = ()
     pass_rate: float | Undefined
     score: float | Undefined
@@ -160,7 +160,7 @@ class GateNumber:
     basis: Basis
     value: float | Undefined
     interval: Interval | Undefined
-    """Of the quantity that the number estimates, or why there is none; it decides nothing."""
+    """The interval of what the number estimates, or why there is none. It decides nothing."""
 
 
 GateEvidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvidence
@@ -205,7 +205,7 @@ class GateFinding:
     runs: int
     """The fewest runs of any of them."""
     confidence: float
-    """Of the intervals."""
+    """The confidence of the intervals."""
     evidence: GateEvidence
     statement: str = ""
     caveats: tuple[str, ...] = ()

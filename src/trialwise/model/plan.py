@@ -152,12 +152,12 @@ class ExperimentPlan:
     role: str = "unspecified"
     description: str = ""
     fingerprint: str
-    """Of the inputs' contents: resuming with others is refused."""
+    """The fingerprint of the inputs' contents. Resuming with other inputs is refused."""
     input_ids: tuple[str, ...]
     repetitions: tuple[int, ...]
-    """Of each input."""
+    """The repetitions of each input."""
     weights: tuple[float, ...] = ()
-    """Of each input, where the estimand is weighted."""
+    """The weights of each input, where the estimand is weighted."""
     strata: tuple[str | None, ...] = ()
     copies: tuple[int, ...] = ()
     """For each input the place of the first one with the same value; empty where all differ."""
@@ -188,7 +188,7 @@ class LatencyPlan:
     alpha: float = 0.05
     limit_s: float | None = None
     baseline_latencies_s: tuple[float, ...] | None = None
-    """Of the baseline, where it gives the limit."""
+    """The latencies of the baseline, where it gives the limit."""
     baseline_run_trials: int | None = None
     enforced: bool = False
 

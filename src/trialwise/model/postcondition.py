@@ -44,7 +44,7 @@ class Appraisal:
 
     result: CheckResult
     error_class: ErrorClass = ErrorClass.NONE
-    """Of the asking: why nobody answered, where nobody did."""
+    """Why nobody answered the question of a check; NONE if somebody did."""
     usage: Usage | None = None
     """Tokens that asking took, apart from the reply's own."""
     cost_usd: float | None = None

@@ -428,7 +428,7 @@ class Verdict:
     aborted: str = ""
     """Why the run ended before its plan did, for a person."""
     horizon_false_alarm: float | None = None
-    """Of the horizon's runs together, where one is declared (§8.5)."""
+    """The bound on any false alarm in the runs of the horizon, if one is declared (§8.5)."""
     reproducibility: Reproducibility = field(default_factory=Reproducibility)
 
     @property

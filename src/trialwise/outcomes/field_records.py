@@ -97,7 +97,7 @@ def read_records(
         name: What was tested, by default.
         form: The format's name.
         layout: Which field is what.
-        problems: Of the file.
+        problems: The problems of the file.
     """
     fields = _Fields(records, layout, problems)
     rows: list[OutcomeRow] = []

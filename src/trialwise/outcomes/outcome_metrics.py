@@ -88,7 +88,7 @@ def metrics_of(
     Args:
         experiments: In the order of inputs, as far as it is known.
         ks: For pass@k and pass^k; by default powers of two, up to the fewest trials of an input.
-        confidence: Of every interval.
+        confidence: The confidence of every interval.
         rule: Whether the interval of an input is Wilson's or exact.
         order: What is known of the order.
     """

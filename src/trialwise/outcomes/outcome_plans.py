@@ -89,7 +89,7 @@ def plan_outcomes(
 
     Args:
         asked: What is asked.
-        seed: Of the random order, where none is known.
+        seed: The seed of the random order, where none is known.
         baseline: The reference, where a criterion needs one.
         references: What verdicts keep of it, by criterion.
         guards: Violated guardrails that it was admitted with.

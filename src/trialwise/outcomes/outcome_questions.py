@@ -103,7 +103,7 @@ def ask(
     Args:
         outcomes: All of them: what one criterion says of a trial shows that another is missing.
         criteria: Those that are asked about, by name.
-        seed: Of a random order, where none is known.
+        seed: The seed of a random order, where none is known.
         arguments: The other fields of `Asked`.
     """
     asked = Asked(outcomes=outcomes, experiments=(), criteria=criteria, **arguments)

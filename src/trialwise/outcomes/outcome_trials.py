@@ -244,7 +244,7 @@ def in_order(experiment: Experiment, order: Order, seed: int) -> Experiment:
     Args:
         experiment: In the file's order.
         order: What is known.
-        seed: Of the random order.
+        seed: The seed of the random order.
     """
     if order is Order.FILE:
         return experiment

@@ -24,7 +24,7 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
 
     Args:
         plan: How the criteria are decided.
-        trials: Of all experiments, each in the order of inputs.
+        trials: The trials of all experiments, each in the order of inputs.
 
     Returns:
         The plan with what its criteria have to say, and the outcome of the trials that decide.

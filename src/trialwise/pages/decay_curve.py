@@ -33,7 +33,7 @@ class Step(NamedTuple):
     k: int
     unbiased: float
     interval: Interval | Undefined
-    """Of the unbiased one."""
+    """The interval of the unbiased estimate."""
     decay: float
     """The report's curve at this k, as a share."""
 
@@ -51,7 +51,7 @@ def list_decay_steps(
     Args:
         evidence: The outcomes of each input.
         claim: Whom the intervals are about.
-        confidence: Of each of them.
+        confidence: The confidence of each of them.
     """
     tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
     # Inputs with the same counts have the same interval, and there are few different counts.

@@ -87,7 +87,7 @@ def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = N
 
     Args:
         gate: What was decided.
-        verdict: Of its run.
+        verdict: The verdict of its run.
         record: The run, which adds the floors of scores and whether each trial passed.
     """
     word = gate.decision.value if gate.decision else "REPORTED"

@@ -145,7 +145,7 @@ def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tup
     """List the labels, what the judge said, what each correction leaves of it, and what is missing.
 
     Args:
-        finding: Of a criterion whose judge was measured.
+        finding: The finding of a criterion whose judge was measured.
         is_exact: Whether corrected rates have six digits.
     """
     labels, judged = find_labels(finding), finding.judged

@@ -53,7 +53,7 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Ch
 
     Args:
         finding: What it led to.
-        bounds: Of its design.
+        bounds: The bounds of its design.
         outcomes: Whether each counted trial passed, in their planned order.
     """
     failures = [0, *accumulate(int(not passed) for passed in outcomes)]

@@ -80,7 +80,7 @@ class Room:
     charted: int = 12
     """Criteria whose charts are drawn."""
     cells: int = 1200
-    """Of the heat maps."""
+    """The cells of the heat maps."""
 
     def share(self, runs: int) -> Room:
         """Return the room of each of several runs."""

@@ -44,7 +44,7 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
 
     Args:
         plan: What will be run.
-        expense: Of one trial, where it is known.
+        expense: The expense of one trial, where it is known.
         width: Columns.
     """
     lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
@@ -67,7 +67,7 @@ def render_size(plan: Plan, *, expense: Expense | None = None, width: int = _WID
 
     Args:
         plan: What will be run.
-        expense: Of one trial, where it is known.
+        expense: The expense of one trial, where it is known.
         width: Columns.
     """
     lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
@@ -82,7 +82,7 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
     Args:
         plan: What will be run.
         expected: The true rate that somebody expects.
-        expense: Of one trial, where it is known.
+        expense: The expense of one trial, where it is known.
     """
     from trialwise.pages.rate_choices import build_choices
     from trialwise.procedures.sizing.rate_choices import list_choices

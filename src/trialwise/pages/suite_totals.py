@@ -67,7 +67,7 @@ class SuiteEnvelope:
     levels: int
     """How many decisions can make the error; every input where each is decided."""
     raw: float
-    """Of a PASS the largest single error, of a FAIL the sum; achieved errors, not levels."""
+    """The largest single error for a PASS, the sum for a FAIL; errors as they are achieved."""
     capped: float
     is_exact: bool = False
     """Whether it is one rule's error, computed; else it is a bound."""

@@ -25,7 +25,7 @@ class Worst:
 
     trial: Trial
     weakest_score: float | None
-    """Of its session; None where no stability was measured."""
+    """The weakest score of its session; None where no stability was measured."""
 
     @property
     def reasons(self) -> Iterator[str]:

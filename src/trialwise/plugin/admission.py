@@ -197,7 +197,7 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
     Args:
         case: The test.
         settings: The session's.
-        runs: Of earlier sessions; None where nothing is resumed.
+        runs: The runs of earlier sessions; None where nothing is resumed.
     """
     if runs is None:
         return EarlierRun(_with_joint_errors(case.plan, settings))

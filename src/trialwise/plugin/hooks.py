@@ -47,9 +47,9 @@ class TrialwisePlugin:
         )
         self._earlier = EarlierRuns(self.settings.store) if self.settings.resume else None
         self.results: list[dict[str, Any]] = []
-        """Of every marked test that was reported, in that order."""
+        """The results of every marked test that was reported, in that order."""
         self._reasons: Reasons | None = None
-        """Of the test under way."""
+        """The reasons of the test under way."""
 
     # --- Collection ---------------------------------------------------------------------------
 

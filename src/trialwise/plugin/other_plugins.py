@@ -112,7 +112,7 @@ class Reporters:
         """Return a hook without the reporters.
 
         Args:
-            name: Of the hook.
+            name: The name of the hook.
             hooks: The hooks of a test, perhaps without some conftest files already.
         """
         if not self._plugins:

@@ -132,14 +132,14 @@ class TestRun:
         self._ledger = Ledger(self._state, self._log, clock, self._keeper)
         self._asked_to_stop = asked_to_stop
         self.teardown_error: pytest.ExceptionInfo[BaseException] | None = None
-        """Of the first trial whose fixtures could not be torn down."""
+        """The error of the first trial whose fixtures could not be torn down."""
         self.teardown_failures = 0
 
     def go(self, executor: Executor[TrialItem], conclude: Callable[[TestRun], T]) -> T:
         """Run until no further trial is needed, and conclude, also after an interrupt.
 
         Args:
-            executor: Of this test.
+            executor: The executor of this test.
             conclude: Decides or measures; the run's folder is still open.
 
         Raises:

@@ -37,7 +37,7 @@ class Reason:
 
     count: int
     explanation: str
-    """Of the first of them."""
+    """The explanation of the first of them."""
     trial: int
     """The one that the traceback is of, else the first."""
     error_class: str

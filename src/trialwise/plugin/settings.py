@@ -36,7 +36,7 @@ class Settings:
     usual: Mapping[str, Any]
     """From the ini file, for markers that say nothing."""
     budget: Budget
-    """Of the whole session."""
+    """The budget of the whole session."""
     store: Path
     baselines: Path
     inconclusive: str

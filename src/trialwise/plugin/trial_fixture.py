@@ -107,7 +107,7 @@ class TrialHandle:
             input_tokens: Sent.
             output_tokens: Received.
             cost: In US dollars.
-            latency_s: Of the service, instead of the time that the body took.
+            latency_s: The latency of the service, instead of the time that the body took.
             reply: What was answered, kept for the reports.
         """
         if (tokens, input_tokens, output_tokens) != (None, None, None):

@@ -83,7 +83,7 @@ class _Plan(NamedTuple):
 
     @property
     def repetitions(self) -> Sequence[int]:
-        """Of each input, relative to one another."""
+        """How often each input is tried, relative to the others."""
         return self.experiment.repetitions
 
     @property

@@ -148,11 +148,11 @@ def matched_estimate(
 
     Args:
         claim: With an estimator.
-        counts: Of at least one input, each with at least one trial.
+        counts: The counts of at least one input, each with at least one trial.
         alpha: Below one half.
-        weights: Of each input, 1 where not given.
-        strata: Of each input, for a stratum-weighted rate.
-        method: Of a weighted rate's interval.
+        weights: The weights of each input, 1 where not given.
+        strata: The strata of each input, for a stratum-weighted rate.
+        method: The method of a weighted rate's interval.
     """
     if require_open_rate("alpha", alpha) >= 0.5:
         raise InvalidArgument("alpha", alpha, "be below 0.5: a bound needs more than even odds")

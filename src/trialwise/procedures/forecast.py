@@ -25,7 +25,7 @@ class Forecast:
     streams: int = 1
     """How many inputs are decided on their own by this rule."""
     max_trials: int
-    """Of all its streams together."""
+    """The upper limit on trials over all of its streams."""
     chances: tuple[Chance, ...] = ()
     advisory: tuple[str, ...] = ()
     """Why it will decide nothing, where it can only advise."""

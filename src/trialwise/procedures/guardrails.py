@@ -63,7 +63,7 @@ def assess_baseline(
     Args:
         baseline: The one selected.
         scopes: What each criterion that is held against it is about now.
-        claim: Of the run.
+        claim: The claim of the run.
         covariates: As the contract declares them.
         profile: Their values in this run.
         factors: What is under test now.

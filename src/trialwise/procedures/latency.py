@@ -73,7 +73,7 @@ def decide_latency(
 
     Args:
         plan: The percentile, and its limit or its baseline.
-        latencies: Of the test's successful trials.
+        latencies: The latencies of the test's successful trials.
         rule: The rule set.
         intent: Under smoke a degenerate percentile is decided, as an indication only.
         planned_trials: Of the test, successful or not; where given, a design too small is refused.

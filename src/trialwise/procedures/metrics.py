@@ -69,7 +69,7 @@ def pass_k_of(
     Args:
         tasks: (trials, passed) of each input, at least one of each.
         k: How many further trials.
-        confidence: Of both intervals.
+        confidence: The confidence of both intervals.
         reach: What they are about.
 
     >>> row = pass_k_of([(5, 3)], 2, confidence=0.95, reach=Reach.INPUTS)
@@ -144,7 +144,7 @@ def pass_interval(
         figure: Which of the two.
         tasks: (trials, passed) of each input.
         ks: The k of each, at most its trials.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         reach: What it is about.
     """
     estimate = _estimate_mean(figure, tasks, ks)
@@ -209,7 +209,7 @@ def mean_interval(
         mean: What was observed.
         inputs: How many inputs.
         runs: Independent values behind the number of each input, at the fewest.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         reach: What it is about.
     """
     if reach is Reach.NOTHING:

@@ -118,7 +118,7 @@ def share_trials(
     """Give the criteria of one sampling that have a margin designs for their longest.
 
     Args:
-        plans: Of all criteria of the sampling.
+        plans: The plans of all criteria of the sampling.
         inputs: How many it has.
         cache: Where designs are kept between runs.
     """

@@ -136,7 +136,7 @@ def compare(
         contract_b: The candidate: often `contract_a.with_service(other)`.
         inputs: What to try both on, where the contracts do not say.
         labels: What to call the two; by default their contracts, where those have two names.
-        confidence: Of every interval; 1 − confidence is the level of all tests together.
+        confidence: Every interval has it; 1 − confidence is the level of all tests together.
         margin: A loss that would be acceptable, such as 0.05: PASS then means that no larger one
             is there.
         options: How both runs are made; single settings given beside it prevail. `trials` is the
@@ -226,7 +226,7 @@ def compare_runs(
         run_a: The reference: a result, a record, or the name or folder of a stored run.
         run_b: The candidate.
         labels: What to call the two; by default their contracts, where those have two names.
-        confidence: Of every interval; 1 − confidence is the level of all tests together.
+        confidence: Every interval has it; 1 − confidence is the level of all tests together.
         correction: How several criteria share that level.
         margin: A loss that would be acceptable.
         store: The folder runs are kept in.

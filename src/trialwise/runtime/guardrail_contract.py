@@ -41,9 +41,9 @@ def guardrail_contract(
         sensitivity: The share of them that must be.
         harmless: Candidates that must be let through.
         specificity: The share of those that must be.
-        confidence: Of both criteria.
+        confidence: The confidence of both criteria.
         claim: What the candidates stand for; by default for themselves.
-        prevalence: Of harmful content before the guardrail, to bound what reaches the user.
+        prevalence: The share of harmful content before the guardrail, to bound what passes it.
 
     >>> contract = guardrail_contract(
     ...     "filter", lambda text: "blocked" if "bomb" in text else "ok",

@@ -296,7 +296,7 @@ def _count(
 
 
 def _successful_latencies(plan: Plan, trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
-    """Of the successful trials of each experiment, in ascending order (§12.2)."""
+    """Return the latencies of successful trials by experiment, in ascending order (§12.2)."""
     return {
         experiment.name: tuple(
             sorted(

@@ -90,7 +90,7 @@ def prepare(
         options: How the run is made.
         baselines: The folder they are kept in.
         now: When a resumed run started: its conditions are those of that time.
-        seed: Of such a run; else the options', else a new one.
+        seed: The seed of such a run; else the options', else a new one.
         measuring: Whether a baseline is measured.
     """
     from trialwise.checks.criterion_scopes import scopes_of
@@ -364,7 +364,7 @@ def choose_baseline(
     Args:
         kept: The contract's baselines, with the files that hold them.
         contract: Whose baseline it is.
-        criteria: Of the contract; those with `no_worse_than` are compared.
+        criteria: The criteria of the contract; those with `no_worse_than` are compared.
         scopes: What each criterion is asked of.
         claim: What the run is about.
         covariates: The conditions that the contract declares.

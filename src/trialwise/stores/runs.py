@@ -71,7 +71,7 @@ class PlanChanged(RunNotFound):
     """A stored run has another plan, so its trials answer another question.
 
     Args:
-        run_id: Of the stored run.
+        run_id: The id of the stored run.
         differences: Between its plan and the new one; none where another version made it.
     """
 
@@ -140,7 +140,7 @@ class StoredRun:
 
     @property
     def plan(self) -> Plan:
-        """Of a resumed run the plan it was resumed with, which may differ in pace and budget."""
+        """The plan; of a resumed run the last one, which may differ in pace and budget."""
         if self._plan is None:
             self._plan = self._read("plan", Plan)
         return self._plan

@@ -57,7 +57,7 @@ class Assessed:
 
     @property
     def p_value(self) -> float | None:
-        """Of a test that may tell the two apart."""
+        """The p-value of a valid test."""
         return None if self.obstacle else self.evidence.p_value
 
 

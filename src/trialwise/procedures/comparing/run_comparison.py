@@ -263,7 +263,7 @@ def conclude_criterion(
         question: How surely the two are to be told apart.
         adjusted: Its p-value among those of the other criteria; None where nothing was tested.
         fewest: With fewer discordant pairs nothing could be told apart.
-        labels: Of the reference and the candidate.
+        labels: The labels of the reference and the candidate.
     """
     found = assessed.evidence
     contrast = _contrast(found, adjusted, question)

@@ -226,7 +226,7 @@ def median_interval(values: Sequence[float], *, confidence: float) -> Interval |
 
     Args:
         values: Independent of one another.
-        confidence: Of the interval, kept at least.
+        confidence: The confidence of the interval, kept at least.
 
     >>> median_interval(range(1, 11), confidence=0.95)
     Interval(low=2, high=9, confidence=0.95, method='order statistics')

@@ -56,7 +56,7 @@ def decide_criterion(
         criterion: Its plan.
         plan: The run's.
         experiment: The experiment it belongs to.
-        trials: Of that experiment, in the order of inputs.
+        trials: The trials of that experiment, in the order of inputs.
         stop: Why the experiment ended.
     """
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)

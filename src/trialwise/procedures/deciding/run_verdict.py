@@ -52,7 +52,7 @@ def decide_run(
         stops: Why each experiment ended.
         stop: Why the run ended.
         spending: What it took.
-        run_id: Of the record.
+        run_id: The id of the record.
         started_at: When it began.
         message: Why it ended before its plan did, for a person.
         reproducibility: The numerical ingredients.

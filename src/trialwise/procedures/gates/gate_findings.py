@@ -222,7 +222,7 @@ class Grading:
 
         Args:
             gate: What is asked.
-            criteria: Of its experiment.
+            criteria: The criteria of its experiment.
         """
         if isinstance(gate, Stability):
             return cls()

@@ -44,7 +44,7 @@ def mapped_interval(
     reach: Reach,
     name: str,
 ) -> Interval | Undefined:
-    """Of a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
+    """Bound a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
 
     A mean over these inputs: the exact interval of each input's rate, mapped, each at its share of
     the error. Over a population there is none, since the figure of a few runs is biased.
@@ -52,9 +52,9 @@ def mapped_interval(
     Args:
         tasks: (trials, passed) of each input.
         figure: Of a rate.
-        confidence: Of the whole.
+        confidence: The confidence of the whole.
         reach: What it is about.
-        name: Of the figure, for the method.
+        name: The name of the figure, for the method.
     """
     if reach is Reach.NOTHING:
         return UNREACHED
@@ -72,12 +72,12 @@ def mapped_interval(
 def position_weighted_interval(
     lengths: Sequence[int], mean: float, *, confidence: float, reach: Reach
 ) -> Interval | Undefined:
-    """Of the mean of rates in which run i of an input counts i times.
+    """Bound the mean of rates in which run i of an input counts i times.
 
     Args:
         lengths: Runs of each input.
         mean: What was observed, from 0 to 1.
-        confidence: Of the interval.
+        confidence: The confidence of the interval.
         reach: What it is about.
     """
     if reach is not Reach.INPUTS:
@@ -89,11 +89,11 @@ def position_weighted_interval(
 def variance_interval(
     scores: Sequence[Sequence[float]], *, confidence: float, reach: Reach
 ) -> Interval | Undefined:
-    """Of the variance between runs of one input, as a mean over inputs.
+    """Bound the variance between runs of one input, as a mean over inputs.
 
     Args:
-        scores: Of each input's runs, at least two.
-        confidence: Of the whole.
+        scores: The scores of each input's runs, at least two.
+        confidence: The confidence of the whole.
         reach: What it is about.
     """
     if reach is not Reach.INPUTS:

@@ -44,7 +44,7 @@ def measure_reliability(
 
     Args:
         gate: What is asked.
-        runs: Of each input, in the order of inputs.
+        runs: The runs of each input, in the order of inputs.
         criteria: All of which a run passes.
         reach: What intervals are about.
     """
@@ -78,7 +78,7 @@ def measure_reliability(
 def _interval(
     name: str, summaries: Sequence[ReliabilitySummary], confidence: float, reach: Reach
 ) -> Interval | Undefined:
-    """Of a mean over inputs, about what it was before it was rounded to whole percents."""
+    """Return the interval of a mean over inputs, before it was rounded to whole percents."""
     tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
     if name == "variance_amplification":
         return mapped_interval(tasks, _spread, confidence=confidence, reach=reach, name="spread")

@@ -47,7 +47,7 @@ def measure_scores(
 
     Args:
         gate: What is asked.
-        runs: Of each input, in the order of inputs.
+        runs: The runs of each input, in the order of inputs.
         criteria: That grade a run, in the contract's order.
         reach: What intervals are about.
     """

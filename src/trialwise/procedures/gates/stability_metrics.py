@@ -37,7 +37,7 @@ def measure_stability(
 
     Args:
         gate: What is asked.
-        runs: Of each input, in the order of inputs.
+        runs: The runs of each input, in the order of inputs.
         reach: What intervals are about.
     """
     seen = {

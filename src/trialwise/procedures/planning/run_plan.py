@@ -51,7 +51,7 @@ def plan_run(
         options: How the run is made.
         seed: Seed for the order of inputs and for each trial.
         structure: The fingerprint of each criterion's postconditions.
-        fingerprints: Of each sampling's contents.
+        fingerprints: The fingerprints of each sampling's contents.
         baseline: The one selected for this run, where a criterion or a latency needs it.
         references: What verdicts keep of it, by criterion.
         covariates: The run's resolved profile.

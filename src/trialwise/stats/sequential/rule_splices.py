@@ -68,7 +68,7 @@ class _Splice:
     strict: _Edge
     loose: _Edge
     errors: tuple[float, float]
-    """Of the strict and of the loose boundary."""
+    """The errors of the strict and of the loose boundary."""
     loose_first: bool
     families: int = 2
     """How many are left to be tried."""

@@ -276,7 +276,7 @@ def _combinations(changes: list[Change], room: Change) -> Iterator[tuple[float, 
 
 
 def _thriftiest(useful: list[tuple[float, float, Flip]], count: int, least: float) -> list[Flip]:
-    """Of the flips of at least some size, those that waste least for it."""
+    """Return the flips of at least some size that waste least for it."""
     sizable = ((waste / size, k) for k, (waste, size, _) in enumerate(useful) if size > least)
     return [useful[k][2] for _, k in nsmallest(count, sizable)]
 

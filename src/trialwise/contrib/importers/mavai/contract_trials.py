@@ -24,7 +24,7 @@ class Sizes:
     """Numbers of trials."""
 
     for_all: int | None
-    """Of every criterion alike."""
+    """The setting for every criterion alike."""
     for_thresholds: int | None = None
     """Of the criteria with a threshold, where the others are sized by their baseline."""
     notes: list[str] = field(default_factory=list)
