@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -14,8 +16,14 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.sequential.design import SequentialDesign
 
-#: Of a design at 90 against 80 %: both rates and one with three tenths of the allowed failures.
-LIKELY = ((0.9, 1 / 3), (0.8, 1 / 3), (0.97, 1 / 3))
+REQUIRED, MARGIN = Fraction(9, 10), Fraction(1, 10)
+
+#: Of a design at 90 against 80 %: both rates and one with three tenths of the allowed failures. All
+#: three weigh the same.
+LIKELY = tuple(
+    (float(rate), 1 / 3)
+    for rate in (REQUIRED, REQUIRED - MARGIN, 1 - Fraction(3, 10) * (1 - REQUIRED))
+)
 
 
 def plan(**given: Any) -> CriterionPlan:
@@ -43,6 +51,26 @@ def test_without_a_method_the_design_is_the_optimal_one() -> None:
 
     expected = SequentialDesign.optimal(0.9, 0.8, alpha=0.05, beta=0.2, cap=60, mix=LIKELY)
     assert expected == found.design
+    even = SequentialDesign.optimal(0.9, 0.8, alpha=0.05, beta=0.2, cap=60)
+    assert count_mean_trials(expected) < count_mean_trials(even)
+
+
+def count_mean_trials(design: SequentialDesign) -> float:
+    """Expected trials, averaged over the likely rates, by walking over all states."""
+    total = 0.0
+    for rate, weight in LIKELY:
+        states = {0: weight}
+        for n in range(design.cap):
+            total += sum(states.values())  # undecided runs make one more trial
+            following: defaultdict[int, float] = defaultdict(float)
+            for failures, chance in states.items():
+                following[failures] += chance * rate
+                following[failures + 1] += chance * (1 - rate)
+            inside = range(design.accept[n + 1] + 1, design.reject[n + 1])
+            states = {
+                failures: chance for failures, chance in following.items() if failures in inside
+            }
+    return total
 
 
 @pytest.mark.parametrize(
