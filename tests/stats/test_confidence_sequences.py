@@ -74,8 +74,8 @@ def test_both_ends_are_the_roots_that_scipy_finds(
     assert optimize.brentq(excess, s / n, 1 - 1e-12, xtol=1e-14) == pytest.approx(high, abs=1e-11)
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 0.5)])
+@pytest.mark.parametrize("confidence", [pytest.param(0.8, marks=pytest.mark.slow), 0.95])
+@pytest.mark.parametrize("prior", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (0.5, 0.5)])
 def test_the_rate_is_ever_left_out_with_at_most_the_stated_probability(
     confidence: float, prior: tuple[float, float]
 ) -> None:
@@ -93,7 +93,7 @@ def test_the_rate_is_ever_left_out_with_at_most_the_stated_probability(
     assert max(missed) >= 0.5 * (1 - confidence)
 
 
-@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("side", ["lower", pytest.param("upper", marks=pytest.mark.slow)])
 def test_a_one_sided_sequence_spends_its_error_on_one_side(side: Side) -> None:
     """Exact over 60 trials: it misses on its side only, at most 1 − confidence of the time."""
     trials = 60

@@ -197,9 +197,8 @@ def test_the_exact_rectified_rate_covers_the_truth_everywhere(labels: int, trial
     assert min(rectified_coverage(labels, trials, "exact")) >= 0.95
 
 
-@pytest.mark.parametrize(
-    ("labels", "trials"), [(20, 20), pytest.param(30, 20, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("labels", "trials"), [(20, 20), (30, 20)])
 def test_the_other_rectified_rates_come_near(labels: int, trials: int) -> None:
     """Wilson cells are as safe on the grid; the score interval is nearly so, and far narrower."""
     exact, score = (rectified_ends(labels, trials, one) for one in ("exact", "score"))
