@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from click import UsageError
 from tests.cli.suite_folders import enter_folder
 from tests.cli.suite_folders import type_command as do
 
+import trialwise as tw
 from trialwise.runtime.rerunning import TrialNotFound
 
 SERVICE = """
@@ -160,6 +162,36 @@ def test_a_failed_stability_gate_names_run_input_and_sub_score(folder: Path) -> 
     text = do(REPEATS, "run", "-q", "--seed", "1", "-o", "r.md", "-o", "r.junit.xml").output
     for one in (text, (folder / "r.md").read_text(), (folder / "r.junit.xml").read_text()):
         assert "The lowest is redundancy 0.333 in trial 5, input" in " ".join(one.split())
+
+
+OTHER = BOTH.replace("name: x", "name: y")
+
+
+def test_the_command_that_runs_a_trial_again_names_the_suite_file(folder: Path) -> None:
+    """It can be pasted, also where the suite is not the one that is found by itself."""
+    (folder / "svc.py").write_text("def ask(input): return 'bad'\n")
+    (folder / "my suite.yaml").write_text(BOTH)
+
+    done = do(OTHER, "run", "-q", "-s", "my suite.yaml")
+
+    (command,) = [one for one in done.output.splitlines() if one.startswith("That trial again:")]
+    words = shlex.split(command.partition(":")[2])
+    assert words == ["trialwise", "rerun", "x", "-s", "my suite.yaml", "--trial", "0"]
+    assert "trial 0" in do(OTHER, *words[1:]).output
+
+
+def test_a_run_from_python_names_no_command_that_needs_a_suite(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its failures can be shown again, but only a suite says how to call its service again."""
+    criterion = tw.Criterion("c", tw.equals("good"), at_least=0.5)
+    contract = tw.Contract("x", lambda _: "bad", [criterion])
+
+    tw.run(contract, inputs=["a"], trials=10, store=folder / ".trialwise", progress=False).show()
+
+    shown = capsys.readouterr().out
+    assert "trialwise show x --failures" in shown
+    assert "trialwise rerun" not in shown
 
 
 def test_a_trial_is_run_again_with_its_input_and_its_seed(folder: Path) -> None:

@@ -86,7 +86,8 @@ def report_runs(
     for run_id in ended.lost:
         say(f"NOT KEPT: the record of {run_id} could not be written")
     folders = () if written else [*locations.values()]
-    say(render_summary(records, output_of(), written, folders=folders))
+    files = known["files"]
+    say(render_summary(records, output_of(), written, folders=folders, files=files))
     return troubles
 
 

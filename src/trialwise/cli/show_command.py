@@ -102,7 +102,18 @@ def _render(
         )
     from trialwise.runtime.result import render_summary
 
-    return render_summary(records, able, folders=folders)
+    return render_summary(records, able, folders=folders, files=_find_files(records))
+
+
+def _find_files(records: Sequence[RunRecord]) -> dict[str, str]:
+    """Find the suite file of this folder; a record does not say which one it was run from."""
+    from trialwise.suite import SuiteNotFound, find_suite
+
+    try:
+        find_suite(Path.cwd())
+    except SuiteNotFound:
+        return {}
+    return {record.run_id: "trialwise.yaml" for record in records}
 
 
 def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:

@@ -41,6 +41,7 @@ def describe_suite(
     *,
     name: str = "trialwise",
     locations: Mapping[str, str] | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> SuiteResults:
     """Describe the results of the runs of a suite.
 
@@ -48,9 +49,13 @@ def describe_suite(
         records: One run for each contract.
         name: The suite's.
         locations: Where each run's record is kept, by run id.
+        files: The suite file of each run, by run id; a run without one came from Python.
     """
-    known = locations or {}
-    runs = [describe_run(one, location=known.get(one.run_id, "")) for one in require_runs(records)]
+    known, suites = locations or {}, files or {}
+    runs = [
+        describe_run(one, location=known.get(one.run_id, ""), file=suites.get(one.run_id, ""))
+        for one in require_runs(records)
+    ]
     verdicts = [one.verdict for one in records]
     return _describe(runs, verdicts, name=name, envelopes=bound_suite_errors(verdicts))
 
@@ -61,14 +66,15 @@ def describe_verdicts(verdicts: Sequence[Verdict], *, name: str = "trialwise") -
     return _describe(runs, verdicts, name=name)
 
 
-def describe_run(record: RunRecord, *, location: str = "") -> RunResults:
+def describe_run(record: RunRecord, *, location: str = "", file: str = "") -> RunResults:
     """Describe the results of one run.
 
     Args:
         record: The run.
         location: Where the record is kept.
+        file: The suite file it was run from; empty where it came from Python.
     """
-    return _describe_verdict(record.verdict, record, location)
+    return _describe_verdict(record.verdict, record, location, file)
 
 
 def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
@@ -83,7 +89,7 @@ def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _describe_verdict(
-    verdict: Verdict, record: RunRecord | None = None, location: str = ""
+    verdict: Verdict, record: RunRecord | None = None, location: str = "", file: str = ""
 ) -> RunResults:
     return RunResults(
         contract=verdict.contract or ("" if record is None else record.plan.contract),
@@ -98,19 +104,29 @@ def _describe_verdict(
         seed=None if record is None else record.plan.seed,
         location=location,
         next_command="" if record is None else _find_command(record, "show", "--failures"),
-        rerun_command="" if record is None else _find_command(record, "rerun", "--trial"),
+        # A trial runs again by its suite file, so a run from Python has no such command.
+        rerun_command=""
+        if record is None or not file
+        else _find_command(record, "rerun", *_name_file(file), "--trial"),
         started_at=verdict.started_at,
         seconds=verdict.spending.seconds,
     )
 
 
-def _find_command(record: RunRecord, name: str, option: str) -> str:
+def _name_file(file: str) -> list[str]:
+    """Name a suite file on the command line, unless it is found without that."""
+    from shlex import quote
+
+    return [] if file == "trialwise.yaml" else ["-s", quote(file)]
+
+
+def _find_command(record: RunRecord, name: str, *options: str) -> str:
     """Find a command about the failing trials of a run that is kept."""
     if not record.run_id or all(trial.passed for trial in record.trials):
         return ""
     from shlex import quote
 
-    return f"trialwise {name} {quote(record.plan.contract)} {option}"
+    return " ".join(("trialwise", name, quote(record.plan.contract), *options))
 
 
 def _find_headline(verdict: Verdict) -> str:

@@ -214,8 +214,9 @@ class _Page:
                 more = as_count(len(red) - _MOST_EXPLAINED, "more criterion", "more criteria")
                 lines += ["", f"And {more}."]
             if run.next_command:
-                again = f"{run.rerun_command} {red[0].failures[0].trial}"
                 lines += ["", self.able.show(f"Every failing trial:  {run.next_command}")]
+            if run.rerun_command:
+                again = f"{run.rerun_command} {red[0].failures[0].trial}"
                 lines += [self.able.show(f"That trial again:     {again}")]
         return lines
 

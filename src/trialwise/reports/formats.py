@@ -40,7 +40,8 @@ class ReportSource:
         """The result lines of all runs, which most formats show."""
         from trialwise.pages.results import describe_suite
 
-        return describe_suite(self.records, name=self.name, locations=self.locations)
+        files = {one.run_id: self.files.get(one.run_id, self.file) for one in self.records}
+        return describe_suite(self.records, name=self.name, locations=self.locations, files=files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

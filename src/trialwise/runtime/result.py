@@ -198,6 +198,7 @@ def render_summary(
     reports: Sequence[str] = (),
     *,
     folders: Sequence[str] = (),
+    files: Mapping[str, str] | None = None,
 ) -> str:
     """The verdicts of a suite as text: a line for each criterion, why it failed, and what needs
     attention.
@@ -207,9 +208,10 @@ def render_summary(
         able: What the stream can do.
         reports: Where more is to be read.
         folders: Where the runs are kept.
+        files: The suite file of each run, by run id.
     """
     from trialwise.pages.results import describe_suite
     from trialwise.renderers.results_text import render_results
 
-    suite = describe_suite(records)
+    suite = describe_suite(records, files=files)
     return render_results(suite, capabilities=able, reports=reports, folders=folders)
