@@ -157,15 +157,30 @@ def fisher_cutoff(k: int, nb: int, n: int) -> int:
 
 def test_the_regression_size_holds_and_is_the_smallest_that_does() -> None:
     """One trial fewer falls short; from there to the baseline's size none does."""
-    size = regression().exact
+    question = RegressionQuestion(baseline_successes=180, baseline_trials=200, drop=0.1)
+    size = plan_regression(question).exact
 
     def power(n: int) -> float:
-        return float(sp.binom.cdf(fisher_cutoff(951, 1000, n) - 1, n, 0.921))
+        return float(sp.binom.cdf(boschloo_cutoff(180, 200, n) - 1, n, 0.8))
 
     assert size.trials is not None
     assert power(size.trials - 1) < 0.8
-    assert all(power(n) >= 0.8 for n in range(size.trials, 1001, 7))
+    assert all(power(n) >= 0.8 for n in range(size.trials, 201, 7))
     assert power(size.trials) == pytest.approx(size.power, abs=1e-9)
+
+
+def test_the_size_of_a_large_comparison_holds_with_the_power_of_the_exact_rule() -> None:
+    """Fisher's test needs as many; Boschloo's finds no less with any size from there on."""
+    size = regression().exact
+
+    def power(cutoff: int, n: int) -> float:
+        return float(sp.binom.cdf(cutoff - 1, n, 0.921))
+
+    assert size.trials is not None
+    assert power(fisher_cutoff(951, 1000, size.trials - 1), size.trials - 1) < 0.8
+    assert all(power(fisher_cutoff(951, 1000, n), n) >= 0.8 for n in range(size.trials, 1001, 7))
+    exact = power(boschloo_cutoff(951, 1000, size.trials), size.trials)
+    assert exact == pytest.approx(size.power, abs=1e-9)
 
 
 def test_cutoffs_and_powers_of_both_rules() -> None:

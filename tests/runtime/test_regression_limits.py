@@ -20,15 +20,17 @@ from trialwise.procedures.base import Counts
 from trialwise.procedures.regression import PROCEDURE as REGRESSION
 from trialwise.stats import boschloo_region
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
+from trialwise.stats.result_types import Rule
 
 
-def first_pass(passing: int) -> tw.Contract:
+def first_pass(passing: int, margin: float | None = None) -> tw.Contract:
     """A service whose first trials pass."""
 
     def ask(_text: str, index: int) -> str:
         return "ok" if index < passing else "bad"
 
-    return tw.Contract("x", ask, [tw.Criterion("ok", tw.equals("ok"), no_worse_than="baseline")])
+    criterion = tw.Criterion("ok", tw.equals("ok"), no_worse_than="baseline", margin=margin)
+    return tw.Contract("x", ask, [criterion])
 
 
 def compare(
@@ -104,6 +106,25 @@ def test_the_forecast_counts_the_baseline_as_a_sample_at_both_rates(tmp_path: Pa
     finding = compare(tmp_path, (90, 100), (90, 100)).verdict.findings[0]
 
     assert finding.power == pytest.approx(0.602, abs=6e-4)
+
+
+@pytest.mark.parametrize("rule", ["exact", "wilson", "fisher"])
+def test_a_comparison_is_sized_for_the_rule_that_decides(tmp_path: Path, rule: Rule) -> None:
+    """95 of 100 and a drop of 20 points: 80 % by the sum over all baselines, and not one less."""
+    quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
+    tw.measure(first_pass(95), trials=100, **quiet)  # type: ignore[arg-type]
+    contract = first_pass(100, margin=0.2)
+    plan = tw.check(contract, inputs=["a"], baselines=tmp_path, rule=rule, curtail=False)
+
+    def power(n: int) -> float:
+        cutoffs = [regression_cutoff(k, 100, n, rule=rule).cutoff or 0 for k in range(101)]
+        return math.fsum(
+            float(binom.pmf(k, 100, 0.95) * binom.cdf(c - 1, n, 0.75))
+            for k, c in enumerate(cutoffs)
+        )
+
+    trials = plan.criteria[0].trials
+    assert power(trials - 1) < 0.8 <= power(trials)
 
 
 def draw(rate: float) -> tw.Contract:

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Refusal
 from trialwise.stats.risk_sizing import (
     Sizing,
+    exact_required_trials,
     find_held_trials,
     floor_required_trials,
     resolved_required_trials,
@@ -31,6 +33,7 @@ from trialwise.stats.toolbox.planned_designs import (
     floor_power_at,
     resolved_power_at,
 )
+from trialwise.stats.unconditional import boschloo
 
 
 @cache
@@ -191,6 +194,35 @@ def test_the_required_trials_against_a_baseline_by_brute_force(
             enough = target * (1 - 1e-12)
             reached = next(n for n, power in enumerate(powers, start=1) if power >= enough)
             assert sizing.first_crossing == reached
+
+
+@pytest.mark.parametrize(("k", "nb", "p1"), [(38, 40, 0.7), (30, 30, 0.7), (12, 20, 0.2)])
+@pytest.mark.parametrize("target", [0.5, 0.8])
+def test_the_required_trials_of_the_exact_rule_are_those_of_boschloos_test(
+    k: int, nb: int, p1: float, target: float
+) -> None:
+    """Cutoffs by p-values, powers by scipy: from there on up to Fisher's size, and not before."""
+
+    def power_at(n: int) -> float:
+        cutoff = next(x for x in range(n + 1) if boschloo(k, nb, x, n).p_value > 0.05)
+        return float(binom.cdf(cutoff - 1, n, p1))
+
+    sizing = exact_required_trials(k, nb, p1, power=target)
+    fisher = resolved_required_trials(k, nb, p1, power=target)
+    powers = {n: power_at(n) for n in range(2, (fisher.trials or nb) + 1)}
+
+    assert sizing.trials == max(n for n, power in powers.items() if power < target) + 1
+    assert sizing.power == pytest.approx(powers[sizing.trials])
+
+
+def test_a_large_exact_plan_takes_fishers_size_with_its_own_power() -> None:
+    """951 of 1000 and a drop of 3 points: 664 trials, which Boschloo's test turns into 84.2 %."""
+    sizing = exact_required_trials(951, 1000, 0.921)
+    cutoff = regression_cutoff(951, 1000, 664).cutoff
+    assert cutoff is not None
+
+    assert sizing.trials == resolved_required_trials(951, 1000, 0.921).trials == 664
+    assert sizing.power == pytest.approx(binom.cdf(cutoff - 1, 664, 0.921))
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:
     exact, floor = plan.exact, plan.floor
     if exact.trials is not None and exact.power is not None:
         yield (
-            f"exact: {exact.trials} trials keep the power from there on (first reached at "
-            f"{exact.first_crossing}); {as_probability(exact.power)} at {exact.trials}."
+            f"exact: {exact.trials} trials keep the power from there on; "
+            f"{as_probability(exact.power)} at {exact.trials}."
         )
     elif exact.refusal is not None:
         yield f"exact: refused ({exact.refusal}), because {REFUSALS[exact.refusal]}."

@@ -96,7 +96,7 @@ class Regression(Procedure):
         if trials is None and rule == "exact" and situation.options.curtail and found.passed:
             design = plan_stages(criterion, counts, situation.trial_limit(criterion))
         else:
-            trials = trials or find_usual_size(criterion, *counts, alternative)
+            trials = trials or find_usual_size(criterion, counts, alternative, rule)
             design = regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
         reason = refuse_weak_regression(criterion, design, alternative)
         if reason is not None and situation.verifies:

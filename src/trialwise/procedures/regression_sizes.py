@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import math
-
 from trialwise.model.criterion import Criterion
 from trialwise.stats.bisection import find_first
 from trialwise.stats.regression_cutoffs import design_power
+from trialwise.stats.result_types import Rule
 
 #: Trials of a test whose baseline never passed: no number would show a drop.
 _TRIALS_WITHOUT_RATE = 100
-#: Looking on the way costs a little power: so many more trials, or so much more power at the end.
-_MORE_TRIALS, _MORE_POWER = 1.1, 0.035
-#: The largest test, relative to its baseline: beyond it the baseline is what is too small.
+#: Looking on the way costs a little power: so much more is wanted of the test of all trials.
+_MORE_POWER = 0.035
+#: The largest staged test, relative to its baseline: beyond it the baseline is what is too small.
 _LARGEST = 2
 
 
-def find_usual_size(criterion: Criterion, passed: int, trials: int, alternative: float) -> int:
-    """Enough trials to see the margin with the power asked for, if the baseline is large enough."""
-    if passed == 0:
-        return min(trials, _TRIALS_WITHOUT_RATE)
-    from trialwise.stats.risk_sizing import resolved_required_trials
+def find_usual_size(
+    criterion: Criterion, baseline: tuple[int, int], alternative: float, rule: Rule
+) -> int:
+    """Enough trials for the rule that decides to find the loss; the baseline's if it is too small.
 
-    sizing = resolved_required_trials(
-        passed, trials, alternative, alpha=criterion.wrong_fail, power=criterion.wanted_power
-    )
-    return trials if sizing.trials is None else sizing.trials
+    Args:
+        criterion: What is promised.
+        baseline: Its passes and trials.
+        alternative: The rate that is to be found.
+        rule: The rule set that decides.
+    """
+    passed, size = baseline
+    if passed == 0:
+        return min(size, _TRIALS_WITHOUT_RATE)
+    power = criterion.wanted_power
+    return _find_size(criterion, baseline, alternative, power=power, rule=rule, most=size)
 
 
 def size_stages(criterion: Criterion, baseline: tuple[int, int], alternative: float) -> int:
@@ -36,15 +41,25 @@ def size_stages(criterion: Criterion, baseline: tuple[int, int], alternative: fl
         baseline: Its passes and trials.
         alternative: The rate that is to be found.
     """
+    power = min(criterion.wanted_power + _MORE_POWER, (1 + criterion.wanted_power) / 2)
+    most = _LARGEST * baseline[1]
+    return _find_size(criterion, baseline, alternative, power=power, rule="exact", most=most)
+
+
+def _find_size(
+    criterion: Criterion,
+    baseline: tuple[int, int],
+    alternative: float,
+    *,
+    power: float,
+    rule: Rule,
+    most: int,
+) -> int:
     passed, size = baseline
-    fixed = find_usual_size(criterion, passed, size, alternative)
-    if fixed < size:
-        return math.ceil(_MORE_TRIALS * fixed)
-    wanted = min(criterion.wanted_power + _MORE_POWER, (1 + criterion.wanted_power) / 2)
 
     def finds(trials: int) -> bool:
         rates = passed / size, alternative
-        return design_power(*rates, size, trials, alpha=criterion.wrong_fail) >= wanted
+        found = design_power(*rates, size, trials, alpha=criterion.wrong_fail, rule=rule)
+        return found >= power
 
-    largest = _LARGEST * size
-    return find_first(size - 1, largest, finds) if finds(largest) else size
+    return find_first(0, most, finds) if finds(most) else size

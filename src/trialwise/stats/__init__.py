@@ -98,7 +98,7 @@ _MODULES = {
     "rate_sizing": "ComplianceSizing NormalSizing compliance_sizing normal_sizing precision_trials",
     "regression_cutoffs": "RegressionCutoff design_false_alarm design_power regression_cutoff",
     "result_types": "Decision Interval Refusal Rule Undefined",
-    "risk_sizing": "Sizing floor_required_trials resolved_required_trials",
+    "risk_sizing": "Sizing exact_required_trials floor_required_trials resolved_required_trials",
     "run_reliability": (
         "ReliabilitySummary confidence_band graceful_degradation recommend_runs "
         "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"

@@ -140,6 +140,7 @@ from trialwise.stats.result_types import Refusal as Refusal
 from trialwise.stats.result_types import Rule as Rule
 from trialwise.stats.result_types import Undefined as Undefined
 from trialwise.stats.risk_sizing import Sizing as Sizing
+from trialwise.stats.risk_sizing import exact_required_trials as exact_required_trials
 from trialwise.stats.risk_sizing import floor_required_trials as floor_required_trials
 from trialwise.stats.risk_sizing import resolved_required_trials as resolved_required_trials
 from trialwise.stats.run_reliability import ReliabilitySummary as ReliabilitySummary

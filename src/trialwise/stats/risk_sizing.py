@@ -19,9 +19,12 @@ from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.rate_sizing import chance_below, reaches_target
+from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Refusal
 from trialwise.validation import require_open_rate, require_rate, require_successes
 
+#: Trials together up to which every size is tried with Boschloo's test, in less than a second.
+LARGEST_SCAN = 1_000
 #: Where the doubling search for the moving floor gives up: counts beyond are not exact doubles.
 _DOUBLING_LIMIT = 2**53
 
@@ -79,6 +82,42 @@ def resolved_required_trials(
         return held
     first = next(n for n in range(1, nb + 1) if reaches_target(power_at(n), target))
     return Sizing(question=question, trials=held.trials, power=held.power, first_crossing=first)
+
+
+def exact_required_trials(
+    baseline_successes: SupportsIndex,
+    baseline_trials: SupportsIndex,
+    alternative_rate: float,
+    *,
+    alpha: float = 0.05,
+    power: float = 0.80,
+) -> Sizing:
+    """Trials from which power holds against a baseline that exists. Rule `exact`.
+
+    They are the fewest, up to `LARGEST_SCAN` trials of baseline and test together. Above, they are
+    Fisher's, which are enough: Boschloo's test finds whatever Fisher's finds.
+
+    Examples
+    --------
+    >>> [size(180, 200, 0.8).trials for size in (resolved_required_trials, exact_required_trials)]
+    [132, 122]
+    """
+    given = baseline_successes, baseline_trials, alternative_rate
+    fisher = resolved_required_trials(*given, alpha=alpha, power=power)
+    if fisher.refusal not in (None, Refusal.BASELINE_TOO_SMALL):
+        return fisher
+    k, nb, p1 = check_baseline(*given)
+
+    def power_at(n: int) -> float:
+        return regression_cutoff(k, nb, n, alpha=alpha).power(p1) or 0.0
+
+    largest = fisher.trials or nb
+    if nb + largest <= LARGEST_SCAN:
+        return find_held_trials(fisher.question, largest, power, power_at)
+    found = power_at(largest)
+    if not reaches_target(found, power):
+        return fisher
+    return Sizing(question=fisher.question, trials=largest, power=found)
 
 
 def floor_required_trials(

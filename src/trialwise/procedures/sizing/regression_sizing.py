@@ -19,8 +19,8 @@ from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cuto
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.risk_sizing import (
     Sizing,
+    exact_required_trials,
     floor_required_trials,
-    resolved_required_trials,
 )
 from trialwise.validation import require_count, require_given, require_open_rate, require_successes
 
@@ -126,7 +126,7 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     """
     baseline = question.baseline_successes, question.baseline_trials
     target = max(0.0, question.alternative_rate)
-    exact = resolved_required_trials(*baseline, target, alpha=question.alpha, power=question.power)
+    exact = exact_required_trials(*baseline, target, alpha=question.alpha, power=question.power)
     floor = floor_required_trials(
         question.baseline_rate, target, confidence=question.confidence, power=question.power
     )
