@@ -96,7 +96,7 @@ def photograph_report(report: Path) -> None:
             "--headless",
             "--no-sandbox",
             "--hide-scrollbars",
-            "--window-size=1100,1120",
+            "--window-size=1100,1290",
             f"--screenshot={FOLDER / PHOTOGRAPHS[0]}",
             report.resolve().as_uri(),
         ],

@@ -111,7 +111,7 @@ class TrialLog(Protocol):
 
 
 class Clock(Protocol):
-    """Time, so that tests can bend it."""
+    """The time, which tests replace by their own."""
 
     def monotonic(self) -> float:
         """Seconds that never go back: for latencies, budgets and pacing."""

@@ -21,7 +21,7 @@ _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
 class Pen:
-    """Writes until the stream is gone."""
+    """Writes to a stream until it is closed."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream: TextIO | None = stream

@@ -33,7 +33,7 @@ _CLOSING_S = 5.0
 
 
 class _Interrupt:
-    """A wish to end that another thread or a signal handler may utter.
+    """A request to end the run, which another thread or a signal handler may make.
 
     An event can only be set by its loop, and a function that runs in place keeps the loop busy. So
     the wish is noted at once, and the event follows for the tasks that wait for it.

@@ -134,7 +134,7 @@ def _deadline(seconds: float) -> float:
 
 
 class _Head:
-    """The first bytes; more than that ends the process."""
+    """Keeps the first bytes of an output; a longer output ends the process."""
 
     def __init__(self, limit: int, running: CancelScope) -> None:
         self.kept = bytearray()
@@ -152,7 +152,7 @@ class _Head:
 
 
 class _Tail:
-    """The last bytes; what came before is forgotten."""
+    """Keeps the last bytes of an output and drops those before."""
 
     def __init__(self, limit: int) -> None:
         self.kept = bytearray()

@@ -107,7 +107,7 @@ class PairedSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpairedSize:
-    """Two separate runs of equal size, judged by Fisher's exact test."""
+    """Two separate runs of equal size, decided by Fisher's exact test."""
 
     trials_each: int | None
     """The fewest trials from which the power is kept; None beyond 50,000."""

@@ -24,7 +24,7 @@ LONGEST = 20_000
 
 
 class Correction(StrEnum):
-    """How the level is shared among criteria judged on the same trials."""
+    """How the level is shared among criteria that are decided on the same trials."""
 
     NONE = "none"
     BONFERRONI = "bonferroni"
