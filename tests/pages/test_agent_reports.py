@@ -41,6 +41,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.pages.decay_curve import POINTS, list_decay_steps
 from trialwise.pages.run_report import render_html
+from trialwise.pages.session_steps import list_steps
 from trialwise.pages.trial_timeline import FULL, SHORT, Extent, build_timeline
 from trialwise.pages.worst_trace import find_worst_trace
 from trialwise.renderers.html.block_markup import render_block
@@ -234,6 +235,45 @@ def test_a_session_whose_calls_are_not_kept_says_so() -> None:
     assert "4 tool calls, none of which the record holds." in timeline(trial_of(shape=told))
     assert "No tool call." in timeline(trial_of(shape=silent))
     assert "" == timeline(trial_of())
+
+
+SAID = (
+    ("user", "Refund it."),
+    ("assistant", "Let me look."),
+    ("user", "Thanks."),
+    ("assistant", "Done."),
+)
+
+
+def test_calls_whose_turn_is_not_known_stand_before_the_answer() -> None:
+    """The heading says that their place is a guess, where there is more than one."""
+    guessed = trial_of({"name": "find"}, {"name": "refund"}, messages=SAID)
+    known = trial_of({"name": "find", "turn": 1}, {"name": "refund", "turn": 2}, messages=SAID)
+    steps = [words(row) for row in rows_of(guessed)]
+
+    assert ["userRefund it.", "modelLet me look.", "userThanks."] == steps[:3]
+    assert steps[3].startswith("1.find")
+    assert steps[4].startswith("2.refund")
+    assert "modelDone." == steps[5]
+    note = "the trace does not say which messages the calls came between"
+    assert note in timeline(guessed)
+    assert note not in timeline(known)
+
+
+@given(
+    roles=st.lists(st.sampled_from(["user", "assistant"]), max_size=6),
+    turns=st.lists(st.one_of(st.none(), st.integers(0, 8)), max_size=6),
+)
+def test_every_message_and_call_is_a_step_once_and_in_order(
+    roles: list[str], turns: list[int | None]
+) -> None:
+    """Whatever a trace says of its turns."""
+    said = tuple((role, f"text {place}") for place, role in enumerate(roles))
+    calls = tuple({"name": "a"} | ({} if turn is None else {"turn": turn}) for turn in turns)
+    steps = [*list_steps(trial_of(*calls, messages=said))]
+
+    assert [*said] == [step for step in steps if not isinstance(step, int)]
+    assert [*range(len(calls))] == [step for step in steps if isinstance(step, int)]
 
 
 # --- The worst trace --------------------------------------------------------------------------

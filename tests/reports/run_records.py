@@ -67,6 +67,7 @@ class Answer:
     tokens: tuple[int, int] = (420, 90)
     cost_usd: float | None = 0.004
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
     shape: TraceShape | None = None
     setup_s: float | None = None
 
@@ -210,6 +211,7 @@ def _trial(plan: Plan, index: int, input_id: str, service: Service) -> Trial:
         started_s=index * 0.21 + source.random() * 0.05,
         reply=answer.reply,
         tool_calls=answer.tool_calls,
+        messages=answer.messages,
         shape=answer.shape,
         setup_s=answer.setup_s,
     )
@@ -531,6 +533,10 @@ def session(source: Random, input_id: str) -> Answer:
         reply="Sorry." if failures else "Refunded.",
         latency_s=at,
         tool_calls=tuple(timed),
+        messages=(
+            ("user", f"Please refund order {input_id}."),
+            *(("assistant", turn["content"]) for turn in turns),
+        ),
         shape=read_trace(told),
         setup_s=0.4,
     )
