@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench.measure import Benchmark
@@ -47,15 +47,15 @@ def _command(name: str, *arguments: str, goal: float | None = None) -> Benchmark
     return _start(name, "-m", "trialwise.cli.main", *arguments, goal=goal)
 
 
-def _suite() -> str:
+def _suite(name: str = "trialwise", promise: str = "at_least: 90%") -> str:
     """A suite of four lines in a folder of its own; its service is always right."""
     (_FOLDER / "agent.py").write_text("def answer(question):\n    return '555'\n")
-    suite = _FOLDER / "trialwise.yaml"
+    suite = _FOLDER / f"{name}.yaml"
     suite.write_text(
         'service: {python: "agent:answer"}\n'
         'inputs: ["What is 15 * 37?", "And 37 * 15?"]\n'
         "criteria:\n"
-        "  - {name: answers, contains: '555', at_least: 90%}\n"
+        f"  - {{name: answers, contains: '555', {promise}}}\n"
     )
     return f"--suite={suite}"
 
@@ -97,6 +97,17 @@ def _design(cap: int, *, goal: float | None, level: int) -> Benchmark:
         expression=f"SequentialDesign.optimal(0.91, 0.81, cap={cap})",
         seconds_goal=goal,
         level=level,
+    )
+
+
+def _strict(rate: float, level: float) -> Benchmark:
+    """A strict design as long as none that ships; the goal is the one of its promise."""
+    return Benchmark(
+        name=f"strict search, required {rate}, errors {level}, cap 2,000",
+        setup=_DESIGN,
+        expression=f"SequentialDesign.strict({rate}, cap=2000, alpha={level}, beta={level})",
+        seconds_goal=2,
+        level=1,
     )
 
 
@@ -152,6 +163,9 @@ def _bare(count: int, *, level: int = 0) -> Benchmark:
 
 
 _SUITE = _suite()
+#: 25 trials can show this rate.
+_FIXED = _suite("fixed", "at_least: 85%")
+_MARGIN_RUN = "a first run, required 90 %, margin 10 %"
 _TEST = "from scipy.stats import binomtest; test = binomtest(90, 100)"
 _CONFINT = "from statsmodels.stats.proportion import proportion_confint"
 _BINOM = "from scipy.stats import binom"
@@ -161,7 +175,8 @@ GROUPS = (
     Group(
         title="Cold start",
         note="CPU of a whole process, start to exit, its modules compiled before; the ratio is to "
-        "the bare interpreter.",
+        "the bare interpreter. The ratio of a first run, whose design ships, is to one with the "
+        "margin that 0.1.0 supplied.",
         benchmarks=(
             _start(_BARE, "-c", "pass"),
             _start("import trialwise", goal=3),
@@ -170,7 +185,12 @@ GROUPS = (
             _start("a first compliance verdict", "-c", _FIRST_VERDICT),
             _command("trialwise --help", "--help", goal=5),
             _command("trialwise check", "check", _SUITE),
-            _command("a 25-trial run of a suite", "run", "--trials=25", _SUITE, goal=20),
+            _command("a 25-trial run of a suite", "run", "--trials=25", _FIXED, goal=20),
+            _command(_MARGIN_RUN, "run", _suite("margin", "at_least: 90%, margin: 10%")),
+            replace(
+                _command("a first run, required 90 %", "run", _SUITE, goal=1.1),
+                reference=_MARGIN_RUN,
+            ),
             _start("import scipy.stats", level=1),
             _start("import statsmodels.stats.proportion", level=1),
         ),
@@ -300,6 +320,12 @@ GROUPS = (
             _design(200, goal=1, level=1),
             _design(1000, goal=None, level=1),
             _design(10_000, goal=20, level=2),
+            Benchmark(
+                name="strict shipped, required 0.9, cap 215",
+                setup=_DESIGN,
+                expression="SequentialDesign.strict(0.9)",
+            ),
+            *(_strict(rate, level) for rate, level in ((0.9, 0.05), (0.7, 0.025), (0.5, 0.01))),
             _characteristic(50),
             _characteristic(10_000),
         ),
