@@ -155,6 +155,18 @@ def test_a_comparison_without_trials_stops_as_soon_as_its_counts_decide(tmp_path
         assert expected.fails <= share
 
 
+def test_a_margin_far_too_small_for_its_baseline_still_finds_a_broken_service(
+    tmp_path: Path,
+) -> None:
+    """A tenth of a point against 95 of 100: a PASS would say little, and is said to."""
+    quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
+    tw.measure(first_pass(95), trials=100, **quiet)  # type: ignore[arg-type]
+    broken = tw.run(first_pass(0, margin=0.001), **quiet)  # type: ignore[arg-type]
+
+    assert str(broken.decision) == "FAIL"
+    assert any("says little" in caveat for caveat in broken.verdict.findings[0].caveats)
+
+
 def test_fewer_trials_than_planned_signal_only_what_the_boundaries_signal(tmp_path: Path) -> None:
     """They spend all of alpha: no further test may add to it. 40 of 216 trials, 5 failures."""
     quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}

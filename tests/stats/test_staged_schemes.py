@@ -194,10 +194,9 @@ def test_boundaries_are_in_order_and_end_in_a_decision() -> None:
 
 
 def test_a_baseline_too_small_for_its_margin_still_finds_a_broken_service() -> None:
-    """80 of 100 and a loss of a tenth of a point: half the rate is found nearly always."""
-    scheme = scheme_for(100, 0.001)
-
-    assert average(scheme, 0.8, 0.4)[0] > 0.99
+    """80 of 100 and no loss, or a tenth of a point: half the rate is found nearly always."""
+    for margin in (0.0, 0.001):
+        assert average(scheme_for(100, margin), 0.8, 0.4)[0] > 0.99
 
 
 @pytest.mark.parametrize("place", [0, 1, 3, 7])
@@ -235,6 +234,8 @@ def test_a_search_finds_what_ships() -> None:
 def test_sizes_without_a_scheme_have_none() -> None:
     """Baselines of a few trials, and those for which a search would take long."""
     assert find_scheme(9, 0.1) is None
+    assert find_scheme(100, 0.1, most_trials=1) is None
+    assert find_scheme(100, 0.1, alpha=1e-9) is None
     assert find_scheme(4001, 0.02) is None
 
 

@@ -28,6 +28,8 @@ SHIPPED = "staged_schemes.json"
 LARGEST_SEARCH = 1_300
 #: Baselines too small for likelihood ratios to decide much.
 FEWEST_TRIALS = 10
+#: A scheme that uses less than this share of alpha, for a handful of trials, finds too little.
+_LEAST = 0.5
 #: How far below alpha the level is aimed.
 _AIM = 0.98
 #: Rates between two nodes at which the level is looked at while heights are searched for.
@@ -59,7 +61,7 @@ def find_scheme(
 ) -> StagedScheme | None:
     """Find the scheme for baselines of a size: a shipped one, or one that is searched for.
 
-    None where a search would take too long; the shipped ones go further.
+    None where a search would take too long (the shipped ones go further), and for a few trials.
 
     Args:
         baseline_trials: Trials of a baseline.
@@ -97,7 +99,7 @@ def search_scheme(scheme: StagedScheme) -> StagedScheme | None:
         if turn >= _BOTH_WAYS and max(levels) <= scheme.alpha:
             peak = find_supremum(region)
             if (level := _round_up(peak.high)) <= scheme.alpha:
-                return replace(scheme, level=level)
+                return replace(scheme, level=level) if level >= _LEAST * scheme.alpha else None
             # The peak lies between the rates that were looked at.
             place = math.asin(math.sqrt(peak.rate))
             nearest = sorted(range(len(nodes)), key=lambda i: abs(nodes[i] - place))[:2]

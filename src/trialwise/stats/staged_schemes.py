@@ -130,8 +130,8 @@ def _find_size(scheme: StagedScheme, angle: float) -> float:
 
 def _find_needed(scheme: StagedScheme, angle: float) -> float:
     """What 1/(1/nb + 1/trials) has to be for the margin to be found."""
-    lower = math.asin(math.sqrt(max(0.0, math.sin(angle) ** 2 - scheme.margin)))
-    return (_find_distance(scheme) / (angle - lower)) ** 2
+    apart = angle - math.asin(math.sqrt(max(0.0, math.sin(angle) ** 2 - scheme.margin)))
+    return (_find_distance(scheme) / apart) ** 2 if apart > 0 else math.inf
 
 
 def _find_distance(scheme: StagedScheme) -> float:
