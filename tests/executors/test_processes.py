@@ -19,6 +19,7 @@ from tests.executors.worker_projects import (
 )
 
 import trialwise as tw
+from trialwise.errors import InvalidArgument
 from trialwise.executors.batches import Batch, BatchResult, EndedBatch
 from trialwise.executors.jobs import ExecutorUnusable
 from trialwise.stores.runs import RunStore
@@ -121,6 +122,28 @@ def test_a_wrong_executor_is_refused_before_the_first_trial(
     assert run.returncode == 2
     assert words in err
     assert not calls(project)
+
+
+def test_replies_are_recorded_by_workers_of_this_machine_and_replayed(project: Path) -> None:
+    """Every reply is in the recording once; a cluster cannot write it and is refused."""
+    recorded = start(project, "-q", "--executor", "processes:2", "--record", "replies.jsonl")
+    recorded.communicate()
+    replayed = start(project, "-q", "--executor", "processes:2", "--replay", "replies.jsonl")
+    replayed.communicate()
+    refused = start(project, "-q", "--executor", "dask", "--record", "other.jsonl")
+    _, err = refused.communicate()
+
+    assert (recorded.returncode, replayed.returncode, refused.returncode) == (0, 0, 2)
+    assert len(calls(project)) == 60
+    assert "Record with the executor local or processes" in " ".join(err.split())
+
+
+def test_a_comparison_stays_in_one_process() -> None:
+    """Its two runs take turns; another executor is refused and not ignored."""
+    contract = tw.Contract("c", str, [tw.Criterion("x", tw.equals("1"), at_least=0.5)])
+
+    with pytest.raises(InvalidArgument, match="be local in a comparison"):
+        tw.compare(contract, contract, inputs=["1"], trials=10, executor="processes", store=None)
 
 
 def test_two_executors_in_a_suite_are_refused(project: Path) -> None:

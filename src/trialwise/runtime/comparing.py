@@ -310,6 +310,9 @@ def _plans(
     contracts: tuple[Contract, Contract], options: RunOptions, question: ComparisonQuestion
 ) -> tuple[Plan, Plan]:
     """Two plans of one seed, so of one order: all of it is run, nothing is decided by it."""
+    if options.executor != "local":
+        # Two runs take turns, trial by trial, so that whatever changes meanwhile meets both.
+        raise InvalidArgument("executor", options.executor, "be local in a comparison")
     for name in ("max_trials", "baseline", "horizon"):
         if getattr(options, name) is not None:
             allowed = "be left out: a comparison has a fixed size and needs no baseline"

@@ -238,13 +238,19 @@ def record_replies(prepared: Sequence[PreparedRun], file: Path) -> list[Prepared
     """Return the runs with every reply written to a file.
 
     Raises:
-        RecordingRefused: The file holds replies of an earlier run of a contract.
+        RecordingRefused: The file holds replies of an earlier run of a contract, or trials run
+            where it cannot be written.
     """
     from trialwise.services import RecordingService, ReplayService
 
     recorded = []
     for one in prepared:
-        name = one.contract.name
+        name, executor = one.contract.name, one.plan.options.executor
+        if executor.partition(":")[0] not in ("local", "processes"):
+            raise RecordingRefused(
+                f"executor {executor}: its workers may be on other machines, and cannot write to "
+                f"{file}. Record with the executor local or processes"
+            )
         # A resumed run adds to its own recording.
         count = len(ReplayService(file, contract=name)) if file.exists() else 0
         if count and one.stored is None and one.finished is None:
