@@ -39,14 +39,14 @@ def complement(level: float) -> float:
 
 
 def at_most(value: float, alpha: float, exact: Callable[[], Fraction]) -> bool:
-    """Whether a probability is at most alpha: by `value`, or by `exact()` where too close."""
+    """Return whether a probability is at most alpha, exactly where it is close."""
     if abs(value - alpha) > RELATIVE_BAND * alpha:
         return value <= alpha
     return exact() <= as_written(alpha)
 
 
 def settled(value: float, alpha: float, exact: Callable[[], Fraction]) -> float:
-    """A probability to report beside alpha: rounded once from the rational where it is close."""
+    """Return a probability to report beside alpha, rounded once from the exact value."""
     return value if abs(value - alpha) > RELATIVE_BAND * alpha else float(exact())
 
 

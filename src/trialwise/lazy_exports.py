@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def lazy_names(
     package: str, modules: dict[str, str]
 ) -> tuple[dict[str, str], Callable[[str], object], Callable[[], list[str]]]:
-    """The exports of a package as a table, with the `__getattr__` and `__dir__` that serve them.
+    """Return the exports of a package, with the `__getattr__` and `__dir__` that serve them.
 
     Args:
         package: The package's `__name__`.

@@ -95,7 +95,7 @@ def require_rate(argument: str, value: float) -> float:
 
 
 def require_open_rate(argument: str, value: float) -> float:
-    """A probability strictly between 0 and 1, as every level and inferential threshold is."""
+    """Return a probability strictly between 0 and 1, as every level and threshold is."""
     allowed = "lie strictly between 0 and 1"
     number = _number(argument, value, allowed)
     if not 0 < number < 1:

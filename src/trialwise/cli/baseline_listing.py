@@ -112,7 +112,7 @@ class Shelf:
 
 
 def validity_of(baseline: Baseline, now: datetime) -> str:
-    """How long a baseline is still taken to be representative, in the bands of companion §8.4.2."""
+    """Return how long a baseline stays representative, in the bands of companion §8.4.2."""
     from trialwise.model.evidence import Severity
     from trialwise.procedures.guardrails import assess_baseline
 

@@ -229,7 +229,7 @@ def _folders(suite: Suite) -> Iterator[Check]:
 
 
 def _check_folder(name: str, folder: Path, shown: str, status: Status, advice: str) -> Check:
-    """Whether something could be written to a folder; one that is not there yet would be made."""
+    """Return whether a folder can be written to, or could be created."""
     from tempfile import TemporaryFile
 
     while not folder.exists() and folder != folder.parent:

@@ -62,7 +62,7 @@ def command(contracts: tuple[str, ...], last: int, store: Path | None, as_json: 
 
 
 def _describe(runs: Any, one: RunSummary) -> dict[str, Any]:
-    """A run as plain values; one without a verdict is a measurement, or was not finished."""
+    """Describe a run as plain values; a run without a verdict is a measurement or unfinished."""
     trials, result = one.trials, str(one.decision or "")
     if one.damage:
         result = "DAMAGED"

@@ -251,7 +251,7 @@ def _by_name(suite: Suite) -> dict[str, set[str]]:
 def choose_sized(
     suites: Sequence[Suite], names: Iterable[str], tags: Iterable[str], given: dict[str, Any]
 ) -> list[Chosen]:
-    """The chosen contracts and their options, with what the command line changes about both."""
+    """Choose contracts and their options, with the changes of the command line."""
     sized = [
         Chosen(suite, _change_size(one.contract, given), _change_options(one.options, given))
         for suite, one in choose(suites, names, tags, given.get("expression"))

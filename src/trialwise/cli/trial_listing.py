@@ -172,7 +172,7 @@ def _call_lines(recorded: Mapping[str, Any], able: Capabilities) -> Iterator[str
 
 
 def _paragraph(indent: str, label: str, text: str, able: Capabilities) -> Iterator[str]:
-    """A text in a few lines of the stream's width; what is too long is left out of its middle."""
+    """Yield a text in a few lines of the stream's width; a long one loses its middle."""
     from trialwise.documents.printable import wrap_text
 
     width = max(20, able.width - 6)

@@ -143,7 +143,7 @@ class WatchedRun:
                 sys.audit("trialwise.read", path)
 
     def reuse_replies(self, suite: Suite, prepared: Sequence[PreparedRun]) -> list[PreparedRun]:
-        """The runs with services that are asked only where no reply is left of earlier runs."""
+        """Return the runs with services that replay the replies of earlier runs."""
         from trialwise.runtime.workspace import open_service
         from trialwise.services.reply_reuse import ReusingService
 

@@ -242,7 +242,7 @@ class Scalar(Kind):
         raise NotImplementedError
 
     def convert_python(self, value: Any) -> Any:  # noqa: ARG002
-        """The value of what only Python code may write, such as a time as a number of seconds."""
+        """Convert a value that only Python code may write, such as seconds as a number."""
         return None
 
     def hint(self, value: Any) -> str:  # noqa: ARG002

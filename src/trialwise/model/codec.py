@@ -210,7 +210,7 @@ def _referring(plan: Plan) -> Iterator[None]:
 
 
 def _open_class(base: Any) -> Form:
-    """The form of a class that other distributions may subclass; its name says which it is."""
+    """Return the form of a class that other distributions may subclass."""
 
     def encode(value: Any) -> dict[str, Any]:
         return {TAG: type(value).__name__, **_record(value.__class__).encode(value)}

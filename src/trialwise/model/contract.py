@@ -336,7 +336,7 @@ def _check_hook(function: object) -> None:
 
 
 def _compares(check: object) -> bool:
-    """Whether no reply can satisfy a postcondition unless its input has an expected answer."""
+    """Return whether a postcondition needs an expected answer of the input."""
     # By its spelling and not by its class: the model knows no postcondition.
     match getattr(check, "spelling", None):
         case "as_expected":

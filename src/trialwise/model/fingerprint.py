@@ -37,7 +37,7 @@ def fingerprint(value: object, *, describe: Describe | None = None) -> str:
 
 
 def canonical(value: object, *, describe: Describe | None = None) -> str:
-    """A value as JSON with sorted keys; what JSON cannot hold is told apart as well as can be.
+    """Return a value as JSON with sorted keys; other values are told apart as well as possible.
 
     Bytes stand for themselves by a hash, sets are sorted, dataclasses and objects without a `repr`
     of their own are their fields, anything else is its `repr` without addresses. It never raises.
@@ -54,7 +54,7 @@ def canonical(value: object, *, describe: Describe | None = None) -> str:
 
 
 def sampling_fingerprint(sampling: Sampling) -> str:
-    """The fingerprint of the inputs' contents; neither their order nor the sampling's name counts.
+    """Return the fingerprint of the inputs' contents, whatever their order and the sampling's name.
 
     An expected answer does: held to another one, the same input is another trial.
 

@@ -116,7 +116,7 @@ def _encoder() -> Callable[[object], str]:
 
 
 def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
-    """Where JSON would lose or change a value, and what stands there; None where it would not.
+    """Return where JSON would lose or change a value, and what is there; None if nowhere.
 
     >>> unplain({"a": [1, (2, 3)]}, "input")
     ("input['a'][1]", 'a tuple')

@@ -193,7 +193,7 @@ class Trace:
 
     @classmethod
     def of(cls, reply: Reply) -> Trace | None:
-        """The trace that a reply carries, or what its tool calls tell of one; None without both.
+        """Return the trace of a reply, or one made of its tool calls; None without both.
 
         >>> Trace.of(Reply(value="")) is None
         True

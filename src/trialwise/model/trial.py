@@ -127,7 +127,7 @@ class Outcome:
 
     @classmethod
     def of_failure(cls, criterion: str, result: CheckResult, postcondition: str | None) -> Outcome:
-        """A postcondition that did not hold, or that could not be told: that is not measured."""
+        """Make the outcome of a postcondition that failed or could not be measured."""
         unknown = result.reason is FailReason.UNKNOWN
         return cls(
             criterion=criterion,

@@ -73,13 +73,13 @@ class Situation:
     """Whether a baseline is measured, so that trials are counted and nothing is decided."""
 
     def fixed_trials(self, criterion: Criterion) -> int | None:
-        """The number of trials that the criterion or the options fix; None where neither does."""
+        """Return the fixed number of trials of the criterion or the options, if there is one."""
         if criterion.trials is not None:
             return criterion.trials
         return self.options.trials_of(self.experiment)
 
     def trial_limit(self, criterion: Criterion) -> int | None:
-        """The upper limit on trials that the criterion or the options set, the lower of both."""
+        """Return the lower of the upper limits on trials of the criterion and of the options."""
         given = (criterion.max_trials, self.options.max_trials)
         return min((limit for limit in given if limit is not None), default=None)
 

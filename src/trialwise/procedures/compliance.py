@@ -329,12 +329,12 @@ def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> Cutof
 
 
 def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
-    """Where the observed rate stands, compared in rationals: 49/50 is at 0.98, not beside it."""
+    """Compare the observed rate with the required one in rationals, so that 49/50 equals 0.98."""
     return ObservedRate.from_gap(tally.passed - as_written(required_rate) * tally.trials)
 
 
 def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
-    """The one-sided lower bound on the rate, taken at alpha itself: 1 − alpha may round to 1."""
+    """Return the one-sided lower bound at alpha itself, since 1 − alpha may round to 1."""
     if rule == "wilson":
         return wilson_low(tally.passed, tally.trials, upper_z(alpha))
     return clopper_pearson_low(tally.passed, tally.trials, alpha)
@@ -349,7 +349,7 @@ _GROUNDS = {
 
 
 def find_ground(plan: CriterionPlan, tally: Tally) -> str | None:
-    """Why a required rate was not passed: a rate below it was shown, or one above it was not.
+    """Return why a rate was not passed: it was shown to be lower, or not shown at all.
 
     Where trials were left out because the verdict was certain, the counts at the stop are those of
     a design that waits for so many failures, and the same tail is its exact p-value.
@@ -464,7 +464,7 @@ _MISSED = 0.2
 
 
 def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
-    """How many trials show the observed rate with a power of 80 %, by the normal approximation."""
+    """Return how many trials would show the observed rate with a power of 80 %."""
     rate, required = tally.rate, design.required_rate
     if rate is None or rate <= required:
         return ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def combine(decisions: Iterable[Decision]) -> Decision | None:
-    """The structural composite: FAIL if any, else INCONCLUSIVE if any, else PASS; None of none.
+    """Combine decisions: FAIL if any FAILs, else INCONCLUSIVE if any is, else PASS.
 
     >>> combine([Decision.PASS, Decision.INCONCLUSIVE])
     <Decision.INCONCLUSIVE: 'INCONCLUSIVE'>
@@ -107,7 +107,7 @@ def compose(
 
 
 def _bound(findings: Sequence[Finding] | None, wrong: Decision) -> float | None:
-    """How often findings of one kind are wrong, as they are run; None where nothing is bounded."""
+    """Bound how often findings of one kind are wrong; None where nothing is bounded."""
     bound = bound_findings(findings or (), wrong)
     return bound.value if bound is not None and bound.says_something else None
 

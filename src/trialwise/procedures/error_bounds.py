@@ -81,7 +81,7 @@ def _compute_errors(procedure: str, design: Design | None) -> tuple[RuleError, .
 
 
 def bound_verdicts(verdicts: Iterable[Verdict], wrong: Decision) -> ErrorBound | None:
-    """The bound over whole verdicts: their criteria, and enforced latencies against a baseline."""
+    """Bound the error over whole verdicts: criteria, and enforced latencies against a baseline."""
     decided = [one for one in verdicts if one.decision is not None]
     alarms = [
         alarm
@@ -124,7 +124,7 @@ def bound_streams(
     wrong: Decision,
     others: Iterable[float] = (),
 ) -> ErrorBound | None:
-    """The bound over streams that are decided together; None where none can be wrong in this way.
+    """Bound the error over streams decided together; None if none can be wrong in this way.
 
     Args:
         streams: The plan and the design of each.

@@ -144,7 +144,7 @@ def matched_estimate(
     strata: Mapping[str, str | None],
     method: StratifiedMethod = "exact",
 ) -> ClusterEstimate | StratifiedEstimate:
-    """The estimator of a claim, with the interval whose lower end is the one-sided bound at alpha.
+    """Return the estimator of a claim; the lower end of its interval is the bound at alpha.
 
     Args:
         claim: With an estimator.
@@ -173,7 +173,7 @@ def _strata(
     weights: Mapping[str, float],
     strata: Mapping[str, str | None],
 ) -> list[Stratum]:
-    """The strata of a stratum-weighted rate; for the others every input is one of its own."""
+    """Return the stratum of each input; without strata every input is one of its own."""
     alike = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     shares: dict[str, float] = {}
     tallies: dict[str, tuple[int, int]] = {}

@@ -83,7 +83,7 @@ _CONDITIONS = {
 
 
 def forecast_together(plans: Iterable[Plan]) -> tuple[Together, ...]:
-    """The chances of all decisions of some plans together; nothing where there are fewer than two.
+    """Return the chances of all decisions together; nothing where there are fewer than two.
 
     Criteria that advise, and those whose chances depend on more than a rate, are left out.
     """

@@ -181,7 +181,7 @@ def _decide_baseline(
 
 
 def _compare(plan: LatencyPlan, observed: float, limit: float) -> str:
-    """The percentile and what is allowed, such as "p50 was 200 ms; at most 115 ms is allowed"."""
+    """Write a percentile and its limit, as in "p50 was 200 ms; at most 115 ms is allowed"."""
     seen, allowed = as_seconds(observed), as_seconds(limit)
     if seen == allowed and observed > limit:  # four digits do not tell them apart
         seen, allowed = f"{observed:.9g} s", f"{limit:.9g} s"
@@ -319,7 +319,7 @@ def plan_latency(
 def _success_rate(
     criteria: Sequence[CriterionPlan], experiment: str, baseline: Baseline | None
 ) -> float:
-    """The share of trials expected to succeed: the baseline's, else the least that is required."""
+    """Return the share of trials that should succeed: the baseline's, else the least required."""
     if baseline is not None:
         run, good = baseline.run_trials.get(experiment), baseline.latencies_s.get(experiment)
         if run and good is not None:

@@ -179,7 +179,7 @@ def _estimate_mean(
 def _bound_mean(
     figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
 ) -> tuple[float, float]:
-    """The ends of a bounded mean, each with half of the error, that move with k as it does."""
+    """Return the ends of the interval of a bounded mean; they move with k as the mean does."""
     first = _bound_at(figure, tasks, ks, error)
     ends = []
     # 1, 2, 4 …: their shares 6/π² · 1, 1/4, 1/9 … add up to at most 1.

@@ -38,7 +38,7 @@ def select_baseline(
     covariates: Iterable[Covariate] = (),
     identifier: str | None = None,
 ) -> Selected:
-    """The baseline whose index is the run's; where there is none, the one that differs least.
+    """Select the baseline with the index of the run, or the one that differs least.
 
     The graver differences count before the lighter ones, and the newest wins among equals.
 

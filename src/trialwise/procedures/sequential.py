@@ -221,7 +221,7 @@ def _plan_strict(
 def _plan_with_margin(
     criterion: Criterion, cap: int | None, situation: Situation
 ) -> SequentialDesign:
-    """The design between the required rate and the margin below it, by the criterion's method."""
+    """Return the design between the required rate and the margin below it."""
     required, margin = criterion.at_least, criterion.margin
     assert required is not None
     assert margin is not None

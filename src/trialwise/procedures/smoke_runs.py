@@ -18,7 +18,7 @@ SMOKE_PASS = "SMOKE PASS"
 
 
 def passes_on_observed_rate(plan: CriterionPlan) -> bool:
-    """Whether a smoke run too small to show its rate PASSes where it observes that rate (§5.7.3).
+    """Return whether a smoke run that is too small PASSes on its observed rate (§5.7.3).
 
     Fisher's rule set fails it, as its reference cases do; so did 0.1.0 under every rule.
     """
@@ -39,7 +39,7 @@ def state_small_smoke(
 
 
 def floor_percent(rate: float) -> str:
-    """A rate in whole per cent, rounded down: a bound must not promise more than it holds."""
+    """Return a rate in whole percent, rounded down so that a bound still holds."""
     return f"{math.floor(rate * 100)} %"
 
 

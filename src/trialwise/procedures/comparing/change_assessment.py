@@ -134,7 +134,7 @@ def _evidence(
     candidate: RunRecord,
     question: ComparisonQuestion,
 ) -> tuple[Evidence, str]:
-    """The evidence by the valid test, and what keeps it from telling the two apart, if anything."""
+    """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
     claim = reference.plan.claim
     analysis = reference.plan.analysis
     pairs = [

@@ -145,7 +145,7 @@ def _is_fixed(plan: Plan, name: str) -> bool:
 
 
 def _by_repetition(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ...]:
-    """The k-th trial of an input with the k-th of the same; which k is no outcome's doing."""
+    """Pair the k-th trial of an input with the k-th of the other run; k depends on no outcome."""
     partners = dict(_repetitions(theirs))
     return tuple(Pair(trial, partners[key]) for key, trial in _repetitions(ours) if key in partners)
 

@@ -41,7 +41,7 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
 
 
 def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
-    """A plan that ended before it could decide: INCONCLUSIVE, whatever the counts look like."""
+    """Conclude INCONCLUSIVE for a plan that ended before it could decide."""
     tally, why = counts.tally, STOPS[counts.stop].predicate
     statement = (
         f"The run {why} after {tally.trials} of {plan.trials} planned trials, and what is "

@@ -171,7 +171,7 @@ def _latency(
 
 
 def _horizon(plan: Plan, verdict: Verdict) -> float | None:
-    """The bound on a false alarm within the declared horizon, whatever the dependence (§8.5).
+    """Bound a false alarm in the declared horizon, whatever the dependence (§8.5).
 
     Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
     """

@@ -359,7 +359,7 @@ def _dependence(passed: Sequence[bool]) -> tuple[float | None, float | None]:
 
 
 def _drift(passed: Sequence[bool]) -> tuple[float | None, float | None, float | None]:
-    """The rates of the two halves, and twice the smaller of Fisher's two one-sided p-values."""
+    """Compare the two halves: their rates, and Fisher's two-sided p-value."""
     half = len(passed) // 2
     if half == 0:
         return None, None, None

@@ -131,7 +131,7 @@ def name_interval(interval: Interval) -> str:
 
 
 def word_long_run(event: str) -> str:
-    """What a level is: a property of the rule, never a probability about this verdict (§7.2)."""
+    """Say that a level belongs to the rule and is no probability of this verdict (§7.2)."""
     return (
         f"In the long run, {event}, for independent and stationary trials. It is not the "
         "probability that this result is wrong."

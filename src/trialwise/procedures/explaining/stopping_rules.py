@@ -19,7 +19,7 @@ from trialwise.stats.sequential.design import SequentialDesign
 
 
 def explain_sequential(finding: Finding) -> tuple[Section, ...]:
-    """The two rates, the design, what it does at them, the stop, and the inference after it."""
+    """Explain the two rates, the design and its errors, the stop and the inference after it."""
     design, threshold = finding.design, finding.threshold
     reference = describe_threshold(finding)
     if threshold.required_rate is not None:

@@ -37,7 +37,7 @@ def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate
 
 
 def needs_runs(gate: Gate) -> bool:
-    """Whether a gate needs its runs; metrics of no k in particular are of whatever there is."""
+    """Return whether a gate needs a fixed number of runs."""
     if isinstance(gate, Metrics):
         return bool(gate.expect or gate.k)
     return True
@@ -98,7 +98,7 @@ def _may_stop(criterion: Criterion, contract: Contract, trials: int | None) -> b
 def _trials(
     criterion: Criterion, contract: Contract, sampling: Sampling, trials: int | None
 ) -> int | None:
-    """How many trials a criterion asks for, all inputs together; None where a baseline tells."""
+    """Return how many trials a criterion asks for over all inputs; None if a baseline says it."""
     from trialwise.procedures.observational import USUAL_PROBES, USUAL_REPEATS
 
     size = criterion.trials or trials

@@ -43,7 +43,7 @@ _ROW = {
 def measure_scores(
     gate: Metrics, runs: Runs, criteria: Sequence[str], reach: Reach
 ) -> tuple[MetricsEvidence, Mapping[str, Measured]]:
-    """The score of every input, and the number of every target; with a k, of those asked for.
+    """Measure the score of every input, and the number of every target.
 
     Args:
         gate: What is asked.

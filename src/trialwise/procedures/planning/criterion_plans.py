@@ -69,7 +69,7 @@ _ALIKE_TRIALS = (
 
 
 def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
-    """The plan, with why it can only advise or how often its judge is wrong, where it has one."""
+    """Return the plan with what is known of the errors of its judge, if it has one."""
     reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
     if not reasons and errors is None:
         return plan

@@ -250,7 +250,7 @@ def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int)
 
 
 def _paired_power(only_a: float, only_b: float, alpha: float) -> Callable[[int], float]:
-    """The power by the number of pairs; what it is given m discordant ones is worked out once."""
+    """Return the power by number of pairs."""
     discordance = only_a + only_b
     share = min(1.0, only_a / discordance)
 

@@ -262,7 +262,7 @@ class PrecisionPlan(SizingPlan):
 
 
 def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
-    """The trials whose intervals are as narrow as asked, and what the textbook size really does.
+    """Plan the trials whose intervals are narrow enough, beside the textbook size.
 
     >>> plan = plan_precision(PrecisionQuestion(rate=0.95, margin=0.02))
     >>> plan.normal.trials, plan.wilson.trials
@@ -299,7 +299,7 @@ def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int)
 
 
 def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod, guess: int) -> int:
-    """The fewest trials whose mean half-width is at most the margin; it falls with the trials."""
+    """Find the fewest trials whose mean half-width is at most the margin."""
 
     def narrow(trials: int) -> bool:
         return _precision(question, method, trials).half_width <= question.margin

@@ -167,7 +167,7 @@ def _row(question: RegressionQuestion, trials: int) -> RegressionRow:
 
 
 def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
-    """The smallest drop seen with as many trials as the baseline has; power grows with the drop."""
+    """Find the smallest drop that as many trials as the baseline has can detect."""
     nothing = Undefined("not even a drop to a rate of 0 would be seen")
     if not question.baseline_successes:
         return nothing

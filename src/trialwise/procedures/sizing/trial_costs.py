@@ -77,7 +77,7 @@ def largest_of(distribution: Sequence[float], count: int) -> tuple[float, ...]:
 
 
 def any_dependence_mean(distribution: Sequence[float], count: int) -> float:
-    """The most the mean of the largest of `count` draws can be, however they hang together."""
+    """Bound the mean of the largest of `count` draws, whatever their dependence."""
     survivals = (1 - min(1.0, reached) for reached in accumulate(distribution))
     return sum(min(1.0, count * survival) for survival in survivals)
 
