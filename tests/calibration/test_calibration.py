@@ -24,6 +24,7 @@ from trialwise.contrib.conformance.conformance_report import (
     render_calibration,
     render_calibration_markdown,
 )
+from trialwise.stats.scheme_levels import find_scheme
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
 
@@ -64,6 +65,7 @@ def test_the_exact_rule_set_promises_and_the_wilson_one_discloses() -> None:
         "regression/wilson-cutoff": False,
         "regression/fisher": True,
         "regression/boschloo": True,
+        "regression/likelihood-ratio": True,
         "compliance/wilson-lower-bound": False,
         "compliance/exact-binomial": True,
         "latency/precedence": True,
@@ -264,6 +266,8 @@ def rejection(nb: int, n: int, p0: Any, p1: Any, *, alpha: float, rule: str) -> 
 def test_every_regression_row_by_scipy() -> None:
     """Cutoffs, sizes with the baseline known and random, power, and the worst common rate."""
     for row in rows("regression"):
+        if row.rule not in NAMES:
+            continue  # decided after every trial: below
         rule = NAMES[row.rule]
         exact = rule != "wilson"
         if row.quantity == "largest P(FAIL) over common rates":
@@ -288,6 +292,44 @@ def test_every_regression_row_by_scipy() -> None:
             assert float(said[1]) == pytest.approx(power, abs=6e-5)
             assert float(said[2]) == pytest.approx(lower, rel=1e-3, abs=1e-9)
         assert row.achieved == pytest.approx(expected, abs=1e-11), row
+
+
+def follow_paths(nb: int, before: float, now: float) -> tuple[float, float]:
+    """P(FAIL) and mean trials of a scheme over its baselines, trial by trial in numpy."""
+    scheme = find_scheme(nb, 0.1)
+    assert scheme is not None
+    fails = mean = 0.0
+    for k in range(int(binom.ppf(1e-11, nb, before)), int(binom.ppf(1 - 1e-11, nb, before)) + 1):
+        accept, reject = scheme.boundaries(k)
+        weight = float(binom.pmf(k, nb, before))
+        states = np.zeros(reject[-1] + 1)
+        states[0] = 1
+        for most, fewest in zip(accept[1:], reject[1:], strict=True):
+            mean += weight * states.sum()
+            states = np.append(states[:1] * now, states[1:] * now + states[:-1] * (1 - now))
+            fails += weight * states[fewest:].sum()
+            states[fewest:] = states[: most + 1] = 0
+    return fails, mean
+
+
+@pytest.mark.slow
+def test_every_row_of_comparisons_decided_after_every_trial_by_their_paths() -> None:
+    """Alarms, mean trials and powers; no rate of a coarse grid has more than the largest."""
+    found = rows("regression", rule="likelihood-ratio")
+    assert len(found) == 6
+    for row in found:
+        if row.quantity == "largest P(FAIL) over common rates":
+            (nb,) = (int(part) for part in numbers(row.design))
+            alarms = [follow_paths(nb, rate, rate)[0] for rate in (0.5, 0.9, 0.97)]
+            assert 0.8 * row.achieved < max(alarms) <= row.achieved <= 0.05
+            continue
+        k, nb, _ = (int(part) for part in numbers(row.design))
+        alarm, trials = follow_paths(nb, k / nb, k / nb)
+        said = re.fullmatch(r"(\S+) trials; power (\S+) at (\S+)", row.note)
+        assert said
+        assert row.achieved == pytest.approx(alarm, rel=1e-6)
+        assert float(said[1]) == pytest.approx(trials, abs=0.06)
+        assert float(said[2]) == pytest.approx(follow_paths(nb, k / nb, k / nb - 0.1)[0], abs=6e-5)
 
 
 def test_the_wilson_rule_discloses_a_quarter_where_it_is_configured_for_a_twentieth() -> None:

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from trialwise.contrib.conformance.calibration.calibration_row import Row
 from trialwise.procedures import compliance as compliance_procedure
 from trialwise.procedures import regression as regression_procedure
+from trialwise.procedures.regression_stages import SCHEME_RULE
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.scheme_levels import find_level, find_scheme
+from trialwise.stats.staged_regression import apply_scheme, average_chances
 
 #: The worked example of companion §3.4, the boundary cases of §4, and where the baseline is small.
 _BASELINES = (
@@ -25,6 +28,8 @@ _BASELINES = (
     (1000, 1000, 100),
     (0, 100, 100),
 )
+#: Baselines of comparisons that are decided after every trial, and the loss that they look for.
+_STAGED_BASELINES, _LOSS = ((90, 100), (285, 300), (951, 1000)), 0.10
 _ALPHAS = (0.05, 0.01)
 _MARGIN = 0.05
 #: Where the largest false alarm over all common rates is looked for.
@@ -40,6 +45,8 @@ def regression_rows() -> Iterator[Row]:
                 if rule == "fisher" and n > nb:
                     continue  # refused before the first trial: there is no error rate to speak of
                 yield from _regression(rule, k, nb, n, alpha)
+    for k, nb in _STAGED_BASELINES:
+        yield from _staged_regression(k, nb)
 
 
 def compliance_rows() -> Iterator[Row]:
@@ -102,4 +109,29 @@ def _regression(rule: Rule, k: int, nb: int, n: int, alpha: float) -> Iterator[R
             nominal=alpha,
             achieved=worst,
             claimed=True,
+        )
+
+
+def _staged_regression(k: int, nb: int) -> Iterator[Row]:
+    scheme = find_scheme(nb, _LOSS)
+    assert scheme is not None
+    rate, lower = k / nb, k / nb - _LOSS
+    design = apply_scheme(scheme, k, lower)
+    same, worse = (average_chances(design, rate, now) for now in (rate, lower))
+    label = f"baseline {k}/{nb}, at most {design.trials} trials"
+    note = f"{same.mean_trials:.1f} trials; power {worse.fails:.4f} at {lower:.4g}"
+    for quantity, achieved, said in (
+        ("P(FAIL), baseline random", same.fails, note),
+        ("largest P(FAIL) over common rates", find_level(scheme), ""),
+    ):
+        yield Row(
+            section="regression",
+            rule=SCHEME_RULE,
+            design=label if said else f"baseline of {nb}, after every trial",
+            quantity=quantity,
+            bound="at most",
+            nominal=scheme.alpha,
+            achieved=achieved,
+            claimed=True,
+            note=said,
         )
