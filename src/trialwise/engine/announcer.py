@@ -14,7 +14,7 @@ from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
     from trialwise.engine.criterion_progress import Progress
-    from trialwise.engine.run_events import Event, Listener
+    from trialwise.engine.run_events import Event, Listener, TrialDone
 
 
 class Announcer:
@@ -30,6 +30,8 @@ class Announcer:
         self._emit: Callable[[Event], None] | None = None
         if listener is not None:
             self._emit = listener.on_event
+        # Looked up once: importing takes a while even when it has been done.
+        self._make_event: type[TrialDone] | None = None
 
     def tell_start(self, run_id: str, plan: Plan, resumed: int) -> None:
         """Tell that the run starts, and what trials from before a restart have decided.
@@ -52,17 +54,22 @@ class Announcer:
         """Tell that a trial counts, and which criteria it settled."""
         if self._emit is None:
             return
-        from trialwise.engine.run_events import CriterionDecided, TrialDone
+        if self._make_event is None:
+            from trialwise.engine.run_events import TrialDone
 
+            self._make_event = TrialDone
+        state = self._state
         self._emit(
-            TrialDone(
+            self._make_event(
                 trial=trial,
-                standings=tuple(one.standing() for one in self._state.progress),
-                spending=self._state.meter.spending(),
-                in_flight=self._state.in_flight,
+                standings=tuple([one.standing() for one in state.progress]),
+                spending=state.meter.spending(),
+                in_flight=state.in_flight,
             )
         )
         for one in settled:
+            from trialwise.engine.run_events import CriterionDecided
+
             self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
 
     def tell_end(self, outcome: RunOutcome) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -74,16 +73,20 @@ _EXITS: ContextVar[list[SystemExit] | None] = ContextVar("trialwise_exits", defa
 _OVER = SystemExit()
 
 
-@contextmanager
-def collect_exits() -> Iterator[list[SystemExit]]:
-    """Collect the exits of all tasks and callbacks that are started in the block."""
-    exits: list[SystemExit] = []
-    token = _EXITS.set(exits)
-    try:
-        yield exits
-    finally:
-        _EXITS.reset(token)
-        exits.append(_OVER)
+class ExitCollector:
+    """Collects the exits of all tasks and callbacks that are started in its block."""
+
+    # A class: entering a generator for every call would take as long as counting its trial.
+    __slots__ = ("_exits", "_token")
+
+    def __enter__(self) -> list[SystemExit]:
+        self._exits: list[SystemExit] = []
+        self._token = _EXITS.set(self._exits)
+        return self._exits
+
+    def __exit__(self, *_error: object) -> None:
+        _EXITS.reset(self._token)
+        self._exits.append(_OVER)
 
 
 def charge_exit(left: SystemExit) -> bool:

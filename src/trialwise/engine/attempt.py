@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from anyio import CancelScope, move_on_after
 
-from trialwise.engine.async_calls import collect_exits, is_unasked
+from trialwise.engine.async_calls import ExitCollector, is_unasked
 from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
@@ -109,11 +109,15 @@ class Caller:
                 try:
                     if self._before is not None:
                         await self._before(context)
-                    reply = _require_reply(
-                        await call_in_time(self._service, context, self._timeout_s)
-                    )
-                    made = len(earlier) + 1
+                    if self._timeout_s is None:  # one coroutine less for most calls
+                        reply = await _call(self._service, context)
+                    else:
+                        reply = await call_in_time(self._service, context, self._timeout_s)
+                    _require_reply(reply)
                     self._reach.note_reply()
+                    if not earlier:
+                        return Response(reply)
+                    made = len(earlier) + 1
                     return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
                 except BaseException as caught:
                     error = own_failure(caught)
@@ -244,7 +248,7 @@ class _Limit:
 
 
 async def _call(service: Service, context: TrialContext) -> Reply:
-    with collect_exits() as exits:
+    with ExitCollector() as exits:
         reply = await service.call(context)
         if exits:
             # In a task or a callback that nobody waited for; the process would have ended there.

@@ -35,6 +35,8 @@ class Progress:
         self._trials = 0
         self._failures = 0
         self._inputs = inputs
+        # Looked up once, where somebody listens: importing takes a while even when it is done.
+        self._make_standing: type[CriterionStanding] | None = None
         self._decision: Decision | None = None
         self.is_given_up = False
         """Whether the run no longer waits for it, because its judge does not answer."""
@@ -88,12 +90,14 @@ class Progress:
 
     def standing(self) -> CriterionStanding:
         """Counts and decision, for listeners."""
-        from trialwise.engine.run_events import CriterionStanding
+        if self._make_standing is None:
+            from trialwise.engine.run_events import CriterionStanding
 
+            self._make_standing = CriterionStanding
         trials, failures = self._trials, self._failures
         if not self.each_input:
             trials, failures = self.streams[0].trials, self.streams[0].failures
-        return CriterionStanding(
+        return self._make_standing(
             criterion=self.plan.criterion,
             trials=trials,
             passed=trials - failures,

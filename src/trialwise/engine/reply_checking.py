@@ -125,7 +125,23 @@ class ReplyChecker:
         if reply is None:
             examined = self._explain_silence(response, given)
         elif examined is None:
-            examined = self._examine(reply.with_input(given.value, given.expected))
+            seen = reply.with_input(given.value, given.expected)
+            examined = self._idle(seen) or Examined(self._outcomes(seen))
+        if reply is not None and _is_plain(reply, response, examined):
+            # Nearly every trial of a function: half of the fields are as they are by default.
+            return Trial(
+                experiment=self._experiment,
+                index=index,
+                input_id=given.id,
+                seed=seed,
+                outcomes=examined.outcomes,
+                error_class=examined.error_class,
+                error=examined.error,
+                latency_s=float(reply.latency_s),
+                started_s=started_s,
+                reply=self._excerpts.reply(reply),
+                exit_code=reply.exit_code,
+            )
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
         session = self._session(last) if last is not None and last.details else _NO_SESSION
@@ -279,9 +295,6 @@ class ReplyChecker:
                 )
         return self._all_passed[place]
 
-    def _examine(self, reply: Reply) -> Examined:
-        return self._idle(reply) or Examined(self._outcomes(reply))
-
     def _idle(self, reply: Reply) -> Examined | None:
         """Return what is said of a reply that shows no work; None where it shows some.
 
@@ -352,6 +365,19 @@ class ReplyChecker:
             Outcome(criterion=name, result=result, error_class=error_class)
             for name, _ in self._criteria
         )
+
+
+def _is_plain(reply: Reply, response: Response, examined: Examined) -> bool:
+    """Return whether a reply came at the first attempt, and tells of nothing but its value."""
+    return (
+        response.attempts == 1
+        and not reply.details
+        and reply.usage is None
+        and reply.cost_usd is None
+        and reply.setup is None
+        and examined.usage is None
+        and examined.cost_usd is None
+    )
 
 
 def _is_blank(value: object) -> bool:

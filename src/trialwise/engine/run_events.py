@@ -14,7 +14,8 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, like `TrialDone`: one is made of every criterion after every trial.
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class CriterionStanding:
     """Counts of one criterion in the order of inputs, and its decision once that is certain."""
 
@@ -36,7 +37,7 @@ class RunStarted:
     """Trials already in the journal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class TrialDone:
     """A trial is durable and counted."""
 

@@ -126,8 +126,11 @@ class Meter:
         """Count a completed trial."""
         self.trials += 1
         self.attempts += trial.attempts
-        self.setup_s += trial.setup_s or 0.0
         usd = self._trial_usd if trial.cost_usd is None else trial.cost_usd
+        # Most trials of most services tell of none, and nobody has set a limit.
+        if usd is None and not trial.has_expenses and not self.is_limited:
+            return
+        self.setup_s += trial.setup_s or 0.0
         self._work.add(trial.usage, usd)
         self._setup.add(trial.setup_usage, trial.setup_cost_usd)
         self._judging.add(trial.judging_usage, trial.judging_cost_usd)

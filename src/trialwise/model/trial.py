@@ -185,7 +185,9 @@ _LEFT_OUT: Mapping[Analysis, frozenset[ErrorClass]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, only without anything that sets a field: there may be a million, and freezing would
+# triple what making one takes.
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Trial:
     """A completed trial, in the form that is journalled and decided."""
 
@@ -290,7 +292,7 @@ class Trial:
             line["reply"] = self.reply
         if self.error_class is not ErrorClass.NONE or self.attempts > 1:
             line |= self._troubles()
-        if self._has_expenses:
+        if self.has_expenses:
             line |= self._expenses()
         if self.error:
             line["error"] = self.error
@@ -320,8 +322,8 @@ class Trial:
         return found
 
     @property
-    def _has_expenses(self) -> bool:
-        # Asked first: most trials of most services tell of none.
+    def has_expenses(self) -> bool:
+        """Whether anything says what it took; asked first, since most trials do not."""
         return not (
             self.usage is None
             and self.cost_usd is None

@@ -58,8 +58,9 @@ class Stream:
             self._waiting[place] = passed
             return False
         self._count(passed)
-        while self.next_place in self._waiting and not self.is_settled:
-            self._count(self._waiting.pop(self.next_place))
+        if self._waiting:
+            while self.next_place in self._waiting and not self.is_settled:
+                self._count(self._waiting.pop(self.next_place))
         return self.is_settled
 
     def _count(self, passed: bool | None) -> None:

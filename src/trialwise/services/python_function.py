@@ -11,8 +11,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
@@ -136,8 +135,12 @@ class CallableService:
             # The plain cases first: looking closer takes longer than many a function.
             kind = type(value)
             if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
-                with _ending_copies(process):
+                try:
                     value = await value
+                except BaseException as error:
+                    _end_copy(process, error)
+                    raise
+                _end_copy(process)
                 ended = self._clock()
         except SystemExit as stop:
             # Leaving the interpreter is a failure of the service, not the end of the run.
@@ -209,16 +212,6 @@ def _end_copy(process: int, error: BaseException | None = None) -> None:
         return
     code = error.code if isinstance(error, SystemExit) else int(error is not None)
     os._exit(code if isinstance(code, int) else int(code is not None))
-
-
-@contextmanager
-def _ending_copies(process: int) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        _end_copy(process, error)
-        raise
-    _end_copy(process)
 
 
 @cache
