@@ -226,11 +226,13 @@ class LineProgress:
         self._snapshot: Snapshot | None = None
         self._started = self._told_at = 0.0
         self._step = 0
+        self._most = 1
 
     def on_event(self, event: Event) -> None:
         """Write a line about one event, if it is worth one."""
         if isinstance(event, RunStarted):
             self._snapshot = Snapshot.at_start(event)
+            self._most = max(1, self._snapshot.most_trials)
             self._started = self._told_at = self._clock.monotonic()
             self._step = self._steps()
             for line in _opening(event):
@@ -265,7 +267,7 @@ class LineProgress:
 
     def _steps(self) -> int:
         assert self._snapshot is not None
-        return STEPS * self._snapshot.trials // max(1, self._snapshot.most_trials)
+        return STEPS * self._snapshot.trials // self._most
 
     def _say(self, text: str) -> None:
         name = self._snapshot.plan.contract if self._snapshot is not None else "run"

@@ -27,7 +27,9 @@ from trialwise.procedures.deciding.partial_findings import (
 )
 from trialwise.procedures.deciding.trial_rows import (
     Row,
+    are_measured,
     compare_later,
+    count_passed,
     count_trials,
     cover_inputs,
     diagnose_rows,
@@ -153,23 +155,26 @@ class _Stream(NamedTuple):
 
     def _feed(self, rows: Sequence[Row], limits: Limits) -> Stream:
         stream = Stream(limits)
+        is_clear = are_measured(rows)
         for place, row in zip(self._find_places(rows), rows, strict=True):
             passes = row.outcome.result.passed
-            skipped = self._is_left_out(row) or (not passes and row.is_unjudged)
+            skipped = not is_clear and (self._is_left_out(row) or (not passes and row.is_unjudged))
             stream.add(place, passed=None if skipped else passes)
         return stream
 
     def _tally_all(self, rows: Sequence[Row]) -> Tally:
         fair = self._leave_out(rows)
-        if self.criterion.stops_early:
+        if self.criterion.stops_early and not are_measured(fair):
             fair = [row for row in fair if row.passed or not row.is_unjudged]
-        return tally_of(fair, len(fair), sum(row.passed for row in fair))
+        return tally_of(fair, len(fair), count_passed(fair))
 
     def _hinges_on_silence(self, rows: Sequence[Row]) -> bool:
         """Return whether it would not FAIL, had the trials that no judge judged passed.
 
         A judge's silence is no pass, and no failure of the service either.
         """
+        if are_measured(rows):
+            return False
         if not any(row.is_unjudged and not self._is_left_out(row) for row in rows):
             return False
         _, counts = self._count([row.with_pass() if row.is_unjudged else row for row in rows])
@@ -207,8 +212,7 @@ class _Stream(NamedTuple):
 
     def _count_all(self, rows: Sequence[Row], *, is_complete: bool) -> Counts:
         fair = self._leave_out(rows)
-        passed = sum(row.passed for row in fair)
-        return self._make_counts(rows, len(fair), passed, is_complete=is_complete)
+        return self._make_counts(rows, len(fair), count_passed(fair), is_complete=is_complete)
 
     def _find_places(self, rows: Sequence[Row]) -> Sequence[int]:
         """Find the place of each trial in the stream."""
@@ -221,6 +225,8 @@ class _Stream(NamedTuple):
 
     def _leave_out(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Return those that the analysis counts."""
+        if are_measured(rows):
+            return rows
         return [row for row in rows if not self._is_left_out(row)]
 
     def _make_counts(

@@ -110,9 +110,21 @@ class Row(NamedTuple):
         return self.trial.attempts > 1 and self.passed
 
 
+def are_measured(rows: Iterable[Row]) -> bool:
+    """Return whether every trial was measured, by all that it or the criterion says.
+
+    Asked before a closer look at each of them: nearly always they were, and there may be a million.
+    """
+    none = ErrorClass.NONE
+    for trial, outcome in rows:
+        if trial.error_class is not none or outcome.error_class is not none:
+            return False
+    return True
+
+
 def tally_of(rows: Sequence[Row], trials: int, passed: int) -> Tally:
     """Counts with the number of trials that gave something to test."""
-    untestable = sum(row.is_untestable for row in rows if not row.passed)
+    untestable = sum([row.is_untestable for row in rows if not row.outcome.result.passed])
     return Tally(trials=trials, passed=passed, evaluable=max(passed, trials - untestable))
 
 
@@ -122,16 +134,21 @@ def count_trials(rows: Sequence[Row]) -> TrialCounts:
     Args:
         rows: The counted trials in order, excused ones included.
     """
+    every = _count(rows)
+    fair = every if are_measured(rows) else _count([row for row in rows if not row.is_excused])
     return TrialCounts(
-        intent_to_treat=_count(rows),
-        per_protocol=_count([row for row in rows if not row.is_excused]),
+        intent_to_treat=every,
+        per_protocol=fair,
         breakdown=_break_down(rows),
     )
 
 
-def cover_inputs(rows: Iterable[Row], experiment: ExperimentPlan) -> InputCoverage:
+def cover_inputs(rows: Sequence[Row], experiment: ExperimentPlan) -> InputCoverage:
     """Return how many of an experiment's inputs were asked, and which were not."""
-    asked = {row.trial.input_id for row in rows if not row.is_excused}
+    if are_measured(rows):
+        asked = {trial.input_id for trial, _ in rows}
+    else:
+        asked = {row.trial.input_id for row in rows if not row.is_excused}
     unasked = [name for name in experiment.input_ids if name not in asked]
     inputs = len(experiment.input_ids)
     named = tuple(unasked[:_MOST_NAMED])
@@ -158,7 +175,12 @@ def compare_later(before: Sequence[Row], after: Sequence[Row]) -> tuple[Note, ..
 
 
 def _count(rows: Sequence[Row]) -> Tally:
-    return tally_of(rows, len(rows), sum(row.passed for row in rows))
+    return tally_of(rows, len(rows), count_passed(rows))
+
+
+def count_passed(rows: Iterable[Row]) -> int:
+    """Count the trials that passed the criterion."""
+    return sum([outcome.result.passed for _, outcome in rows])
 
 
 def _break_down(rows: Sequence[Row]) -> Breakdown:
@@ -192,8 +214,9 @@ def diagnose_rows(rows: Sequence[Row], *, deciding: Row | None = None) -> Diagno
             it did is why it was the last, and no sign of a change.
     """
     rows = [row for row in rows if row is not deciding]
-    passed = [row.passed for row in rows]
-    untestable = sum(row.is_untestable for row in rows if not row.passed and not row.is_excused)
+    passed = [outcome.result.passed for _, outcome in rows]
+    failed = [row for row in rows if not row.outcome.result.passed]
+    untestable = sum(row.is_untestable for row in failed if not row.is_excused)
     return diagnose(passed, untestable)
 
 
@@ -208,6 +231,8 @@ def disclose_counts(
         skips_unjudged: Whether what no judge judged takes no part.
     """
     skips_unjudged = skips_unjudged or not analysis.counts_silence
+    if are_measured(rows):
+        return _note_retries(rows)
     return (
         *_note_unmeasured(rows, analysis),
         *_note_retries(rows),
