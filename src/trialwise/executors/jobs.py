@@ -34,7 +34,8 @@ class JobContent(NamedTuple):
     contract: Contract
     service: Service
     redact: Callable[[str], str] | None
-    reply_limit: int
+    reply_limit: int | None
+    """How many characters of a reply are kept; None for the usual number."""
 
 
 class PackedJob(NamedTuple):

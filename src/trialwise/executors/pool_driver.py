@@ -10,28 +10,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Unpack
 
-from trialwise.engine.announcer import Announcer
-from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.ledger import Ledger
-from trialwise.engine.ports import Service, SystemClock, TrialLog
-from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
-from trialwise.engine.text_keeper import TextKeeper
-from trialwise.engine.trial_runner import TrialRunner
+from trialwise.engine.ports import Service
+from trialwise.engine.run_parts import DriverSettings, RunParts
+from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
 from trialwise.errors import BrokenCheck
 from trialwise.executors.batches import Batch, BatchResult, EndedBatch
 from trialwise.executors.jobs import Job, JobContent
 from trialwise.executors.worker_pools import PoolLost, WorkerPool, open_pool
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
-from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
-
-if TYPE_CHECKING:
-    from trialwise.engine.run_events import Listener
 
 #: How long a batch should take: long enough that sending it costs little, and short enough that a
 #: decision is not held up by trials that were handed out before it.
@@ -50,105 +42,54 @@ def run_in_pool(
     contract: Contract,
     service: Service,
     *,
-    log: TrialLog | None,
-    text_log: TrialLog | None = None,
-    done: Sequence[Trial] = (),
-    known: RunTexts | None = None,
-    listener: Listener | None = None,
-    clock: SystemClock | None = None,
-    run_id: str = "",
-    redact: Callable[[str], str] | None = None,
-    reply_limit: int = 4000,
     is_interrupted: Callable[[], bool] = lambda: False,
+    **settings: Unpack[DriverSettings],
 ) -> RunOutcome:
     """Run a plan in the workers that its `executor` names.
-
-    The arguments are those of `run_plan`, which runs a plan in this process.
 
     Args:
         plan: What to run.
         contract: Holds the criteria's checks and the inputs' values.
         service: What is under test. Workers get copies of it; this one is never called.
-        log: Where trials are made durable before they count; None keeps none.
-        text_log: Where the inputs and tracebacks are made durable that trials name.
-        done: Trials from before a restart. They are counted first and never run again.
-        known: The texts that those trials name.
-        listener: Hears of every step.
-        clock: The machine's clock by default.
-        run_id: How events name the run.
-        redact: Takes secrets out of every text that is kept.
-        reply_limit: How many characters of a reply are kept at most; 0 keeps none.
         is_interrupted: Says whether the run must end early.
+        settings: See `DriverSettings`.
 
     Raises:
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
         ExecutorUnusable: The executor cannot run this plan; nothing was run.
         BrokenCheck: A check could not say whether a reply is good.
     """
-    clock = clock or SystemClock()
-    excerpts = Excerpts(reply_limit=reply_limit, redact=redact)
-    keeper = TextKeeper(excerpts, log=text_log, known=known, keeps_inputs=plan.options.keep_inputs)
-    content = JobContent(plan, contract, service, redact, reply_limit)
+    redact = settings.get("redact")
     with redact_with(redact):
-        job = Job(run_id or f"{contract.name}-{plan.seed}", content)
+        key = settings.get("run_id") or f"{contract.name}-{plan.seed}"
+        job = Job(key, JobContent(plan, contract, service, redact, settings.get("reply_limit")))
         pool = open_pool(plan.options.executor, job, concurrency=plan.options.concurrency)
         try:
             # Here, since the limit on time is about trials and not about the start of a cluster.
-            state = RunState(plan, done, clock=clock)
-            # It calls nothing here: it knows the inputs, and describes trials that crashed.
-            runner = TrialRunner(
-                plan,
-                contract,
-                service,
-                clock=clock,
-                excerpts=excerpts,
-                abandon=state.meter.abandon,
-                seconds_left=lambda: state.meter.seconds_left,
-                reach=state.reach,
-                note_raised=keeper.note_raised,
-            )
-            announcer = Announcer(state, listener)
-            announcer.tell_start(run_id, plan, len(done))
-            ledger = Ledger(state, log, clock, keeper)
-            _PoolRun(
-                state, pool, ledger=ledger, keeper=keeper, runner=runner, announcer=announcer
-            ).go(is_interrupted)
+            parts = RunParts(plan, contract, service, **settings)
+            parts.tell_start()
+            _PoolRun(parts, pool).go(is_interrupted)
         finally:
             pool.close()
-    outcome = state.outcome()
-    outcome = outcome._replace(message=excerpts.text(outcome.message), texts=keeper.texts)
-    announcer.tell_end(outcome)
-    return outcome
+    return parts.finish()
 
 
 class _PoolRun:
     """One run whose trials run in a pool.
 
     Args:
-        state: Decides which trials run.
-        pool: Runs them.
-        ledger: Journals and counts them.
-        keeper: Keeps the texts that they name.
-        runner: Knows their inputs.
-        announcer: Tells listeners of them.
+        parts: What it works with. Its runner calls nothing here: it knows the inputs, and
+            describes trials that crashed.
+        pool: Runs the trials.
     """
 
-    def __init__(
-        self,
-        state: RunState,
-        pool: WorkerPool,
-        *,
-        ledger: Ledger,
-        keeper: TextKeeper,
-        runner: TrialRunner,
-        announcer: Announcer,
-    ) -> None:
-        self._state = state
+    def __init__(self, parts: RunParts, pool: WorkerPool) -> None:
+        self._state = parts.state
         self._pool = pool
-        self._ledger = ledger
-        self._keeper = keeper
-        self._runner = runner
-        self._announcer = announcer
+        self._ledger = parts.ledger
+        self._keeper = parts.keeper
+        self._runner = parts.runner
+        self._announcer = parts.announcer
         self._running: dict[int, Batch] = {}
         self._number = 0
         self._size = 1

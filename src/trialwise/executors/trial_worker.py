@@ -12,8 +12,8 @@ from typing import Any
 
 from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.error_classes import Reach
-from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import ServiceError, SystemClock
+from trialwise.engine.run_parts import make_excerpts
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import TrialRunner
 from trialwise.errors import BrokenCheck
@@ -36,7 +36,7 @@ class TrialWorker:
 
     def __init__(self, content: JobContent) -> None:
         self._content = content
-        self._excerpts = Excerpts(reply_limit=content.reply_limit, redact=content.redact)
+        self._excerpts = make_excerpts(content.plan, content.redact, content.reply_limit)
         # Workers keep no log: tracebacks go back with the trials that name them.
         self._keeper = TextKeeper(self._excerpts)
         self._sent: set[str] = set()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 from anyio import (
     CancelScope,
@@ -15,24 +14,15 @@ from anyio import (
 )
 from anyio.lowlevel import checkpoint
 
-from trialwise.engine.announcer import Announcer
 from trialwise.engine.attempt import OutOfTime
-from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.ledger import Ledger
-from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock, Timer, TrialLog
-from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
-from trialwise.engine.text_keeper import TextKeeper
-from trialwise.engine.trial_runner import TrialRunner
+from trialwise.engine.excerpts import error_text
+from trialwise.engine.ports import Interrupt, Service, ServiceError
+from trialwise.engine.run_parts import DriverSettings, RunParts
+from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
-from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
-from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
-
-if TYPE_CHECKING:
-    from trialwise.engine.run_events import Listener
-
 
 #: A service that never waits would keep everything else from running, even an interrupt.
 _TURN_EVERY_S = 0.01
@@ -47,16 +37,8 @@ async def run_plan(
     contract: Contract,
     service: Service,
     *,
-    log: TrialLog | None,
-    text_log: TrialLog | None = None,
-    done: Sequence[Trial] = (),
-    known: RunTexts | None = None,
-    listener: Listener | None = None,
-    clock: Timer | None = None,
-    run_id: str = "",
-    redact: Callable[[str], str] | None = None,
-    reply_limit: int = 4000,
     interrupted: Interrupt | None = None,
+    **settings: Unpack[DriverSettings],
 ) -> RunOutcome:
     """Run a plan and close its service.
 
@@ -68,46 +50,20 @@ async def run_plan(
         plan: What to run.
         contract: Holds the criteria's checks and the inputs' values.
         service: What is under test. It is closed at the end, whatever happens.
-        log: Where trials are made durable before they count; None keeps none.
-        text_log: Where the inputs and tracebacks are made durable that trials name.
-        done: Trials from before a restart. They are counted first and never run again.
-        known: The texts that those trials name.
-        listener: Hears of every step.
-        clock: The machine's clock by default.
-        run_id: How events name the run.
-        redact: Takes secrets out of every text that is kept.
-        reply_limit: How many characters of a reply are kept at most; 0 keeps none.
         interrupted: Says from outside that the run must end early.
+        settings: See `DriverSettings`.
 
     Raises:
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
     """
-    with redact_with(redact):
-        excerpts = Excerpts(
-            reply_limit=reply_limit, redact=redact, keeps_inputs=plan.options.keep_inputs
-        )
+    with redact_with(settings.get("redact")):
         try:
-            run = _AsyncRun(
-                plan,
-                contract,
-                service,
-                log=log,
-                done=done,
-                listener=listener,
-                clock=clock or SystemClock(),
-                excerpts=excerpts,
-                keeper=TextKeeper(
-                    excerpts,
-                    log=text_log,
-                    known=known,
-                    keeps_inputs=plan.options.keep_inputs,
-                ),
-            )
-            await run.go(run_id, interrupted)
+            parts = RunParts(plan, contract, service, **settings)
+            await _AsyncRun(parts).go(interrupted)
         finally:
             # Also when the plan was refused: the caller handed the service over with the call.
             trouble = await _close(service)
-        return run.end(trouble)
+        return parts.finish(trouble)
 
 
 async def _close(service: Service) -> str:
@@ -122,41 +78,20 @@ async def _close(service: Service) -> str:
 
 
 class _AsyncRun:
-    """One run on an event loop."""
+    """One run on an event loop.
 
-    def __init__(
-        self,
-        plan: Plan,
-        contract: Contract,
-        service: Service,
-        *,
-        log: TrialLog | None,
-        done: Sequence[Trial],
-        listener: Listener | None,
-        clock: Timer,
-        excerpts: Excerpts,
-        keeper: TextKeeper,
-    ) -> None:
-        self._plan = plan
-        self._excerpts = excerpts
-        self._keeper = keeper
-        self._clock = clock
-        self._resumed = len(done)
-        self._state = state = RunState(plan, done, clock=clock)
-        self._announcer = Announcer(state, listener)
-        self._ledger = Ledger(state, log, clock, keeper)
-        self._runner = TrialRunner(
-            plan,
-            contract,
-            service,
-            clock=clock,
-            excerpts=excerpts,
-            abandon=state.meter.abandon,
-            seconds_left=lambda: state.meter.seconds_left,
-            reach=state.reach,
-            note_raised=keeper.note_raised,
-        )
-        self._turned_s = clock.monotonic()
+    Args:
+        parts: What it works with.
+    """
+
+    def __init__(self, parts: RunParts) -> None:
+        self._parts = parts
+        self._clock = parts.clock
+        self._state = parts.state
+        self._announcer = parts.announcer
+        self._ledger = parts.ledger
+        self._runner = parts.runner
+        self._turned_s = parts.clock.monotonic()
         # None with one worker: it sees for itself that the run is over, and a task group would
         # cost more than the rest of the engine.
         self._scope: CancelScope | None = None
@@ -166,11 +101,11 @@ class _AsyncRun:
 
     # --- The whole run ------------------------------------------------------------------------
 
-    async def go(self, run_id: str, interrupted: Interrupt | None) -> None:
+    async def go(self, interrupted: Interrupt | None) -> None:
         """Run the experiments until they are done or something ends the run."""
         self._interrupted = interrupted
         try:
-            self._announcer.tell_start(run_id, self._plan, self._resumed)
+            self._parts.tell_start()
             meter = self._state.meter
             # The workers look at the limit before each start; this ends what is in flight then.
             with move_on_after(meter.seconds_left) as limit:
@@ -331,15 +266,3 @@ class _AsyncRun:
         if self._change is not None:
             self._change.set()
             self._change = None
-
-    def end(self, trouble: str) -> RunOutcome:
-        """Return the outcome, which listeners hear as well.
-
-        Args:
-            trouble: What went wrong when the service was closed.
-        """
-        outcome = self._state.outcome(trouble)
-        message = self._excerpts.text(outcome.message)
-        outcome = outcome._replace(message=message, texts=self._keeper.texts)
-        self._announcer.tell_end(outcome)
-        return outcome

@@ -1,0 +1,123 @@
+"""What every driver of a run works with: state, log, texts, listeners, and what runs one trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Required, TypedDict, Unpack
+
+from trialwise.engine.announcer import Announcer
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.ledger import Ledger
+from trialwise.engine.ports import Service, SystemClock, Timer, TrialLog
+from trialwise.engine.run_state import RunOutcome, RunState
+from trialwise.engine.text_keeper import TextKeeper
+from trialwise.engine.trial_runner import TrialRunner
+from trialwise.model.contract import Contract
+from trialwise.model.kept_texts import RunTexts
+from trialwise.model.plan import Plan
+from trialwise.model.trial import Trial
+
+if TYPE_CHECKING:
+    from trialwise.engine.run_events import Listener
+
+#: How many characters of a reply are kept, where nobody says otherwise.
+_REPLY_LIMIT = 4000
+
+
+class DriverSettings(TypedDict, total=False):
+    """The arguments that all drivers have in common."""
+
+    log: Required[TrialLog | None]
+    """Where trials are made durable before they count; None keeps none."""
+    text_log: TrialLog | None
+    """Where the inputs and tracebacks are made durable that trials name."""
+    done: Sequence[Trial]
+    """Trials from before a restart. They are counted first and never run again."""
+    known: RunTexts | None
+    """The texts that those trials name."""
+    listener: Listener | None
+    """Hears of every step."""
+    clock: Timer | None
+    """The machine's clock by default."""
+    run_id: str
+    """How events name the run."""
+    redact: Callable[[str], str] | None
+    """Takes secrets out of every text that is kept."""
+    reply_limit: int
+    """How many characters of a reply are kept at most; 0 keeps none."""
+
+
+def make_excerpts(
+    plan: Plan, redact: Callable[[str], str] | None, reply_limit: int | None = None
+) -> Excerpts:
+    """Return how the texts of a run are kept, in this process and in its workers.
+
+    Args:
+        plan: The plan of the run.
+        redact: Takes secrets out of every text.
+        reply_limit: How many characters of a reply are kept at most; None for the usual number.
+    """
+    return Excerpts(
+        reply_limit=_REPLY_LIMIT if reply_limit is None else reply_limit,
+        redact=redact,
+        keeps_inputs=plan.options.keep_inputs,
+    )
+
+
+class RunParts:
+    """The parts of one run.
+
+    Args:
+        plan: What to run.
+        contract: Holds the criteria's checks and the inputs' values.
+        service: What is under test.
+        settings: See `DriverSettings`.
+
+    Raises:
+        InvalidArgument: `done` or the contract does not belong to the plan.
+    """
+
+    def __init__(
+        self, plan: Plan, contract: Contract, service: Service, **settings: Unpack[DriverSettings]
+    ) -> None:
+        self._plan = plan
+        self._run_id = settings.get("run_id", "")
+        self._resumed = len(settings.get("done", ()))
+        self.clock: Timer = settings.get("clock") or SystemClock()
+        self.excerpts = make_excerpts(plan, settings.get("redact"), settings.get("reply_limit"))
+        self.keeper = TextKeeper(
+            self.excerpts,
+            log=settings.get("text_log"),
+            known=settings.get("known"),
+            keeps_inputs=plan.options.keep_inputs,
+        )
+        self.state = state = RunState(plan, settings.get("done", ()), clock=self.clock)
+        self.announcer = Announcer(state, settings.get("listener"))
+        self.ledger = Ledger(state, settings["log"], self.clock, self.keeper)
+        self.runner = TrialRunner(
+            plan,
+            contract,
+            service,
+            clock=self.clock,
+            excerpts=self.excerpts,
+            abandon=state.meter.abandon,
+            seconds_left=lambda: state.meter.seconds_left,
+            reach=state.reach,
+            note_raised=self.keeper.note_raised,
+        )
+
+    def tell_start(self) -> None:
+        """Tell listeners that the run starts."""
+        self.announcer.tell_start(self._run_id, self._plan, self._resumed)
+
+    def finish(self, trouble: str = "") -> RunOutcome:
+        """Return what there is to decide on, and tell listeners that the run has ended.
+
+        Args:
+            trouble: What went wrong when the service was closed.
+        """
+        outcome = self.state.outcome(trouble)
+        message = self.excerpts.text(outcome.message)
+        outcome = outcome._replace(message=message, texts=self.keeper.texts)
+        self.announcer.tell_end(outcome)
+        return outcome
