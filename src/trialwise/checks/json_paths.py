@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
-from trialwise.checks.patterns import check_pattern, compiled
+from trialwise.checks.patterns import check_pattern, find_match
 from trialwise.checks.quoting import failed, label, shown
 from trialwise.checks.reply_reading import check_json, json_of, same
 from trialwise.checks.strict_parsing import MAX_DEPTH
+from trialwise.checks.time_limits import limit_time
 from trialwise.declarations.scalars import is_number
 from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
@@ -38,8 +40,9 @@ class JsonPath(Check, spelling="json_path"):
     """What a JSONPath selects is there and compares as asked.
 
     Without a comparison the path has to select something. With several, a value has to meet all of
-    them. A comparison with nothing selected fails. Patterns, here and in a filter of the path, may
-    backtrack for ever; `matches` reads no text beyond 100,000 characters.
+    them. A comparison with nothing selected fails. Patterns and filters that take more than 1 s of
+    processor time on one reply are broken checks; `matches` reads at most
+    100,000 characters.
 
     Args:
         path: A JSONPath of RFC 9535.
@@ -191,8 +194,11 @@ def select(path: str, document: Any) -> list[tuple[str, Any]]:
     from jsonpath_rfc9535 import JSONPathError
 
     try:
-        found = islice(_query(path).finditer(document), _MAX_SELECTED + 1)
-        nodes = [(node.path(), node.value) for node in found]
+        # Only a filter takes longer than the document is long.
+        limited = limit_time(label(path), "one reply") if "?" in path else nullcontext()
+        with limited:
+            found = islice(_query(path).finditer(document), _MAX_SELECTED + 1)
+            nodes = [(node.path(), node.value) for node in found]
     except JSONPathError as error:
         raise Unreadable(f"{label(path)} cannot be applied to the reply: {error}") from None
     if len(nodes) > _MAX_SELECTED:
@@ -225,4 +231,4 @@ def _explain_mismatch(value: Any, pattern: str) -> str:
         return f"expected text that matches {label(pattern)}"
     if len(value) > _MAX_MATCHED:
         return f"the text has {len(value)} characters, matches reads at most {_MAX_MATCHED}"
-    return "" if compiled(pattern).search(value) else f"expected a match for {label(pattern)}"
+    return "" if find_match(pattern, value) else f"expected a match for {label(pattern)}"

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from trialwise.checks.check_base import Check
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import check_json, json_of
+from trialwise.checks.time_limits import limit_time
 from trialwise.declarations.scalars import Document
 from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
@@ -34,7 +35,8 @@ class JsonSchema(Check, spelling="json_schema"):
     """The reply, read as JSON, is valid under a JSON Schema of draft 2020-12.
 
     The failure names the most specific place that is wrong. `format` is an annotation, as the draft
-    has it. Patterns are Python's and may backtrack for ever on hostile text.
+    has it. Patterns are Python's. A schema that takes more than 1 s of processor time on one reply
+    is a broken check.
 
     Args:
         schema: The schema; a suite may name the file that holds it.
@@ -111,7 +113,26 @@ def worst_error(source: str, value: Any) -> Any:
     """Return the most specific error of a value under the schema written as `source`, or None."""
     from jsonschema.exceptions import best_match
 
-    return best_match(_validator(source).iter_errors(value))
+    validator = _validator(source)
+    if '"pattern' not in source:
+        return best_match(validator.iter_errors(value))
+    patterns = ", ".join(_list_patterns(validator.schema))
+    with limit_time(f"JSON Schema with the pattern {patterns}", "one reply"):
+        return best_match(validator.iter_errors(value))
+
+
+def _list_patterns(schema: Any) -> Iterator[str]:
+    """Yield the regular expressions of a schema, for a message."""
+    if isinstance(schema, list):
+        for one in schema:
+            yield from _list_patterns(one)
+    elif isinstance(schema, dict):
+        for key, one in schema.items():
+            if key == "pattern" and isinstance(one, str):
+                yield label(one)
+            elif key == "patternProperties" and isinstance(one, dict):
+                yield from map(label, one)
+            yield from _list_patterns(one)
 
 
 def describe(error: Any) -> tuple[str, str]:

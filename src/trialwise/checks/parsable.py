@@ -30,7 +30,7 @@ class Parses(Check, spelling="parses"):
 
     A reply that is not text is no document, but may be JSON or a number as it is.
 
-    Documents are bounded: 200 levels, a million values (YAML 100,000, as if each alias were a
+    Documents are bounded: 200 levels, a million values (YAML 10,000, as if each alias were a
     copy), 10 million characters (YAML 100,000; a number 1,000).
 
     Args:

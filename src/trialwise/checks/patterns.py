@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from typing import Any
 
 from trialwise.checks.check_base import Check, check_flags
 from trialwise.checks.quoting import failed, label, preview
 from trialwise.checks.reply_reading import text_of
+from trialwise.checks.time_limits import limit_time
 from trialwise.declarations.signatures import Positive
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -17,14 +21,18 @@ from trialwise.validation import require_count
 
 __all__ = ["Matches", "matches"]
 
+#: A search of at most this many steps takes a few tenths of a second.
+_CHEAP_STEPS = 10_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Matches(Check, spelling="matches"):
     r"""The regular expression is found somewhere in the reply.
 
     Python's syntax, with search semantics: anchor with `^` and `$` (or `\A` and `\Z`), or ask for
-    `whole`. Nothing stops a pattern that backtracks for ever, such as `(a+)+$`; use CEL's `matches`
-    in an `expression`, which takes linear time, where replies are hostile.
+    `whole`. A pattern such as `(a+)+$` may backtrack without end: after 1 s of processor time on
+    one reply the check is broken, and the run stops. CEL's `matches` in an `expression` takes
+    linear time on any reply.
 
     Args:
         pattern: The regular expression.
@@ -57,14 +65,76 @@ class Matches(Check, spelling="matches"):
         if len(text) > self.max_length:
             limit = f"the reply has {len(text)} characters, matches reads at most {self.max_length}"
             return failed(limit, preview(text))
-        pattern = compiled(self.pattern, self.ignore_case)
-        if pattern.fullmatch(text) if self.whole else pattern.search(text):
+        if find_match(self.pattern, text, ignore_case=self.ignore_case, whole=self.whole):
             return CheckResult.ok()
         how = "is not matched as a whole by" if self.whole else "has no match for"
         return failed(f"the reply {how} {label(self.pattern)}", preview(text))
 
 
 matches = Matches
+
+
+def find_match(
+    pattern: str, text: str, *, ignore_case: bool = False, whole: bool = False
+) -> re.Match[str] | None:
+    """Return where a regular expression matches a text, within a limit on its time.
+
+    Args:
+        pattern: The regular expression.
+        text: Where it is searched.
+        ignore_case: As `re.IGNORECASE`.
+        whole: The whole text has to match.
+
+    Raises:
+        BrokenCheck: It takes too long.
+    """
+    expression = compiled(pattern, ignore_case)
+    find = expression.fullmatch if whole else expression.search
+    # A timer costs more than most searches, so it is for those that may be long.
+    if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
+        return find(text)
+    with limit_time(f"matches {label(pattern)}", f"a text of {len(text)} characters"):
+        return find(text)
+
+
+@lru_cache(maxsize=256)
+def count_choices(pattern: str) -> float:
+    """Count the places where a search may have to go back; infinite where such places nest.
+
+    A search of n characters takes at most about n ** (choices + 1) steps.
+
+    >>> count_choices("total: [0-9]"), count_choices("^.*total.*$"), count_choices("(a+)+$")
+    (0, 2, inf)
+    """
+    from re import _parser  # type: ignore[attr-defined]
+
+    return _count_parsed(_parser.parse(pattern), is_repeated=False)
+
+
+def _count_parsed(parsed: Any, *, is_repeated: bool) -> float:
+    choices: float = 0
+    for kind, argument in parsed:
+        name = str(kind)
+        repeats = name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}
+        varies = repeats and argument[0] != argument[1]
+        if is_repeated and (varies or name in {"BRANCH", "GROUPREF", "GROUPREF_EXISTS"}):
+            return math.inf
+        choices += varies
+        many = is_repeated or (repeats and argument[1] > 1)
+        for part in _parts(argument):
+            choices += _count_parsed(part, is_repeated=many)
+    return choices
+
+
+def _parts(argument: Any) -> Iterator[Any]:
+    """Yield the patterns inside of a parsed element."""
+    from re import _parser  # type: ignore[attr-defined]
+
+    if isinstance(argument, _parser.SubPattern):
+        yield argument
+    elif isinstance(argument, tuple | list):
+        for one in argument:
+            yield from _parts(one)
 
 
 @lru_cache(maxsize=256)

@@ -229,6 +229,12 @@ def _run(groups: Sequence[_Group], *, fail_fast: bool) -> EndedRuns:
         group, one = waiting.pop(0)
         if one.finished is not None:
             click.echo(f"{one.plan.contract}: finished before, kept", err=True)
+        elif one.stored is not None and (torn := one.stored.count_torn_bytes()):
+            click.echo(
+                f"{one.plan.contract}: the last line of the journal was cut short; "
+                f"its {torn} bytes are dropped and that trial is asked again",
+                err=True,
+            )
         ended.suites.append(group.suite)
         try:
             ended.records.append(run_prepared(one, group.space).record)

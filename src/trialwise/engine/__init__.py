@@ -16,6 +16,7 @@ What happens to one trial:
     excerpts             what of a reply is kept, without secrets
     user_tracebacks      where the service raised, without the frames of trialwise
     async_calls          several calls at once, and who cancelled one
+    stalls               whether this process stood still while a time limit passed
 
 Around it:
     drivers              run what the state hands out: on an event loop, or with an executor

@@ -7,6 +7,7 @@ record says how many.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from trialwise.engine.async_calls import ExitCollector, is_unasked
 from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
+from trialwise.engine.stalls import has_stalled_since, watch_for_stalls
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 
@@ -186,10 +188,13 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
     """Return the reply of a service, within a time limit if there is one.
 
     Raises:
-        ServiceError: There was no reply in time.
+        ServiceError: There was no reply in time. It is a timeout of the service unless this process
+            stood still meanwhile.
     """
     if timeout_s is None:
         return await _call(service, context)
+    watch_for_stalls()
+    began_s = time.monotonic()
     limit = _Limit(timeout_s)
     with limit.scope:
         with limit.teardown, limit:
@@ -200,6 +205,9 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
             return reply
         # Of no use any more, and paid for.
         context.keep(lambda: reply)
+    if has_stalled_since(began_s):
+        stalled = f"this process stood still while a reply was due within {timeout_s:g} s"
+        raise ServiceError(stalled, ErrorClass.INFRASTRUCTURE)
     left = f"; it had not ended {TEARDOWN_S:g} s after it was cancelled, and was left"
     message = f"no reply within {timeout_s:g} s{left if limit.teardown.cancel_called else ''}"
     raise ServiceError(message, ErrorClass.TIMEOUT)

@@ -97,7 +97,7 @@ class TrialRunner:
                 index, given, seed, response, started_s=round(started_s, 6), examined=examined
             )
         except BrokenCheck as broken:
-            raise self._redact(broken) from None
+            raise self._place(broken, index, given) from None
 
     def describe_crash(self, start: TrialStart, why: str, started_s: float) -> Trial:
         """Return the failed trial of a service that ended its process.
@@ -125,12 +125,11 @@ class TrialRunner:
             self._abandon(one for one in replies if one is not None)
             raise
 
-    def _redact(self, broken: BrokenCheck) -> BrokenCheck:
-        """What a check raised may quote the reply."""
+    def _place(self, broken: BrokenCheck, index: int, given: Input) -> BrokenCheck:
+        """Return the error with its trial, redacted: what a check raised may quote the reply."""
         text = self._excerpts.text
-        return BrokenCheck(
-            broken.check, text(broken.problem), traceback=text(broken.traceback, 20_000)
-        )
+        problem = f"{broken.problem} (trial {index}, input {given.id})"
+        return BrokenCheck(broken.check, text(problem), traceback=text(broken.traceback, 20_000))
 
     async def aclose(self) -> None:
         """Release what the checks hold, such as the connections of judges."""

@@ -75,13 +75,15 @@ class Scan(NamedTuple):
     size: int
     """How many bytes they take; what follows is the torn rest of a line."""
     damaged: int | None = None
-    """The first line, from 1, that is not as written although others follow it."""
+    """The first line, from 1, that has its end and is not as written."""
+    torn: int = 0
+    """How many bytes of a last line there are whose end is missing."""
 
 
 def scan(data: bytes) -> Scan:
     """Return the whole lines of a file's content.
 
-    Only the last line may be torn: whatever follows a bad line was written after it.
+    Only what follows the last newline may be torn: a line is written in one piece, its end last.
 
     >>> content = encode_line({"i": 0}, number=0) + encode_line({"i": 1}, number=1)
     >>> len(scan(content).lines), len(scan(content[:-1]).lines), scan(content[1:]).damaged
@@ -90,11 +92,10 @@ def scan(data: bytes) -> Scan:
     *lines, tail = data.split(b"\n")
     bad = next((n for n, line in enumerate(lines) if not is_whole(line, number=n)), None)
     if bad is None:
-        return Scan(lines=lines, size=len(data) - len(tail))
-    followed = bad + 1 < len(lines) or bool(tail)
+        return Scan(lines=lines, size=len(data) - len(tail), torn=len(tail))
     whole = lines[:bad]
     size = sum(map(len, whole)) + len(whole)
-    return Scan(lines=whole, size=size, damaged=bad + 1 if followed else None)
+    return Scan(lines=whole, size=size, damaged=bad + 1)
 
 
 @cache

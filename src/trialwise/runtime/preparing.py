@@ -250,9 +250,22 @@ def _with_earlier_runs(plan: Plan, space: Workspace, until: datetime | None = No
 def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:
     if space.resume and all(one.stored is None for one in prepared):
         names = ", ".join(repr(one.contract.name) for one in prepared)
-        raise RunNotFound(
-            f"{space.store}: no run of {names} is unfinished: there is nothing to resume"
-        )
+        older = _describe_older(prepared, space.store)
+        nothing = f"no run of {names} is unfinished: there is nothing to resume"
+        raise RunNotFound(f"{space.store}: {older or nothing}")
+
+
+def _describe_older(prepared: Sequence[PreparedRun], store: Path | None) -> str:
+    """Name the unfinished runs that a later run has replaced; nothing where there are none."""
+    from trialwise.stores.runs import RunStore
+
+    names = {one.contract.name for one in prepared}
+    runs = [] if store is None else [one for one in RunStore(store).list() if one.contract in names]
+    older = [one.run_id for one in runs if one.is_unfinished]
+    if not older:
+        return ""
+    listed = f"{', '.join(older)} {'is' if len(older) == 1 else 'are'} unfinished"
+    return f"{listed}, but newer than it is {runs[0].run_id}. `--resume {older[0]}` continues it"
 
 
 def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:

@@ -205,8 +205,11 @@ def _known_encoding(name: str | None) -> str:
     import codecs
 
     try:
-        # A codec that is not for text, such as "hex", would not decode to text.
-        return codecs.lookup(name).name if name and "".encode(name) == b"" else "utf-8"
+        # A codec that is not for text, such as "hex", would not decode to text; "idna" and others
+        # know no replacement for what they cannot decode.
+        if name and "".encode(name) == b"" and isinstance(b"\xff".decode(name, "replace"), str):
+            return codecs.lookup(name).name
+        return "utf-8"
     except (LookupError, ValueError):
         return "utf-8"
 

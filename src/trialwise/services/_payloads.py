@@ -113,8 +113,12 @@ def fill_json(template: Any, trial: TrialContext) -> Any:
     return template
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, *, allows_nan: bool = False) -> Any:
     """Parse the value of a JSON text; `ValueError` for whatever is not one.
+
+    Args:
+        text: The text.
+        allows_nan: Whether NaN and infinity are read, as null; JSON has no such numbers.
 
     >>> parse_json('{"a": [1, null]}')
     {'a': [1, None]}
@@ -122,7 +126,7 @@ def parse_json(text: str | bytes) -> Any:
     import json
 
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_read_null if allows_nan else _refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -153,6 +157,10 @@ def find(document: Any, steps: tuple[str, ...]) -> Any:
         else:
             raise LookupError("nothing at /" + "/".join(steps[: depth + 1]))
     return value
+
+
+def _read_null(_name: str) -> None:
+    """Read a number that JSON does not have as unknown."""
 
 
 def _refuse(constant: str) -> NoReturn:

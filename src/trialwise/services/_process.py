@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trialwise.services._process_guard import guard_process, release_process
+
 if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import ByteReceiveStream, ByteSendStream, Process
@@ -73,7 +75,8 @@ async def start_process(
             env=env,
             start_new_session=True,
         )
-    return process  # noqa: RET504 - a scope may swallow an exception, so no return inside it
+        guard_process(process.pid)
+    return process
 
 
 async def finish_process(
@@ -88,6 +91,7 @@ async def finish_process(
         with CancelScope(shield=True):
             if process.returncode is None or _group_exists(process.pid):
                 await _end_all(process, limits.grace_s)
+            release_process(process.pid)
             await process.aclose()
 
 

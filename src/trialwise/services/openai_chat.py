@@ -290,7 +290,8 @@ def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 def _document(answer: Answer) -> Mapping[str, Any]:
     """Return the response's JSON object; a proxy's error page has none."""
     try:
-        document = parse_json(answer.body)
+        # A usage of NaN is unknown; the answer beside it counts all the same.
+        document = parse_json(answer.body, allows_nan=True)
     except ValueError:
         document = None
     return document if isinstance(document, dict) else {}

@@ -3,8 +3,8 @@
 One record is one line of JSON under a checksum that covers its place in the file. A line is handed
 to the operating system in a single write, so that killing the process at any instant leaves every
 earlier line whole and at most the last one torn; `sync` makes the lines safe from a power cut as
-well. A torn last line is dropped when the journal is opened again; damage anywhere else is an
-error, because silently losing a paid trial in the middle is worse than stopping.
+well. A torn last line has no newline. It is dropped when the journal is opened again. Everything
+else that is not as written is an error, because losing a paid trial is worse than stopping.
 """
 
 from __future__ import annotations
@@ -112,9 +112,14 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     """Read every whole record in order; a torn last line is passed over.
 
     Raises:
-        JournalDamaged: A line that is not the last is not what was written.
+        JournalDamaged: A line is not what was written.
     """
     return parse_lines(_scan_journal(path).lines)
+
+
+def count_torn_bytes(path: Path) -> int:
+    """Count the bytes of a last line that was not written to its end."""
+    return _scan_journal(path).torn
 
 
 def count_journal(path: Path) -> int:

@@ -37,7 +37,7 @@ from trialwise.stores._files import (
     sync_folder,
     write_json,
 )
-from trialwise.stores.journal import Journal, count_journal, read_journal
+from trialwise.stores.journal import Journal, count_journal, count_torn_bytes, read_journal
 from trialwise.stores.record_parts import read_part
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
@@ -242,6 +242,10 @@ class StoredRun:
     def is_unfinished(self) -> bool:
         """Whether it can be resumed; see `RunSummary.is_unfinished`."""
         return _summary(self.path).is_unfinished
+
+    def count_torn_bytes(self) -> int:
+        """Count the bytes of a last trial that a kill cut short; resuming drops them."""
+        return count_torn_bytes(self.path / "journal.jsonl")
 
     def check_plan(self, plan: Plan) -> None:
         """Refuse a plan that the trials do not belong to.

@@ -6,6 +6,7 @@ refuses is reported where it stands.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -237,8 +238,10 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
     """
     name, _, attributes = where.partition(":")
     folder = context.folder.resolve()
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    add_to_path(str(folder))
+    if is_hidden(name, folder):
+        message = f"`{name}` is a module of Python itself: give your file another name"
+        return context.refuse(node, message)
     if (other := _loaded_elsewhere(name, folder)) is not None:
         message = f"a module `{name}` is loaded from {other} already: rename one of the two"
         return context.refuse(node, message)
@@ -255,6 +258,26 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
         return context.refuse(node, f"`{attributes}` in the module `{name}` is no function")
     function: Callable[..., Any] = found
     return function
+
+
+def add_to_path(folder: str) -> None:
+    """Let modules of a folder be imported, after those of Python and before those installed.
+
+    A file such as `statistics.py` beside the suite would otherwise replace what this package and
+    the libraries under it import.
+    """
+    if folder in sys.path:
+        return
+    standard = os.path.dirname(os.__file__)
+    own = {standard, os.path.join(standard, "lib-dynload")}
+    last = max((place for place, one in enumerate(sys.path) if one in own), default=-1)
+    sys.path.insert(last + 1, folder)
+
+
+def is_hidden(name: str, folder: Path) -> bool:
+    """Return whether a module of the folder has the name of one of Python's own."""
+    top = name.partition(".")[0]
+    return top in sys.stdlib_module_names and any(path.is_file() for path in _files(top, folder))
 
 
 def _import_module(name: str, folder: Path) -> tuple[Any, str]:
@@ -275,11 +298,16 @@ def _loaded_elsewhere(name: str, folder: Path) -> str | None:
     """Return where a module of this name comes from, if not from the folder that has one, too."""
     top = name.partition(".")[0]
     module = sys.modules.get(top)
-    own = [folder / f"{top}.py", folder / top / "__init__.py"]
+    own = _files(top, folder)
     if module is None or not any(path.is_file() for path in own):
         return None
     file = getattr(module, "__file__", None)
     return None if file is not None and Path(file).resolve() in own else str(file)
+
+
+def _files(top: str, folder: Path) -> list[Path]:
+    """List where a folder may hold a module."""
+    return [folder / f"{top}.py", folder / top / "__init__.py"]
 
 
 def _missing(module: str, attributes: str, attribute: str, holder: object) -> str:

@@ -130,15 +130,20 @@ class _AsyncRun:
 
         # The watching task cancels the group, which is how workers that wait for a reply hear of
         # the interrupt. Workers between two trials look for themselves.
-        async with create_task_group() as group:
-            group.start_soon(watch)
-            try:
-                await self._run()
-            except get_cancelled_exc_class():
+        try:
+            async with create_task_group() as group:
+                group.start_soon(watch)
+                try:
+                    await self._run()
+                except get_cancelled_exc_class():
+                    raise
+                except BaseException as caught:  # raised as it is, not in a group
+                    error = caught
+                group.cancel_scope.cancel()
+        except get_cancelled_exc_class():
+            # The time limit may have come in between; it does not hide that a check is broken.
+            if error is None:
                 raise
-            except BaseException as caught:  # raised as it is, not in a group
-                error = caught
-            group.cancel_scope.cancel()
         if error is not None:
             raise error
 

@@ -78,12 +78,12 @@ def _contains(subject: Any, operand: str) -> None:
 
 
 def _matches(subject: Any, operand: str) -> None:
-    from trialwise.checks.patterns import compiled
+    from trialwise.checks.patterns import find_match
 
     text = _text(subject)
     if len(text) > _MAX_MATCHED:
         raise Mismatch(f"a text of {len(text)} characters is not searched")
-    if compiled(operand).search(text) is None:
+    if find_match(operand, text) is None:
         raise Mismatch(f"{label(text)} has no match for {label(operand)}")
 
 
