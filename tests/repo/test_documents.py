@@ -306,3 +306,13 @@ def test_a_module_has_one_place_in_the_reference() -> None:
     modules = re.findall(r"automodule:: (\S+)", pages)
 
     assert sorted(set(modules)) == sorted(modules)
+
+
+def test_the_guide_lists_every_number_that_a_gate_can_limit() -> None:
+    """By its name in a suite."""
+    from trialwise.model.gate import targets_of
+
+    text = documents.read("docs/guides/reliability.md")
+    named = {name for gate in ("reliability", "stability", "metrics") for name in targets_of(gate)}
+
+    assert set() == {name for name in named if f"`{name}`" not in text}
