@@ -293,6 +293,17 @@ class TestLongHorizons:
         assert own / bound <= 1.01
         assert design.certificate == pytest.approx(own / bound, abs=3e-3)
 
+    @pytest.mark.parametrize(("rate", "cap"), [(0.99, 800), (0.985, 400)])
+    def test_a_high_rate_with_few_failures_is_certified_too(self, rate: float, cap: int) -> None:
+        """
+        Each state holds much there; without splices the certificates were 1.011 and 1.018.
+        """
+        design = search_strict(Hypotheses.of_rate(rate, 0.05, 0.05), cap, 1)
+        own = objective_of(design, default_objective(rate, cap))
+        assert isinstance(design.certificate, float)
+        assert own / dual_bound(rate, cap, default_objective(rate, cap)) <= 1.01
+        assert design.certificate <= 1.01
+
     @pytest.mark.parametrize(("rate", "cap"), [(0.5, 300), (0.7, 360)])
     def test_the_interval_agrees_with_the_verdict_at_every_end(self, rate: float, cap: int) -> None:
         """

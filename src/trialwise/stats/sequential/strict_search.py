@@ -12,7 +12,7 @@ from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.design_methods import fixed_rule
 from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 from trialwise.stats.sequential.induction import Prices
-from trialwise.stats.sequential.relaxation import Column, Relaxation, Space, relax
+from trialwise.stats.sequential.relaxation import WARM_UP, Column, Relaxation, Space, relax
 from trialwise.stats.sequential.slack_search import Moves, keeps, search_flips, stricter
 from trialwise.stats.sequential.strict_prices import search_prices
 from trialwise.stats.sequential.strict_problem import (
@@ -27,13 +27,16 @@ from trialwise.stats.sequential.strict_problem import (
 #: The prices at which the search begins, in caps: near those that most designs end with.
 FIRST_PRICES = (2.7, 3.8)
 
-#: Problems whose walks are dear, and those too dear for a thorough search, in trials of the usual
-#: width; how near the bound the search ends for them and for others; and the certificate that every
-#: design is to have.
-LONG, LONGEST, NEAR, CLOSEST, CERTIFIED = 200, 800, 4e-3, 1e-4, 1.01
+#: Problems that only a thorough search is for, those that need none, and those too dear for one, in
+#: trials of the usual width.
+SHORT, LONG, LONGEST = 75, 200, 800
+
+#: How near the bound the search ends for long problems and for others, and the certificate that
+#: every design is to have.
+NEAR, CLOSEST, CERTIFIED = 4e-3, 1e-4, 1.01
 
 #: Rules tried by flips, times the effort, and rounds for the prices with settled ends.
-TRIED_TIMES_EFFORT, FEWEST_TRIED, SETTLED_ROUNDS = 20_000, 12, 12
+TRIED_TIMES_EFFORT, FEWEST_TRIED, SETTLED_ROUNDS = 10_000, 12, 12
 
 #: On a long horizon, walks for a better bound and rules tried by flips.
 LONG_ROUNDS, LONG_TRIED = 3, 4
@@ -61,12 +64,14 @@ def find_strict(
     With `must_pass`, None where the rule gives up on a service without failures.
     """
     problem = StrictProblem(hypotheses.p0, list_looks(cap, batch), objective)
-    effort = _effort(problem)
-    if effort > LONG:
-        found = _find_long(problem, hypotheses)
-        if found and (effort > LONGEST or found[0].objective <= CERTIFIED * found[1].bound):
-            return _finish(hypotheses, *found, must_pass=must_pass)
-    return _find_thoroughly(problem, hypotheses, must_pass=must_pass)
+    effort, known = _effort(problem), None
+    if effort > SHORT and (found := _find_long(problem, hypotheses)):
+        best, known = found
+        is_certified = best.objective <= CERTIFIED * known.bound
+        if effort > LONGEST or (effort > LONG and is_certified):
+            return _finish(hypotheses, best, known, must_pass=must_pass)
+        known = known._replace(columns=[*known.columns, best])
+    return _find_thoroughly(problem, hypotheses, known, must_pass=must_pass)
 
 
 def _find_long(
@@ -101,20 +106,27 @@ def _find_long(
 
 
 def _find_thoroughly(
-    problem: StrictProblem, hypotheses: Hypotheses, *, must_pass: bool
+    problem: StrictProblem,
+    hypotheses: Hypotheses,
+    known: Relaxation[StrictRule] | None,
+    *,
+    must_pass: bool,
 ) -> tuple[StrictRule, float] | None:
+    """The best rule that prices, settled ends and flips lead to, from what is `known` already."""
     cap = problem.horizon
     safe = _fixed(problem, hypotheses)
     space = _space(problem, Prices(*(share * cap for share in FIRST_PRICES)))
-    relaxed = relax(space, hypotheses, safe=safe, tolerance=TOLERANCE)
+    warm_up = 0 if known else WARM_UP
+    relaxed = relax(space, hypotheses, safe=safe, tolerance=TOLERANCE, warm_up=warm_up, known=known)
     columns = list(relaxed.columns)
     if must_pass and not _passes_perfect(_cheapest(columns, relaxed.prices).rule):
         return None
     # One state at the cap can hold more probability than is left of an error. With the verdicts at
     # the cap settled either way, prices spend the rest in the many small states before it.
+    enough = CERTIFIED if known else GOOD_ENOUGH
     last = [(c.rule.accept[cap], c.rule.reject[cap]) for c in reversed(columns[-MOST_ENDS:])]
     for ends in dict.fromkeys(last):
-        if _certify(hypotheses, columns, relaxed) <= GOOD_ENOUGH:
+        if _certify(hypotheses, columns, relaxed) <= enough:
             break
         settled = _space(problem, relaxed.prices, ends)
         found = relax(
