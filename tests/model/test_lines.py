@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 from zlib import crc32
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.lines import encode_line, is_whole, parse_lines, scan, seal, unplain
+from trialwise.model.lines import LineScan, encode_line, is_whole, parse_lines, seal, unplain
 
 RECORDS = st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none(), max_size=4)
 
@@ -59,24 +60,50 @@ def test_what_was_never_a_line_is_not_whole(line: bytes) -> None:
 
 @given(records=st.lists(RECORDS, max_size=4), data=st.data())
 def test_a_file_cut_anywhere_keeps_its_whole_lines(records: list[Any], data: st.DataObject) -> None:
-    """And nothing of the line that was cut."""
+    """And nothing of the line that was cut, whatever the size of the pieces it is read in."""
     whole = b"".join(encode_line(one, number=n) for n, one in enumerate(records))
     content = whole[: data.draw(st.integers(0, len(whole)))]
-    found = scan(content)
+    found = LineScan(_cut(content, data.draw(st.integers(1, len(whole) + 1))))
+    lines = [line for some in found for line in some]
 
-    assert records[: content.count(b"\n")] == parse_lines(found.lines)
-    assert content.rfind(b"\n") + 1 == found.size
+    assert records[: content.count(b"\n")] == parse_lines(lines)
+    assert (content.rfind(b"\n") + 1, len(lines)) == (found.size, found.count)
     assert found.damaged is None
+
+
+def _cut(content: bytes, size: int) -> list[bytes]:
+    return [content[start : start + size] for start in range(0, len(content), size)]
 
 
 def test_only_a_last_line_without_its_end_is_torn() -> None:
     """A line is written in one piece, its end last: one that has its end was whole."""
     first, second = encode_line({"a": 1}, number=0), encode_line({"b": 2}, number=1)
 
-    torn = scan(first + second[:-1])
-    assert (torn.size, torn.damaged, torn.torn) == (len(first), None, len(second) - 1)
-    assert scan(first + b"\x00\n").damaged == 2
-    assert scan(b"\x00\n" + second).damaged == 1
+    for size in range(1, len(first + second) + 3):
+
+        def scan(content: bytes, size: int = size) -> LineScan:
+            return LineScan(_cut(content, size)).read_through()
+
+        torn = scan(first + second[:-1])
+        assert (torn.size, torn.damaged, torn.torn) == (len(first), None, len(second) - 1)
+        assert scan(first + b"\x00\n").damaged == 2
+        assert scan(b"\x00\n" + second).damaged == 1
+
+
+def test_a_file_is_read_no_further_than_its_lines_are_wanted() -> None:
+    """So that a journal of a million lines is never held as a whole."""
+    lines = [encode_line({"i": n}, number=n) for n in range(100)]
+    taken: list[int] = []
+
+    def pieces() -> Iterator[bytes]:
+        for number, line in enumerate(lines):
+            taken.append(number)
+            yield line
+
+    found = iter(LineScan(pieces()))
+
+    assert [{"i": 0}] == parse_lines(next(found))
+    assert [0] == taken
 
 
 def test_a_record_leaves_the_checksum_to_the_line() -> None:

@@ -7,9 +7,9 @@ people and tools read as JSON, of which a torn, altered, lost or repeated line i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 from trialwise.errors import InvalidArgument
@@ -67,35 +67,52 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     return records
 
 
-class Scan(NamedTuple):
-    """What a file of numbered lines holds."""
-
-    lines: Sequence[bytes]
-    """The whole ones, without their ends."""
-    size: int
-    """How many bytes they take; what follows is the torn rest of a line."""
-    damaged: int | None = None
-    """The first line, from 1, that has its end and is not as written."""
-    torn: int = 0
-    """How many bytes of a last line there are whose end is missing."""
-
-
-def scan(data: bytes) -> Scan:
-    """Return the whole lines of a file's content.
+class LineScan:
+    """Reads a file of numbered lines piece by piece, so that a file of any size takes little room.
 
     Only what follows the last newline may be torn: a line is written in one piece, its end last.
 
     >>> content = encode_line({"i": 0}, number=0) + encode_line({"i": 1}, number=1)
-    >>> len(scan(content).lines), len(scan(content[:-1]).lines), scan(content[1:]).damaged
-    (2, 1, 1)
+    >>> found = LineScan([content[:9], content[9:-1]])
+    >>> sum(map(len, found)), found.damaged
+    (1, None)
+
+    Args:
+        pieces: The content of the file, cut anywhere.
     """
-    *lines, tail = data.split(b"\n")
-    bad = next((n for n, line in enumerate(lines) if not is_whole(line, number=n)), None)
-    if bad is None:
-        return Scan(lines=lines, size=len(data) - len(tail), torn=len(tail))
-    whole = lines[:bad]
-    size = sum(map(len, whole)) + len(whole)
-    return Scan(lines=whole, size=size, damaged=bad + 1)
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self.count = 0
+        """How many whole lines were found so far."""
+        self.size = 0
+        """How many bytes they take; what follows at the end is the torn rest of a line."""
+        self.damaged: int | None = None
+        """The first line, from 1, that has its end and is not as written."""
+        self.torn = 0
+        """How many bytes of a last line there are whose end is missing."""
+
+    def __iter__(self) -> Iterator[Sequence[bytes]]:
+        """Yield whole lines, without their ends, some at a time."""
+        tail = b""
+        for piece in self._pieces:
+            *lines, tail = (tail + piece).split(b"\n")
+            first = self.count
+            bad = next((n for n, x in enumerate(lines) if not is_whole(x, number=first + n)), None)
+            whole = lines if bad is None else lines[:bad]
+            self.count += len(whole)
+            self.size += sum(map(len, whole)) + len(whole)
+            yield whole
+            if bad is not None:
+                self.damaged = self.count + 1
+                return
+        self.torn = len(tail)
+
+    def read_through(self) -> LineScan:
+        """Look at every line and keep none."""
+        for _ in self:
+            pass
+        return self
 
 
 @cache

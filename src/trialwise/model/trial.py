@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
@@ -355,20 +357,14 @@ class Trial:
             experiment: The experiment it belongs to.
             criteria: The experiment's criteria, in the contract's order.
         """
-        error_class = ErrorClass(line.get("class", "none"))
-        failures = {entry[0]: entry[1:] for entry in line.get("failed", ())}
-        also: dict[int, list[OtherCheck]] = {}
-        for place, *entry in line.get("also", ()):
-            also.setdefault(place, []).append(_other(*entry))
+        error_class = ErrorClass(line["class"]) if "class" in line else ErrorClass.NONE
         return cls(
-            experiment=experiment,
+            # One text for all trials of an experiment, and for all of an input.
+            experiment=intern(experiment),
             index=line["i"],
-            input_id=line["in"],
+            input_id=intern(line["in"]),
             seed=line["seed"],
-            outcomes=tuple(
-                _outcome(name, failures.get(k), error_class, tuple(also.get(k, ())))
-                for k, name in enumerate(criteria)
-            ),
+            outcomes=_read_outcomes(line, criteria, error_class),
             error_class=error_class,
             error=line.get("error", ""),
             latency_s=line.get("latency_s"),
@@ -440,6 +436,27 @@ def _other(
     if reason is not None:
         result = CheckResult.fail(explanation, evidence=evidence, reason=FailReason(reason))
     return OtherCheck(postcondition=postcondition, result=result)
+
+
+def _read_outcomes(
+    line: Mapping[str, Any], criteria: tuple[str, ...], error_class: ErrorClass
+) -> tuple[Outcome, ...]:
+    if "failed" not in line and "also" not in line:
+        return _all_passed(criteria, error_class)
+    failures = {entry[0]: entry[1:] for entry in line.get("failed", ())}
+    also: dict[int, list[OtherCheck]] = {}
+    for place, *entry in line.get("also", ()):
+        also.setdefault(place, []).append(_other(*entry))
+    return tuple(
+        _outcome(name, failures.get(k), error_class, tuple(also.get(k, ())))
+        for k, name in enumerate(criteria)
+    )
+
+
+@lru_cache(maxsize=32)
+def _all_passed(criteria: tuple[str, ...], error_class: ErrorClass) -> tuple[Outcome, ...]:
+    """Return the outcomes of a trial that passed: one tuple serves all of an experiment."""
+    return tuple(_outcome(name, None, error_class, ()) for name in criteria)
 
 
 def _outcome(

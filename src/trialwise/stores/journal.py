@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 from trialwise.errors import JournalDamaged, JournalInUse
-from trialwise.model.lines import Scan, encode_line, parse_lines, scan
+from trialwise.model.lines import LineScan, encode_line, parse_lines
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
+
+#: So many bytes of a journal are read at once.
+_PIECE = 1 << 18
 
 #: The journals that this process holds.
 _OPEN: WeakSet[Journal] = WeakSet()
@@ -41,7 +44,7 @@ class Journal:
             self._file = _open_journal(path)
         try:
             found = _scan_journal(path)
-            self._next, self._size = len(found.lines), found.size
+            self._next, self._size = found.count, found.size
             with disk_trouble(path, "open the journal"):
                 os.ftruncate(self._file, self._size)
                 if not self._size:
@@ -114,7 +117,20 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     Raises:
         JournalDamaged: A line is not what was written.
     """
-    return parse_lines(_scan_journal(path).lines)
+    return list(stream_journal(path))
+
+
+def stream_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield every whole record in order, without ever holding all of them.
+
+    Raises:
+        JournalDamaged: A line is not what was written. That is found when the lines before it
+            have been read.
+    """
+    found = LineScan(_read_pieces(path))
+    for lines in found:
+        yield from parse_lines(lines)
+    _refuse_damage(path, found)
 
 
 def count_torn_bytes(path: Path) -> int:
@@ -124,7 +140,7 @@ def count_torn_bytes(path: Path) -> int:
 
 def count_journal(path: Path) -> int:
     """Count how many whole records there are, without reading what they say."""
-    return len(_scan_journal(path).lines)
+    return _scan_journal(path).count
 
 
 def _open_journal(path: Path) -> int:
@@ -142,9 +158,18 @@ def _open_journal(path: Path) -> int:
     return file
 
 
-def _scan_journal(path: Path) -> Scan:
-    with disk_trouble(path, "read the journal"):
-        found = scan(path.read_bytes())
+def _scan_journal(path: Path) -> LineScan:
+    found = LineScan(_read_pieces(path)).read_through()
+    _refuse_damage(path, found)
+    return found
+
+
+def _refuse_damage(path: Path, found: LineScan) -> None:
     if found.damaged is not None:
         raise JournalDamaged(path, line=found.damaged)
-    return found
+
+
+def _read_pieces(path: Path) -> Iterator[bytes]:
+    with disk_trouble(path, "read the journal"), path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

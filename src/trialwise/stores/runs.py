@@ -37,7 +37,7 @@ from trialwise.stores._files import (
     sync_folder,
     write_json,
 )
-from trialwise.stores.journal import Journal, count_journal, count_torn_bytes, read_journal
+from trialwise.stores.journal import Journal, count_journal, count_torn_bytes, stream_journal
 from trialwise.stores.record_parts import read_part
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
@@ -183,7 +183,9 @@ class StoredRun:
             for one in plan.experiments
         }
         found: dict[str, dict[int, Trial]] = {name: {} for name in criteria}
-        for number, line in enumerate(read_journal(path), start=1):
+        replies: dict[str, str] = {}
+        for number, line in enumerate(stream_journal(path), start=1):
+            _share_reply(line, replies)
             trial = _trial(line, criteria)
             if trial is None or trial != found[trial.experiment].setdefault(trial.index, trial):
                 raise JournalDamaged(path, line=number)
@@ -475,6 +477,19 @@ def _read_kept(path: Path) -> dict[str, Any]:
 
 def _start_time(run: RunSummary) -> float:
     return 0.0 if run.started_at is None else run.started_at.timestamp()
+
+
+#: So many different replies are looked for again: a service either gives few, or all are its own.
+_SHARED_REPLIES = 1000
+
+
+def _share_reply(line: dict[str, Any], known: dict[str, str]) -> None:
+    """Let equal replies of a journal be one text: there may be a million of them."""
+    reply = line.get("reply")
+    if type(reply) is str:
+        if len(known) < _SHARED_REPLIES:
+            known.setdefault(reply, reply)
+        line["reply"] = known.get(reply, reply)
 
 
 def _trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial | None:
