@@ -124,3 +124,11 @@ def test_a_rate_outside_0_to_1_is_refused(p: Any) -> None:
         design.operating_characteristic(p)
     with pytest.raises(InvalidArgument, match=r"^q must"):
         design.operating_characteristic(0.5).quantile(2)
+
+
+def test_equal_designs_are_worked_out_once() -> None:
+    """A contract may have hundreds of criteria that ask the same."""
+    first, second = (SequentialDesign.strict(0.9, cap=60) for _ in range(2))
+
+    assert first is not second
+    assert first.operating_characteristic(0.93) is second.operating_characteristic(0.93)

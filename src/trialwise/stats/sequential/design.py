@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
@@ -345,7 +346,7 @@ class SequentialDesign:
 
     def operating_characteristic(self, p: float) -> OperatingCharacteristic:
         """What the design does at true rate p: P(PASS), P(FAIL), P(INCONCLUSIVE) and trials."""
-        return characteristic(self.accept, self.reject, require_rate("p", p), self.futile)
+        return _characteristic(self.accept, self.reject, require_rate("p", p), self.futile)
 
     def lower_bound(self, p: float) -> float:
         """The least expected trials at rate p of any test that decides with these two errors.
@@ -475,3 +476,7 @@ class SequentialDesign:
                 "failures", failures, f"be a count this design can reach in {n} trials ({span})"
             )
         return n, f
+
+
+# A contract may have hundreds of criteria that ask the same, and each is forecast several times.
+_characteristic = lru_cache(maxsize=256)(characteristic)

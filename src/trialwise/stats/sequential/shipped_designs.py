@@ -9,8 +9,10 @@ Where other designs are kept is the caller's business: anything with `load` and 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -273,6 +275,7 @@ def _find_margin_design(
     return None
 
 
+@cache
 def _read_catalogue(name: str) -> list[dict[str, Any]]:
     import json
     from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
@@ -305,9 +308,10 @@ def _decode_design(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> Sequenti
 
 def _decode_rule(entry: Mapping[str, Any]) -> Rule:
     rule = never(entry["cap"])
+    accept, reject = sorted(entry["accept"]), sorted(entry["reject"])
     for n in list_looks(entry["cap"], BATCH):
-        rule.accept[n] = sum(step <= n for step in entry["accept"]) - 1
-        rule.reject[n] = sum(step <= n for step in entry["reject"]) + 1
+        rule.accept[n] = bisect_right(accept, n) - 1
+        rule.reject[n] = bisect_right(reject, n) + 1
     return rule
 
 
