@@ -37,7 +37,8 @@ from trialwise.stores._files import (
     sync_folder,
     write_json,
 )
-from trialwise.stores.journal import Journal, count_journal, count_torn_bytes, stream_journal
+from trialwise.stores.journal import Journal, count_journal, count_torn_bytes
+from trialwise.stores.journal_trials import read_trials
 from trialwise.stores.record_parts import read_part
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
@@ -176,20 +177,7 @@ class StoredRun:
             JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
                 earlier one.
         """
-        path = self.path / "journal.jsonl"
-        plan = self.plan
-        criteria = {
-            one.name: tuple(c.criterion for c in plan.criteria_of(one.name))
-            for one in plan.experiments
-        }
-        found: dict[str, dict[int, Trial]] = {name: {} for name in criteria}
-        replies: dict[str, str] = {}
-        for number, line in enumerate(stream_journal(path), start=1):
-            _share_reply(line, replies)
-            trial = _trial(line, criteria)
-            if trial is None or trial != found[trial.experiment].setdefault(trial.index, trial):
-                raise JournalDamaged(path, line=number)
-        return tuple(trials[index] for trials in found.values() for index in sorted(trials))
+        return read_trials(self.path / "journal.jsonl", self.plan)
 
     def write_record(self, verdict: Verdict) -> Path:
         """Keep the verdict beside the trials it was reached by; one written before is replaced."""
@@ -477,26 +465,3 @@ def _read_kept(path: Path) -> dict[str, Any]:
 
 def _start_time(run: RunSummary) -> float:
     return 0.0 if run.started_at is None else run.started_at.timestamp()
-
-
-#: So many different replies are looked for again: a service either gives few, or all are its own.
-_SHARED_REPLIES = 1000
-
-
-def _share_reply(line: dict[str, Any], known: dict[str, str]) -> None:
-    """Let equal replies of a journal be one text: there may be a million of them."""
-    reply = line.get("reply")
-    if type(reply) is str:
-        if len(known) < _SHARED_REPLIES:
-            known.setdefault(reply, reply)
-        line["reply"] = known.get(reply, reply)
-
-
-def _trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial | None:
-    """Return the trial of one line, or None where it is none of the plan's."""
-    try:
-        names = criteria[line["x"]]
-        trial = Trial.from_dict(line, experiment=line["x"], criteria=names)
-        return trial if len(line["ok"]) == len(names) else None
-    except (LookupError, TypeError, ValueError):
-        return None
