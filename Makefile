@@ -8,7 +8,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench stubs shape docs calibration clean
+.PHONY: help demo test test-all test-faults lint bench stubs shape docs calibration clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -35,6 +35,12 @@ test: $(VENV)/.dev  ## Run the tests (a few minutes on two cores)
 
 test-all: $(VENV)/.dev  ## Run every test, the slow ones too
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-faults: $(VENV)/.dev  ## Break runs in every way and write docs/reliability.md
+	mkdir -p build
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -o junit_family=xunit2 \
+		--junitxml=build/faults.xml tests/faults tests/executors; \
+		code=$$?; $(BIN)/python -m tools.write_reliability build/faults.xml; exit $$code
 
 lint: $(VENV)/.dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .
