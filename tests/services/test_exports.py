@@ -17,7 +17,13 @@ EXPORTS: dict[str, str] = vars(services)["_EXPORTS"]
 def test_every_public_name_is_exported_and_seen_by_type_checkers() -> None:
     """Modules, package and stub agree."""
     # For other packages, and not for users.
-    groundwork = {"prompt_templates", "secret_headers", "service_declarations", "service_factors"}
+    groundwork = {
+        "prompt_templates",
+        "reply_reuse",
+        "secret_headers",
+        "service_declarations",
+        "service_factors",
+    }
     modules = {p.stem for p in FOLDER.glob("*.py") if not p.stem.startswith("_")} - groundwork
     declared = {
         (name, module)
