@@ -453,6 +453,11 @@ def _read_kept(path: Path) -> dict[str, Any]:
     form, first = _FORMATS[path.name]
     kept = read_json(path, form, first)
     if kept["format"] == form:
+        content = ("plan",) if form == PLAN_FORMAT else ("trials", "verdict")
+        for name in ("run_id", "started_at", "plan_hash", *content):
+            if name not in kept:
+                reason = f"it has no {name!r}, so it is not as it was written. Restore it."
+                raise StoreUnusable(path, "read it", reason)
         return kept
     from trialwise.model.upgrade import upgrade_plan_record, upgrade_run_record
 

@@ -154,6 +154,10 @@ class _Tree:
             self._stop(event, "the file asks for another YAML: 1.2 is read")
 
     def _scalar(self, event: Any) -> Node:
+        if not event.value.isascii():
+            # JSON escapes a character such as an emoji as two halves.
+            halves = event.value.encode("utf-16-le", "surrogatepass")
+            event.value = halves.decode("utf-16-le", "surrogatepass")
         node = self._node(event, event.value)
         if not event.value.isascii() and re.search("[\ud800-\udfff]", event.value):
             self._problems.add(node, "a text cannot hold half a surrogate pair")

@@ -223,7 +223,8 @@ def _read_shared_fields(result: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(usage, Mapping):
         response = result.get("response")
         usage = response.get("tokenUsage") if isinstance(response, Mapping) else None
-    tokens = [count(usage.get(name)) for name in ("prompt", "completion")] if usage else []
+    parts = usage if isinstance(usage, Mapping) else {}
+    tokens = [count(parts.get(name)) for name in ("prompt", "completion")] if parts else []
     known = [one for one in tokens if one is not None]
     latency_ms = amount(result.get("latencyMs"))
     return {
