@@ -100,6 +100,7 @@ def test_failures_that_are_faster_than_successes_change_nothing() -> None:
     assert_agrees(found, printed_chances(contract, ["q"], 0.85))
 
 
+@pytest.mark.slow
 def test_a_margin_keeps_its_errors() -> None:
     """
     With a margin of ten points a service of exactly 80 % fails in at most 5 % of runs.
@@ -112,6 +113,7 @@ def test_a_margin_keeps_its_errors() -> None:
     assert_agrees(run_many(contract, ["q"], 200), printed_chances(contract, ["q"], 0.8))
 
 
+@pytest.mark.slow
 def test_unlike_inputs_err_no_more_often_than_alike_ones() -> None:
     """
     Ten inputs with rates from 60 to 100 %, 80 % on average: the two errors stay below 5 %.
