@@ -60,6 +60,25 @@ def _suite(name: str = "trialwise", promise: str = "at_least: 90%") -> str:
     return f"--suite={suite}"
 
 
+def _large_suite(name: str, inputs: int, promise: str, criteria: int = 200) -> str:
+    """A suite with many criteria whose inputs are in a file of their own."""
+    lines = (f'{{"id": "q{n}", "value": "question {n}"}}\n' for n in range(inputs))
+    (_FOLDER / f"{name}.jsonl").write_text("".join(lines))
+    suite = _FOLDER / f"{name}.yaml"
+    suite.write_text(
+        'service: {python: "agent:answer"}\n'
+        f"inputs: {{jsonl: {name}.jsonl}}\n"
+        "criteria:\n"
+        + "".join(f"  - {{name: c{n}, contains: '{n}', {promise}}}\n" for n in range(criteria))
+    )
+    return f"--suite={suite}"
+
+
+def _planning(name: str, suite: str) -> Benchmark:
+    check = _command(name, "check", suite)
+    return replace(check, reference=None, seconds_goal=2.0, level=1)
+
+
 def _verdict(procedure: str, rule: str, trials: int, rate: float) -> Benchmark:
     passed = round(rate * trials)
     against = rate - 0.05 if procedure == "compliance" else "baseline"
@@ -206,6 +225,25 @@ GROUPS = (
                 for one in (_bare(count, level=level), _trials(count, level=level))
             ),
             _trials(10_000, service="trivial_sync", level=1),
+        ),
+    ),
+    Group(
+        title="Large plans",
+        note="CPU of `trialwise check` with 200 criteria, start to exit: everything is read, "
+        "planned and forecast.",
+        benchmarks=(
+            _planning(
+                "200 criteria on 10,000 inputs, 1,000 trials",
+                _large_suite("fixed-large", 10_000, "at_least: 90%, trials: 1000"),
+            ),
+            _planning(
+                "200 criteria decided early on 10,000 inputs",
+                _large_suite("early-large", 10_000, "at_least: 90%"),
+            ),
+            _planning(
+                "200 criteria decided for each of 1,000 inputs",
+                _large_suite("each-large", 1000, "at_least: 90%, each_input: true"),
+            ),
         ),
     ),
     Group(

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
@@ -361,6 +362,18 @@ def test_a_run_that_is_held_is_left_alone(store: RunStore, killed: StoredRun) ->
                 store.resume(killed.run_id, PLAN)
 
 
+@given(order=st.permutations(range(8)), again=st.integers(0, 7))
+def test_trials_are_read_in_the_order_of_inputs_however_they_came_back(
+    order: list[int], again: int
+) -> None:
+    """With a gap or without, and each once."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = RunStore(Path(folder))
+        with store.create(PLAN, NOW) as run:
+            add(run, *map(trial, order[:6]), trial(order[again % 6]))
+            assert tuple(map(trial, sorted(order[:6]))) == run.trials()
+
+
 def test_what_is_equal_between_trials_is_read_as_one_object(store: RunStore) -> None:
     """A run may have a million trials: their names, replies and passing outcomes are shared."""
     with store.create(PLAN, NOW) as run:
@@ -389,7 +402,15 @@ def test_a_trial_stands_once(store: RunStore) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"x": "elsewhere"}, {"x": None}, {"ok": "1"}, {"class": "tired"}, {"failed": 3}, {"in": ...}],
+    [
+        {"x": "elsewhere"},
+        {"x": None},
+        {"ok": "1"},
+        {"class": "tired"},
+        {"failed": 3},
+        {"in": ...},
+        {"i": "1"},
+    ],
 )
 def test_a_line_that_is_no_trial_of_the_plan_is_damage(
     store: RunStore, changed: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,41 @@ def read_trials(path: Path, plan: Plan) -> tuple[Trial, ...]:
     criteria = {
         one.name: tuple(c.criterion for c in plan.criteria_of(one.name)) for one in plan.experiments
     }
-    found: dict[str, dict[int, Trial]] = {name: {} for name in criteria}
+    found = {name: _Places() for name in criteria}
     replies: dict[str, str] = {}
     for number, line in enumerate(stream_journal(path), start=1):
         _share_reply(line, replies)
         trial = _read_trial(line, criteria)
-        if trial is None:
+        if trial is None or not found[trial.experiment].put(trial):
             raise JournalDamaged(path, line=number)
-        kept = found[trial.experiment].setdefault(trial.index, trial)
-        if kept is not trial and kept != trial:
-            raise JournalDamaged(path, line=number)
-    return tuple(trials[index] for trials in found.values() for index in sorted(trials))
+    return tuple(chain.from_iterable(places.list_trials() for places in found.values()))
+
+
+class _Places:
+    """The trials of an experiment by their index, most of which come in order.
+
+    A list holds those up to the first gap, since a dict of a million takes a tenth as much as they.
+    """
+
+    def __init__(self) -> None:
+        self._in_order: list[Trial] = []
+        self._later: dict[int, Trial] = {}
+
+    def put(self, trial: Trial) -> bool:
+        """Keep a trial; False where it contradicts an earlier one."""
+        in_order, later = self._in_order, self._later
+        if 0 <= trial.index < len(in_order):
+            return in_order[trial.index] == trial
+        kept = later.setdefault(trial.index, trial)
+        while later and len(in_order) in later:
+            in_order.append(later.pop(len(in_order)))
+        return kept is trial or kept == trial
+
+    def list_trials(self) -> list[Trial]:
+        """Return the trials in the order of inputs."""
+        if not self._later:
+            return self._in_order
+        return sorted((*self._in_order, *self._later.values()), key=lambda one: one.index)
 
 
 #: So many different replies are looked for again: a service either gives few, or all are its own.
@@ -56,6 +81,7 @@ def _read_trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> T
     try:
         names = criteria[line["x"]]
         trial = Trial.from_dict(line, experiment=line["x"], criteria=names)
-        return trial if len(line["ok"]) == len(names) else None
+        is_ours = type(line["i"]) is int and len(line["ok"]) == len(names)
+        return trial if is_ours else None
     except (LookupError, TypeError, ValueError):
         return None
