@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run cleanly: what is complete is kept, judged and can be gone on with."""
+"""Ctrl-C ends a run cleanly: what is complete is kept and decided, and the run can be resumed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def wait_for_calls(log: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("script", [SYNC, THREADS, ASYNC], ids=["sync", "threads", "async"])
-def test_an_interrupted_run_is_kept_and_gone_on_with(tmp_path: Path, script: str) -> None:
+def test_an_interrupted_run_is_kept_and_resumed(tmp_path: Path, script: str) -> None:
     """SIGINT to a real process: a KeyboardInterrupt, a record, and on resume nothing run twice."""
     process = start(script, tmp_path)
     wait_for_calls(tmp_path / "calls", 12)

@@ -261,7 +261,8 @@ def _describe_older(prepared: Sequence[PreparedRun], store: Path | None) -> str:
 
     names = {one.contract.name for one in prepared}
     runs = [] if store is None else [one for one in RunStore(store).list() if one.contract in names]
-    older = [one.run_id for one in runs if one.is_unfinished]
+    # The newest one could be resumed if it were of the same purpose, a test or a measurement.
+    older = [one.run_id for one in runs[1:] if one.is_unfinished]
     if not older:
         return ""
     listed = f"{', '.join(older)} {'is' if len(older) == 1 else 'are'} unfinished"
