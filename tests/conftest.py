@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("trialwise", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("trialwise", deadline=None, derandomize=True, max_examples=15)
 #: `make test-all` asks for it.
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trialwise"))

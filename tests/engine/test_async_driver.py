@@ -172,7 +172,7 @@ async def test_few_trials_are_abandoned_by_a_sequential_decision(plan_of: PlanOf
     """Starting as many as possible would leave fifteen behind."""
 
     async def steady(question: str) -> str:  # noqa: ARG001
-        await anyio.sleep(0.05)  # long beside the time that a busy machine takes between two
+        await anyio.sleep(0.4)  # long beside the time that a busy machine takes between two
         return "yes"
 
     promised = contract(steady)
