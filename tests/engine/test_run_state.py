@@ -353,11 +353,13 @@ def test_an_executor_decides_what_the_event_loop_decides(
     other = anyio.run(on_a_loop)
     mine = state.outcome()
     assert (StopReason.CURTAILED, StopReason.CURTAILED) == (mine.stop, other.stop)
-    # In flight at the end is chance; what was counted by then is a beginning of the same order.
-    both = min(len(mine.trials), len(other.trials))
-    assert [(t.index, t.input_id, t.seed, t.passed) for t in other.trials[:both]] == [
-        (t.index, t.input_id, t.seed, t.passed) for t in mine.trials[:both]
-    ]
+    # A trial in flight at the end may or may not be counted. Those counted in both runs are equal.
+    counted, elsewhere = (
+        {t.index: (t.input_id, t.seed, t.passed) for t in run.trials} for run in (mine, other)
+    )
+    both = counted.keys() & elsewhere.keys()
+    assert len(both) >= len(counted) - 2 * concurrency
+    assert {i: counted[i] for i in both} == {i: elsewhere[i] for i in both}
 
 
 def _must_count(ledger: Ledger, trial: Trial) -> None:
