@@ -134,6 +134,8 @@ def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:
 SCHEMA = "trialwise.verification/1"
 
 
+_UNCHECKED = "Times, versions and settings of pace are shown as stored and were not checked."
+
 #: Beyond these one cause is seen many times.
 _MOST_DIFFERENCES = 20
 
@@ -176,7 +178,9 @@ def check_runs(stored: Sequence[StoredRun]) -> Checked:
     for one in stored:
         try:
             record = one.record()
-            verifications.append(verify(record, known_hash=one.plan_hash))
+            verifications.append(
+                verify(record, known_hash=one.plan_hash, checksums=one.compare_checksums())
+            )
             records.append(record)
         except (JournalDamaged, StoreUnusable) as error:
             damages.append((one.run_id, str(error)))
@@ -194,6 +198,9 @@ def render_checked(checked: Checked, able: Capabilities) -> str:
             mark = able.paint("VERIFIED", Style.GOOD)
             what = f"the verdict follows from the plan and its {one.trials} trials"
             lines.append(f"{mark}  {name}: {what}")
+            if one.without_checksum:
+                files = " and ".join(one.without_checksum)
+                lines.append(f"  {files}: written without a checksum. {_UNCHECKED}")
             continue
         mark = able.paint("DIFFERS", Style.BAD)
         lines.append(f"{mark}  {name}: the record does not say what follows from it")

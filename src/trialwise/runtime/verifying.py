@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from trialwise import __version__
@@ -77,6 +78,8 @@ class Verification:
     tool_version: str
     """That wrote the record."""
     differences: tuple[Difference, ...] = ()
+    without_checksum: tuple[str, ...] = ()
+    """Files that 0.1.0 wrote. What no trial tells is as stored there, and not checked."""
 
     @property
     def matches(self) -> bool:
@@ -84,7 +87,12 @@ class Verification:
         return not self.differences
 
 
-def verify(record: RunRecord, *, known_hash: str | None = None) -> Verification:
+def verify(
+    record: RunRecord,
+    *,
+    known_hash: str | None = None,
+    checksums: Mapping[str, bool | None] = MappingProxyType({}),
+) -> Verification:
     """Decide a run again and compare, field by field.
 
     Numbers may differ by rounding. The wording of a record that another version wrote is not
@@ -93,6 +101,8 @@ def verify(record: RunRecord, *, known_hash: str | None = None) -> Verification:
     Args:
         record: The run as it is kept.
         known_hash: What the plan was known by before the first trial, where that is kept apart.
+        checksums: By file, whether it has the checksum that it was written with; None where it
+            was written without one.
 
     >>> import trialwise as tw
     >>> contract = tw.Contract(
@@ -111,12 +121,19 @@ def verify(record: RunRecord, *, known_hash: str | None = None) -> Verification:
     # What follows from trials of another plan is not worth comparing.
     if not differences:
         differences += _verdict_differences(record)
+    # What no trial tells, such as the time of the start, has only the checksum to hold it.
+    differences += [
+        Difference(f"{name}: checksum", "another", "that of its content")
+        for name, holds in checksums.items()
+        if holds is False
+    ]
     return Verification(
         run_id=record.run_id,
         contract=record.plan.contract,
         trials=len(record.trials),
         tool_version=record.verdict.reproducibility.tool_version,
         differences=tuple(differences),
+        without_checksum=tuple(name for name, holds in checksums.items() if holds is None),
     )
 
 

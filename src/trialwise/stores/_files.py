@@ -9,13 +9,14 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
+from trialwise.model.lines import CHECKSUM
 
 _FULL = "Free some space and go on: whatever was kept before is still there."
 
@@ -89,10 +90,17 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def checksum_of(document: Mapping[str, Any]) -> str:
+    """Return the checksum over the values, so that neither line ends nor formatting count."""
+    rest = {key: value for key, value in document.items() if key != CHECKSUM}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return f"sha256:{sha256(text.encode('ascii')).hexdigest()}"
+
+
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Put a file in its place at once, or leave what was there."""
+    """Put a file with a checksum in its place at once, or leave what was there."""
     pieces: list[str] = []
-    _write_value(value, "", pieces.append)
+    _write_value({**value, CHECKSUM: checksum_of(value)}, "", pieces.append)
     # Only an escape can carry half a surrogate pair, and Python writes it as JSON does.
     data = ("".join(pieces) + "\n").encode("utf-8", "backslashreplace")
     with disk_trouble(path, "write it"):

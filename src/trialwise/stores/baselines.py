@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim
-from trialwise.stores._files import replace_file, safe_name
+from trialwise.stores._files import checksum_of, replace_file, safe_name
 from trialwise.validation import require_count
 
 _FORMAT = "trialwise.baseline/1"
@@ -196,7 +195,7 @@ def _document(baseline: Baseline) -> dict[str, Any]:
         "run_id": baseline.run_id,
         "tool_version": baseline.tool_version,
     }
-    return {**document, "checksum": _checksum(document)}
+    return {**document, "checksum": checksum_of(document)}
 
 
 def _criterion(one: CriterionBaseline) -> dict[str, Any]:
@@ -206,13 +205,6 @@ def _criterion(one: CriterionBaseline) -> dict[str, Any]:
         if rest[name] is None:  # as the versions wrote it that did not count them
             del rest[name]
     return {**counts, **rest, "postconditions": list(one.postconditions)}
-
-
-def _checksum(document: Mapping[str, Any]) -> str:
-    """Over the values, so that neither line ends nor formatting count."""
-    rest = {key: value for key, value in document.items() if key != "checksum"}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return f"sha256:{sha256(text.encode('ascii')).hexdigest()}"
 
 
 def _pretty(value: Any, indent: str = "") -> str:
@@ -253,7 +245,7 @@ def _read(path: Path, data: bytes) -> Baseline:
             f"{_FORMAT!r}. Use the version that wrote it, or measure a new baseline."
         )
     with _refusing(path, "it is not as it was written"):
-        if document.get("checksum") != _checksum(document):
+        if document.get("checksum") != checksum_of(document):
             raise ValueError("the checksum does not fit the contents")
         baseline = _baseline(document)
         # Whatever was derived is derived again, and keys that are not known are found.

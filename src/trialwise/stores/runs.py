@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.kept_texts import RunTexts
+from trialwise.model.lines import CHECKSUM
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
@@ -30,6 +31,7 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.stores._files import (
     StoreUnusable,
+    checksum_of,
     disk_trouble,
     make_store,
     read_json,
@@ -222,6 +224,15 @@ class StoredRun:
             verdict=verdict,
             texts=self.texts(),
         )
+
+    def compare_checksums(self) -> dict[str, bool | None]:
+        """Return whether each file of a decided run has its checksum; None for one of 0.1.0."""
+        found: dict[str, bool | None] = {}
+        for name, (form, first) in _FORMATS.items():
+            kept = read_json(self.path / name, form, first)
+            is_checked = kept["format"] == form
+            found[name] = kept.get(CHECKSUM) == checksum_of(kept) if is_checked else None
+        return found
 
     def verdict(self) -> Verdict:
         """Return what was decided, without the trials."""
