@@ -6,6 +6,8 @@ BIN    := $(VENV)/bin
 # Many tests wait for a process or a clock: one worker more than cores keeps the cores busy.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The tests start Python thousands of times: without compiled modules each start compiles them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-faults lint bench stubs shape docs calibration clean

@@ -29,13 +29,25 @@ def test_the_catalogue_names_what_the_modules_declare() -> None:
     assert render_catalogue(PACKAGE) == written
 
 
-STUBS = render_stubs(PACKAGE)
+STUBS = sorted(PACKAGE.rglob("__init__.pyi"))
+
+
+@pytest.fixture(scope="module")
+def stubs() -> dict[Path, str]:
+    return render_stubs(PACKAGE)
 
 
 @pytest.mark.parametrize("path", STUBS, ids=lambda path: path.parent.name)
-def test_a_stub_shows_type_checkers_what_the_package_exports(path: Path) -> None:
+def test_a_stub_shows_type_checkers_what_the_package_exports(
+    path: Path, stubs: dict[Path, str]
+) -> None:
     """Whoever changes an export runs `make stubs`."""
-    assert STUBS[path] == path.read_text(encoding="utf-8")
+    assert stubs[path] == path.read_text(encoding="utf-8")
+
+
+def test_no_stub_is_left_over(stubs: dict[Path, str]) -> None:
+    """A package that lost its exports loses its stub."""
+    assert set(STUBS) == set(stubs)
 
 
 def test_the_options_are_those_that_the_settings_declare() -> None:

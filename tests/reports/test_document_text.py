@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from textwrap import dedent
 
 import pytest
@@ -121,65 +122,78 @@ def test_a_table_too_wide_is_cut_into_strips() -> None:
 # --- Every form -------------------------------------------------------------------------------
 
 
+PRICES = Prices(trial_usd=0.02, trial_s=3)
+
+PLANS: dict[str, Callable[[], SizingPlan]] = {
+    "fifty": partial(
+        plan_sequential,
+        SequentialQuestion(required_rate=0.9, alternative_rate=0.8, max_trials=50, prices=PRICES),
+    ),
+    "many": partial(
+        plan_sequential,
+        SequentialQuestion(
+            required_rate=0.95,
+            alternative_rate=0.8,
+            criteria=3,
+            correction=Correction.BONFERRONI,
+            concurrency=8,
+            prices=Prices(trial_usd=1234.5, trial_s=4000),
+        ),
+    ),
+    "uncorrected": partial(
+        plan_sequential,
+        SequentialQuestion(required_rate=0.8, alternative_rate=0.5, criteria=3, batch=5),
+    ),
+    "compliance": partial(
+        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.97, prices=PRICES)
+    ),
+    "infeasible": partial(
+        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=40)
+    ),
+    "fifty-five": partial(
+        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=55)
+    ),
+    "asked": partial(
+        plan_regression,
+        RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03, trials=100),
+    ),
+    "too close": partial(
+        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.9501)
+    ),
+    "regression": partial(
+        plan_regression, RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
+    ),
+    "small baseline": partial(
+        plan_regression, RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.02)
+    ),
+    "no success": partial(
+        plan_regression, RegressionQuestion(baseline_successes=0, baseline_trials=9)
+    ),
+    "perfect": partial(
+        plan_regression, RegressionQuestion(baseline_successes=60, baseline_trials=60, trials=70)
+    ),
+    "latency": partial(plan_latency, LatencyQuestion()),
+    "baseline": partial(plan_latency, LatencyQuestion(baseline_trials=935, trials=192)),
+    "saturated": partial(
+        plan_latency, LatencyQuestion(percentiles=(0.95, 0.99), baseline_trials=20, trials=50)
+    ),
+    "limit": partial(plan_latency, LatencyQuestion(trials=100, limited=True, limit_s=0.5)),
+    "no success expected": partial(
+        plan_latency, LatencyQuestion(trials=1, success_rate=0.5, baseline_trials=10)
+    ),
+    "precision": partial(plan_precision, PrecisionQuestion(rate=0.95, margin=0.02, trials=100)),
+    "fine": partial(plan_precision, PrecisionQuestion(rate=0.95, margin=0.0025)),
+    "compare": partial(
+        plan_compare, CompareQuestion(rate=0.9, drop=0.05, pairs=200, prices=PRICES)
+    ),
+    "tiny drop": partial(plan_compare, CompareQuestion(rate=0.5, drop=0.001, discordance=0.4)),
+}
+
+
 @cache
-def plans() -> dict[str, SizingPlan]:
-    prices = Prices(trial_usd=0.02, trial_s=3)
-    return {
-        "fifty": plan_sequential(
-            SequentialQuestion(
-                required_rate=0.9, alternative_rate=0.8, max_trials=50, prices=prices
-            )
-        ),
-        "many": plan_sequential(
-            SequentialQuestion(
-                required_rate=0.95,
-                alternative_rate=0.8,
-                criteria=3,
-                correction=Correction.BONFERRONI,
-                concurrency=8,
-                prices=Prices(trial_usd=1234.5, trial_s=4000),
-            )
-        ),
-        "uncorrected": plan_sequential(
-            SequentialQuestion(required_rate=0.8, alternative_rate=0.5, criteria=3, batch=5)
-        ),
-        "compliance": plan_compliance(
-            ComplianceQuestion(required_rate=0.95, better_rate=0.97, prices=prices)
-        ),
-        "infeasible": plan_compliance(
-            ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=40)
-        ),
-        "fifty-five": plan_compliance(
-            ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=55)
-        ),
-        "asked": plan_regression(
-            RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03, trials=100)
-        ),
-        "too close": plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.9501)),
-        "regression": plan_regression(
-            RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
-        ),
-        "small baseline": plan_regression(
-            RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.02)
-        ),
-        "no success": plan_regression(RegressionQuestion(baseline_successes=0, baseline_trials=9)),
-        "perfect": plan_regression(
-            RegressionQuestion(baseline_successes=60, baseline_trials=60, trials=70)
-        ),
-        "latency": plan_latency(LatencyQuestion()),
-        "baseline": plan_latency(LatencyQuestion(baseline_trials=935, trials=192)),
-        "saturated": plan_latency(
-            LatencyQuestion(percentiles=(0.95, 0.99), baseline_trials=20, trials=50)
-        ),
-        "limit": plan_latency(LatencyQuestion(trials=100, limited=True, limit_s=0.5)),
-        "no success expected": plan_latency(
-            LatencyQuestion(trials=1, success_rate=0.5, baseline_trials=10)
-        ),
-        "precision": plan_precision(PrecisionQuestion(rate=0.95, margin=0.02, trials=100)),
-        "fine": plan_precision(PrecisionQuestion(rate=0.95, margin=0.0025)),
-        "compare": plan_compare(CompareQuestion(rate=0.9, drop=0.05, pairs=200, prices=prices)),
-        "tiny drop": plan_compare(CompareQuestion(rate=0.5, drop=0.001, discordance=0.4)),
-    }
+def find_plan(name: str) -> SizingPlan:
+    """Make a plan once, when the first test asks for it: some take seconds."""
+    return PLANS[name]()
 
 
 #: Reviewed by eye; the numbers are those of the tests of the procedures.
@@ -252,13 +266,13 @@ ADVICE = {
 @pytest.mark.parametrize("name", ADVICE)
 def test_the_advice_is_one_sentence_with_numbers(name: str) -> None:
     """Word for word."""
-    assert build_sizing_page(plans()[name]).lead == ADVICE[name]
+    assert build_sizing_page(find_plan(name)).lead == ADVICE[name]
 
 
-@pytest.mark.parametrize("name", plans())
+@pytest.mark.parametrize("name", PLANS)
 def test_a_plan_fits_in_eighty_columns(name: str) -> None:
     """In Unicode and in ASCII, whatever the numbers."""
-    page = build_sizing_page(plans()[name])
+    page = build_sizing_page(find_plan(name))
 
     text, plain = render_plan_text(page), render_plan_text(page, unicode=False)
     assert max(map(len, text.splitlines())) <= 80
@@ -267,17 +281,17 @@ def test_a_plan_fits_in_eighty_columns(name: str) -> None:
     assert not any(line != line.rstrip() for line in text.splitlines())
 
 
-@pytest.mark.parametrize("name", plans())
+@pytest.mark.parametrize("name", PLANS)
 def test_no_value_is_missing_or_not_a_number(name: str) -> None:
     """Nothing says None, nan or inf."""
-    words = set(render_plan_text(build_sizing_page(plans()[name])).replace("(", " ").split())
+    words = set(render_plan_text(build_sizing_page(find_plan(name))).replace("(", " ").split())
 
     assert set() == words & {"None", "nan", "inf", "Undefined"}
 
 
 def test_a_broken_promise_is_marked_and_explained() -> None:
     """Wald cut at 50 trials: 49.55 % FAIL at the bad rate where 80 % are promised."""
-    text = " ".join(render_plan_text(build_sizing_page(plans()["fifty"])).split())
+    text = " ".join(render_plan_text(build_sizing_page(find_plan("fifty"))).split())
 
     assert "Wald, cut !" in text
     assert (
@@ -289,7 +303,7 @@ def test_a_broken_promise_is_marked_and_explained() -> None:
 
 def test_what_the_trials_cannot_do_is_said() -> None:
     """The Neyman–Pearson limits, and the number that would do."""
-    text = " ".join(render_plan_text(build_sizing_page(plans()["fifty"])).split())
+    text = " ".join(render_plan_text(build_sizing_page(find_plan("fifty"))).split())
 
     assert (
         "at least 6.7 % of runs at 90 % and 14.0 % at 80 % end INCONCLUSIVE. The smallest number "
@@ -299,8 +313,8 @@ def test_what_the_trials_cannot_do_is_said() -> None:
 
 def test_criteria_share_their_trials() -> None:
     """The level of each, what that means for a run, and that the sum is not paid."""
-    shared = " ".join(render_plan_text(build_sizing_page(plans()["many"])).split())
-    alone = " ".join(render_plan_text(build_sizing_page(plans()["uncorrected"])).split())
+    shared = " ".join(render_plan_text(build_sizing_page(find_plan("many"))).split())
+    alone = " ".join(render_plan_text(build_sizing_page(find_plan("uncorrected"))).split())
 
     assert "each at 1.67 % (bonferroni)" in shared
     assert "FAILs at most 5 % of the time" in shared
