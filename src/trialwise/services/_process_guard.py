@@ -7,6 +7,7 @@ more, and then ends what is left.
 
 from __future__ import annotations
 
+import atexit
 import os
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen
@@ -42,6 +43,10 @@ class _Guard:
         assert self._shell.stdin is not None
         os.write(self._shell.stdin.fileno(), line.encode("ascii"))
 
+    def close(self) -> None:
+        """Let the shell end, and with it what is still running."""
+        self._shell.communicate()
+
 
 #: By process: a fork has commands of its own.
 _GUARDS: dict[int, _Guard] = {}
@@ -58,6 +63,7 @@ def guard_process(leader: int) -> None:
     with suppress(OSError):  # without a guard, commands of a killed run go on
         if os.getpid() not in _GUARDS:
             _GUARDS[os.getpid()] = _Guard()
+            atexit.register(_close_guard)
         _GUARDS[os.getpid()].tell(f"+ {leader}\n")
 
 
@@ -66,3 +72,8 @@ def release_process(leader: int) -> None:
     if guard := _GUARDS.get(os.getpid()):
         with suppress(OSError):
             guard.tell(f"- {leader}\n")
+
+
+def _close_guard() -> None:
+    if guard := _GUARDS.pop(os.getpid(), None):
+        guard.close()
