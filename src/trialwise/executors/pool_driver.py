@@ -84,6 +84,7 @@ class _PoolRun:
     """
 
     def __init__(self, parts: RunParts, pool: WorkerPool) -> None:
+        self._clock = parts.clock
         self._state = parts.state
         self._pool = pool
         self._ledger = parts.ledger
@@ -115,7 +116,7 @@ class _PoolRun:
                     state.stop(*state.meter.describe_time_limit())
                 if state.lets_go or (state.is_over and state.meter.seconds_left <= 0):
                     self._let_go()
-                if self._ledger.take_turn(time.perf_counter()):
+                if self._ledger.take_turn(self._clock.monotonic()):
                     self._ledger.sync()
         except PoolLost as error:
             state.stop(StopReason.SERVICE, str(error))
