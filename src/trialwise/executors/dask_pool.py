@@ -90,9 +90,8 @@ class DaskPool:
         # A batch that mostly waits for its service gives its thread to the next one.
         self._secedes = concurrency > threads
 
-    def _load(self, packed: PackedJob) -> LoadReport:
-        reports: list[LoadReport] = list(self._client.run(try_to_load, packed).values())
-        return next((one for one in reports if one.problem), reports[0])
+    def _load(self, packed: PackedJob) -> list[LoadReport]:
+        return list(self._client.run(try_to_load, packed).values())
 
     @property
     def slots(self) -> int:

@@ -87,22 +87,24 @@ class Job:
             ) from error
         return PackedJob(self._key, content, tuple(sys.path), os.getcwd())
 
-    def pack_for(self, load: Callable[[PackedJob], LoadReport]) -> PackedJob:
-        """Return the job in a form that a worker can load.
+    def pack_for(self, load: Callable[[PackedJob], Sequence[LoadReport]]) -> PackedJob:
+        """Return the job in a form that workers can load.
 
-        A module that the worker cannot import is sent by value, if this process has it.
+        A module that a worker cannot import is sent by value, if this process has it.
 
         Args:
-            load: Tries to load a job in a worker.
+            load: Tries to load a job in workers, and returns what each of them says.
 
         Raises:
-            ExecutorUnusable: The worker cannot load it.
+            ExecutorUnusable: A worker cannot load it.
         """
         while True:
             packed = self.pack()
-            report = load(packed)
-            _check_versions(report)
-            if not report.problem:
+            reports = load(packed)
+            for one in reports:
+                _check_versions(one)
+            report = next((one for one in reports if one.problem), None)
+            if report is None:
                 return packed
             missing = report.missing_module
             if not missing or missing in self._by_value or missing not in sys.modules:
@@ -165,7 +167,7 @@ def _check_versions(report: LoadReport) -> None:
 
 
 @contextmanager
-def _pickle_by_value(cloudpickle: Any, names: Sequence[str] | set[str]) -> Iterator[None]:
+def _pickle_by_value(cloudpickle: Any, names: set[str]) -> Iterator[None]:
     modules = [
         module
         for name, module in list(sys.modules.items())

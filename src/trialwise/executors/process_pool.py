@@ -7,12 +7,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cached_property
-from multiprocessing.connection import Connection, Listener, wait
-from secrets import token_bytes
+from multiprocessing import Pipe
+from multiprocessing.connection import wait
 
 from trialwise.executors.batches import Batch, EndedBatch
 from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob
+from trialwise.executors.worker_pools import PoolLost
 
 #: How long a worker may take to start.
 _STARTING_S = 60.0
@@ -55,15 +55,20 @@ class ProcessPool:
         self._share = share
         self._workers: list[_Worker] = []
         self._lost: list[EndedBatch] = []
+        self._loss: PoolLost | None = None
         try:
             # All of them first: each takes a while to start, and they do so side by side.
-            self._workers += [_Worker() for _ in range(count)]
-            self._packed = job.pack_for(self._workers[0].load)
-            for worker in self._workers[1:]:
-                worker.load(self._packed)
+            for _ in range(count):
+                self._workers.append(_Worker())
+            self._packed = job.pack_for(self._load)
         except BaseException:
             self.close()
             raise
+
+    def _load(self, packed: PackedJob) -> list[LoadReport]:
+        for worker in self._workers:
+            worker.send_job(packed)
+        return [worker.read_report() for worker in self._workers]
 
     @property
     def slots(self) -> int:
@@ -71,7 +76,12 @@ class ProcessPool:
         return self._share * len(self._workers)
 
     def submit(self, number: int, batch: Batch) -> None:
-        """Send a batch to the worker that has the fewest."""
+        """Send a batch to the worker that has the fewest.
+
+        Raises:
+            PoolLost: A worker died, and no other could take its place.
+        """
+        self._check_loss()
         worker = min(self._workers, key=lambda one: len(one.running))
         worker.running.add(number)
         try:
@@ -80,7 +90,12 @@ class ProcessPool:
             self._replace(worker)
 
     def wait(self, timeout_s: float) -> Sequence[EndedBatch]:
-        """Return the batches that have ended, those of dead workers included."""
+        """Return the batches that have ended, those of dead workers included.
+
+        Raises:
+            PoolLost: A worker died, and no other could take its place.
+        """
+        self._check_loss()
         ended: list[EndedBatch] = []
         connections = {one.connection: one for one in self._workers}
         for ready in wait(list(connections), 0 if self._lost else timeout_s):
@@ -101,14 +116,29 @@ class ProcessPool:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         problem = f"the worker process ended with {how}"
         self._lost += [EndedBatch(number, None, problem) for number in sorted(worker.running)]
-        fresh = _Worker()
-        self._workers[self._workers.index(worker)] = fresh
-        fresh.load(self._packed)
+        self._workers.remove(worker)
+        try:
+            fresh = _Worker()
+            self._workers.append(fresh)
+            fresh.send_job(self._packed)
+            trouble = fresh.read_report().problem
+        except ExecutorUnusable as error:
+            trouble = str(error)
+        if trouble:
+            # Raised by the next call: what this one has received must be counted first.
+            self._loss = PoolLost(
+                f"{problem}, and no other could take its place: {trouble}. Completed trials are "
+                "kept, and the run can be resumed"
+            )
+
+    def _check_loss(self) -> None:
+        if self._loss is not None:
+            raise self._loss
 
     def cancel(self) -> None:
         """End the batches that are under way."""
         self._lost = []
-        for worker in self._workers:
+        for worker in list(self._workers):
             if worker.running:
                 worker.running.clear()
                 try:
@@ -125,50 +155,57 @@ class ProcessPool:
 
 
 class _Worker:
-    """One worker process and the connection to it."""
+    """One worker process and the connection to it.
+
+    Raises:
+        ExecutorUnusable: The machine allows no further process.
+    """
 
     def __init__(self) -> None:
-        key = token_bytes(16)
         self.running: set[int] = set()
-        self._listener = Listener(authkey=key)
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "trialwise.executors.process_worker"),
-                str(self._listener.address),
-            ],
-            stdin=subprocess.PIPE,
-            # What a service prints must not get into the output of the run.
-            stdout=2,
-            # Ctrl-C is the driver's to handle; it ends the workers itself.
-            start_new_session=True,
-        )
-        assert self.process.stdin is not None
-        self.process.stdin.write(key)
-        self.process.stdin.close()
+        try:
+            self.connection, theirs = Pipe()
+        except OSError as error:
+            raise _describe_start(error) from error
+        # Only the worker keeps its end, so that its death ends the connection.
+        with theirs:
+            number = theirs.fileno()
+            try:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "trialwise.executors.process_worker", str(number)],
+                    pass_fds=[number],
+                    stdin=subprocess.DEVNULL,
+                    # What a service prints must not get into the output of the run.
+                    stdout=2,
+                    # Ctrl-C is the driver's to handle; it ends the workers itself.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self.connection.close()
+                raise _describe_start(error) from error
 
-    @cached_property
-    def connection(self) -> Connection:
-        """The connection to the process, once it has started."""
-        with self._listener:
-            return self._listener.accept()
+    def send_job(self, packed: PackedJob) -> None:
+        """Send a job to the process, whose report follows."""
+        with suppress(OSError):  # it has ended, which is found when its report is read
+            self.connection.send(("job", packed))
 
-    def load(self, packed: PackedJob) -> LoadReport:
-        """Send a job and return what the worker says about it."""
-        self.connection.send(("job", packed))
+    def read_report(self) -> LoadReport:
+        """Return what the process says about the job.
+
+        Raises:
+            ExecutorUnusable: It says nothing.
+        """
         if not self.connection.poll(_STARTING_S):
             raise ExecutorUnusable(f"a worker process did not answer within {_STARTING_S:g} s")
         try:
             report: LoadReport = self.connection.recv()
-        except EOFError as error:
+        except (EOFError, OSError) as error:
             message = "a worker process ended when it loaded the contract"
             raise ExecutorUnusable(message) from error
         return report
 
     def ask_to_end(self) -> None:
         """Ask the process to close its service and end."""
-        if "connection" not in vars(self):
-            self.process.kill()
-            return
         with suppress(OSError):  # it may have ended already
             self.connection.send(("end",))
 
@@ -178,13 +215,14 @@ class _Worker:
         Args:
             within_s: How long to wait.
         """
+        # First: a worker that is sending what nobody reads would wait for ever.
+        self.connection.close()
         try:
-            code = self.process.wait(within_s)
+            return self.process.wait(within_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            code = self.process.wait()
-        if "connection" in vars(self):
-            self.connection.close()
-        else:
-            self._listener.close()
-        return code
+            return self.process.wait()
+
+
+def _describe_start(error: OSError) -> ExecutorUnusable:
+    return ExecutorUnusable(f"a worker process cannot be started: {error}")

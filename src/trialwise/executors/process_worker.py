@@ -10,7 +10,10 @@ import asyncio
 import os
 import sys
 import threading
-from multiprocessing.connection import Client, Connection
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 
 from trialwise.executors.batches import Batch
 from trialwise.executors.jobs import PackedJob, load_content, try_to_load
@@ -44,11 +47,12 @@ class _Server:
                 return
 
     def _on_job(self, packed: PackedJob) -> None:
-        os.chdir(packed.folder)
-        report = try_to_load(packed)
-        if not report.problem:
-            self._worker = TrialWorker(load_content(packed))
-        self._connection.send(report)
+        with _end_on_error():
+            os.chdir(packed.folder)
+            report = try_to_load(packed)
+            if not report.problem:
+                self._worker = TrialWorker(load_content(packed))
+            self._connection.send(report)
 
     def _on_batch(self, number: int, batch: Batch) -> None:
         task = self._loop.create_task(self._run(number, batch))
@@ -57,8 +61,10 @@ class _Server:
 
     async def _run(self, number: int, batch: Batch) -> None:
         assert self._worker is not None
-        result = await self._worker.run(batch)
-        self._connection.send((number, result))
+        with _end_on_error():
+            result = await self._worker.run(batch)
+            with suppress(OSError):  # the driver has no use for it any more
+                self._connection.send((number, result))
 
     def _on_cancel(self) -> None:
         for task in self._tasks:
@@ -77,15 +83,27 @@ class _Server:
         os._exit(0)
 
 
+@contextmanager
+def _end_on_error() -> Iterator[None]:
+    """End the process where it cannot answer: the driver would wait for the answer for ever."""
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        os._exit(1)
+
+
 def main() -> None:
-    """Serve the driver whose address is on the command line and whose key is on standard input."""
-    key = sys.stdin.buffer.read()
-    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for the life of the process
+    """Serve the driver at the other end of the connection that the command line names."""
+    connection = Connection(int(sys.argv[1]))
+    # Only this process may hold it: a program or a copy that the service starts and leaves behind
+    # would hide from the driver that the worker has died.
+    os.set_inheritable(connection.fileno(), False)
+    os.register_at_fork(after_in_child=connection.close)
     loop = asyncio.new_event_loop()
-    with Client(sys.argv[1], authkey=key) as connection:
-        server = _Server(connection, loop)
-        threading.Thread(target=server.read_messages, daemon=True).start()
-        loop.run_forever()
+    server = _Server(connection, loop)
+    threading.Thread(target=server.read_messages, daemon=True).start()
+    loop.run_forever()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ dies, and runs the batch once more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,22 +66,21 @@ class RayPool:
 
     def __init__(self, job: Job, concurrency: int, *, is_ours: bool) -> None:
         self._is_ours = is_ours
-        self._refs: dict[Any, int] = {}
-        self._places: dict[int, int] = {}
+        self._refs: dict[Any, tuple[int, int]] = {}
+        """The number of each batch, and the place of the actor that runs it."""
         count = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._share = max(1, -(-concurrency // count))
-        load = ray.remote(try_to_load)
+        load = ray.remote(scheduling_strategy="SPREAD")(try_to_load)
 
-        def try_in_worker(packed: PackedJob) -> LoadReport:
-            report: LoadReport = ray.get(load.remote(packed))
-            return report
+        def try_in_workers(packed: PackedJob) -> list[LoadReport]:
+            reports: list[LoadReport] = ray.get([load.remote(packed) for _ in range(count)])
+            return reports
 
-        packed = job.pack_for(try_in_worker)
+        packed = job.pack_for(try_in_workers)
         actor = ray.remote(
             num_cpus=1, max_restarts=-1, max_task_retries=1, max_concurrency=self._share + 1
         )(BlockingWorker)
         self._actors = [actor.remote(packed) for _ in range(count)]
-        self._load = dict.fromkeys(range(count), 0)
 
     @property
     def slots(self) -> int:
@@ -89,10 +89,9 @@ class RayPool:
 
     def submit(self, number: int, batch: Batch) -> None:
         """Send a batch to the actor that has the fewest."""
-        place = min(self._load, key=self._load.__getitem__)
-        self._load[place] += 1
-        self._refs[self._actors[place].run.remote(batch)] = number
-        self._places[number] = place
+        loads = Counter(place for _, place in self._refs.values())
+        place = min(range(len(self._actors)), key=loads.__getitem__)
+        self._refs[self._actors[place].run.remote(batch)] = number, place
 
     def wait(self, timeout_s: float) -> Sequence[EndedBatch]:
         """Return the batches that have ended.
@@ -115,8 +114,7 @@ class RayPool:
         return [self._read(ref) for ref in ready]
 
     def _read(self, ref: Any) -> EndedBatch:
-        number = self._refs.pop(ref)
-        self._load[self._places.pop(number)] -= 1
+        number, _ = self._refs.pop(ref)
         try:
             return EndedBatch(number, ray.get(ref))
         except RayError as error:
@@ -127,8 +125,6 @@ class RayPool:
         for ref in self._refs:
             ray.cancel(ref)
         self._refs.clear()
-        self._places.clear()
-        self._load = dict.fromkeys(self._load, 0)
 
     def close(self) -> None:
         """Close the service in every actor, and disconnect if this run connected."""
