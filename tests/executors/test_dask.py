@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.executors.worker_projects import calls, kept_indices, start, wait_for_calls
+from tests.executors.worker_projects import (
+    calls,
+    kept_indices,
+    kill_a_worker,
+    start,
+    wait_for_calls,
+)
 
 from trialwise.testing import assert_executor_conforms
 
@@ -71,6 +77,7 @@ class Cluster:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
         self._log.close()
 
 
@@ -92,8 +99,7 @@ def test_code_that_workers_do_not_have_is_sent_and_a_killed_worker_is_replaced(
 ) -> None:
     """The suite's module is in no folder of the workers; `kill -9` on one of them loses nothing."""
     run = start(project, "-q", "--executor", f"dask:{cluster.address}")
-    wait_for_calls(project, 6)
-    os.kill(calls(project)[-1][1], signal.SIGKILL)
+    kill_a_worker(project)
     out, err = run.communicate(timeout=60)
 
     assert run.returncode == 0, (out, err)

@@ -13,6 +13,7 @@ import pytest
 from tests.executors.worker_projects import (
     calls,
     kept_indices,
+    kill_a_worker,
     start,
     wait_for_calls,
     write_project,
@@ -53,8 +54,7 @@ def test_a_suite_runs_in_as_many_processes_as_it_says(project: Path) -> None:
 def test_a_killed_worker_is_replaced_and_no_trial_is_lost_or_doubled(project: Path) -> None:
     """`kill -9` on a worker: its trials run again, and each is in the journal once."""
     run = start(project, "-q", "--executor", "processes:2")
-    wait_for_calls(project, 6)
-    os.kill(calls(project)[-1][1], signal.SIGKILL)
+    kill_a_worker(project)
     _, err = run.communicate()
 
     assert run.returncode == 0, err

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.executors.worker_projects import calls, kept_indices, start, wait_for_calls
+from tests.executors.worker_projects import kept_indices, kill_a_worker, start
 
 from trialwise.testing import assert_executor_conforms
 
@@ -45,8 +43,7 @@ def test_code_that_workers_do_not_have_is_sent_and_a_killed_worker_is_replaced(
 ) -> None:
     """The suite's module is in no folder of the workers; `kill -9` on one of them loses nothing."""
     run = start(project, "-q", "--executor", f"ray:{cluster}")
-    wait_for_calls(project, 6)
-    os.kill(calls(project)[-1][1], signal.SIGKILL)
+    kill_a_worker(project)
     out, err = run.communicate(timeout=90)
 
     assert run.returncode == 0, (out, err)

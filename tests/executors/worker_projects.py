@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -66,6 +68,12 @@ def wait_for_calls(project: Path, count: int) -> None:
     while len(calls(project)) < count:
         assert time.monotonic() < ends, "the service is not called"
         time.sleep(0.01)
+
+
+def kill_a_worker(project: Path) -> None:
+    """Kill the process that has made the newest of the first calls."""
+    wait_for_calls(project, 6)
+    os.kill(calls(project)[-1][1], signal.SIGKILL)
 
 
 def kept_indices(project: Path) -> list[int]:
