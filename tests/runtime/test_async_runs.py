@@ -164,39 +164,59 @@ def test_the_result_is_the_one_of_a_plain_run(tmp_path: Path) -> None:
     assert (ours.path / "record.json").exists()
 
 
+@pytest.mark.parametrize("executor", ["local", "processes:1"])
 @pytest.mark.parametrize("cancel", ["task", "timeout", "scope"])
 def test_cancelling_keeps_what_is_complete_and_is_a_cancellation(
-    cancel: str, tmp_path: Path
+    cancel: str, executor: str, tmp_path: Path
 ) -> None:
     """A cancelled task is cancelled, a time limit has passed; `resume` goes on."""
 
     def stuck_at(place: int | None) -> Callable[..., Any]:
         async def answer(_question: str, index: int) -> str:
-            await anyio.sleep(60 if index == place else 0)
+            if index == place:
+                (tmp_path / "stuck").touch()
+                await anyio.sleep(60)
             return "555"
 
         return answer
 
     options: dict[str, Any] = {"inputs": ["q"], "store": tmp_path, "trials": 30}
 
+    async def see_it_stuck() -> None:
+        while not (tmp_path / "stuck").exists():
+            await asyncio.sleep(0.01)
+        # What came before is in the journal by then, also of a worker that answers in batches.
+        await asyncio.sleep(0.3)
+
     async def main() -> bool:
-        work = tw.arun(contract(stuck_at(10)), **options)
+        work = tw.arun(contract(stuck_at(10)), executor=executor, **options)
         if cancel == "task":
             task = asyncio.create_task(work)
-            await asyncio.sleep(0.3)
+            await see_it_stuck()
             task.cancel()
             await asyncio.wait([task])
             return task.cancelled()
         if cancel == "timeout":
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(work, 0.3)
+                await asyncio.wait_for(work, 0.5)
             return True
-        with anyio.move_on_after(0.3) as scope:
-            await work
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+
+                async def cancel_it() -> None:
+                    await see_it_stuck()
+                    scope.cancel()
+
+                group.start_soon(cancel_it)
+                await work
         return scope.cancelled_caught
 
+    began_s = time.monotonic()
     assert asyncio.run(main())
 
+    assert time.monotonic() - began_s < 30
+    (record,) = tmp_path.glob("runs/*/record.json")
+    assert '"stop": "interrupted"' in record.read_text(encoding="utf-8")
     resumed = tw.run(contract(stuck_at(None)), resume=True, **options)
     assert len(resumed.trials) == 29 or resumed.passed
 

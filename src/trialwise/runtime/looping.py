@@ -237,6 +237,56 @@ def warn_inside_loop(function: str, *contracts: Contract) -> None:
         )
 
 
+async def run_in_thread(
+    work: Callable[[Callable[[], bool]], T], interrupted: Interrupt | None
+) -> T:
+    """Do work that blocks in a thread, while the event loop goes on.
+
+    A cancellation asks the work to end, and its result is returned all the same: paid trials are to
+    be decided and kept. The caller's next wait is cancelled as usual.
+
+    Args:
+        work: Given a function that says whether it must end early.
+        interrupted: Says from outside that it must.
+    """
+    from anyio import (
+        CancelScope,
+        create_task_group,
+        get_cancelled_exc_class,
+        sleep_forever,
+        to_thread,
+    )
+
+    results: list[T] = []
+    errors: list[BaseException] = []
+    is_cancelled = threading.Event()
+
+    def must_end() -> bool:
+        return is_cancelled.is_set() or (interrupted is not None and interrupted.is_set())
+
+    async def run() -> None:
+        with CancelScope(shield=True):
+            try:
+                results.append(await to_thread.run_sync(work, must_end))
+            except BaseException as error:  # raised as it is, not in a group
+                errors.append(error)
+        group.cancel_scope.cancel()
+
+    try:
+        async with create_task_group() as group:
+            group.start_soon(run)
+            try:
+                await sleep_forever()
+            finally:
+                # Too late where the work itself has ended the wait.
+                is_cancelled.set()
+    except get_cancelled_exc_class():
+        pass
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
 async def let_cancellation_through() -> None:
     """Raise a cancellation of the current task that the engine held back.
 

@@ -15,7 +15,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.runtime.looping import run_to_end
+from trialwise.runtime.looping import run_in_thread, run_to_end
 
 if TYPE_CHECKING:
     from trialwise.engine.ports import Interrupt
@@ -178,20 +178,19 @@ class OpenRun(NamedTuple):
         done = () if self.stored is None else self.stored.trials()
         arguments = self.space.driver_arguments(self.stored)
         if self.plan.options.executor != "local":
-            from anyio import to_thread
-
             from trialwise.executors.pool_driver import run_in_pool
 
             # The driver waits for workers in a thread, so that this loop hears of an interrupt.
-            return await to_thread.run_sync(
-                lambda: run_in_pool(
+            return await run_in_thread(
+                lambda must_end: run_in_pool(
                     self.plan,
                     self.contract,
                     self.service,
                     done=done,
-                    is_interrupted=lambda: interrupted is not None and interrupted.is_set(),
+                    is_interrupted=must_end,
                     **arguments,
-                )
+                ),
+                interrupted,
             )
         from trialwise.engine.drivers.async_driver import run_plan
 
