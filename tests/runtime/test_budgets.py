@@ -34,22 +34,53 @@ async def dollar(question: str) -> tw.Reply:  # noqa: ARG001
     return tw.Reply(value="ok", cost_usd=1.0, usage=usage)
 
 
-@pytest.mark.parametrize("concurrency", [1, 8, 50])
-def test_money_is_never_exceeded_by_trials_side_by_side(concurrency: int) -> None:
-    """Five dollars buy five trials of one dollar, with 8 or 50 workers as with one."""
-    result = run(dollar, concurrency=concurrency, budget=tw.Budget(usd=5))
+class Billing:
+    """A service that takes one dollar and a hundred tokens, and writes every call down.
 
+    Args:
+        file: Also written by workers of other processes.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    async def __call__(self, question: str) -> tw.Reply:
+        """Answer."""
+        with self._file.open("a", encoding="utf-8") as calls:
+            calls.write(".")
+        return await dollar(question)
+
+    def count_calls(self) -> int:
+        """Return how often it was called, by whichever process."""
+        return len(self._file.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("executor", ["local", "processes:2"])
+@pytest.mark.parametrize("concurrency", [1, 8, 50])
+def test_money_is_never_exceeded_by_trials_side_by_side(
+    concurrency: int, executor: str, tmp_path: Path
+) -> None:
+    """Five dollars buy five trials of one dollar, with 8 or 50 workers as with one."""
+    service = Billing(tmp_path / "calls")
+    result = run(service, concurrency=concurrency, executor=executor, budget=tw.Budget(usd=5))
+
+    assert service.count_calls() == len(result.record.trials) == 5
     assert result.verdict.spending.usd == 5.0
-    assert len(result.record.trials) == 5
     assert result.verdict.stop is tw.StopReason.MONEY_BUDGET
     assert result.decision is tw.Decision.INCONCLUSIVE
 
 
+@pytest.mark.parametrize("executor", ["local", "processes:2"])
 @pytest.mark.parametrize("concurrency", [8, 50, 500])
-def test_tokens_are_never_exceeded_by_trials_side_by_side(concurrency: int) -> None:
+def test_tokens_are_never_exceeded_by_trials_side_by_side(
+    concurrency: int, executor: str, tmp_path: Path
+) -> None:
     """10,000 tokens are a hundred trials of a hundred."""
-    result = run(dollar, concurrency=concurrency, budget=tw.Budget(tokens=10_000))
+    service = Billing(tmp_path / "calls")
+    budget = tw.Budget(tokens=10_000)
+    result = run(service, concurrency=concurrency, executor=executor, budget=budget)
 
+    assert service.count_calls() == 100
     assert result.verdict.spending.tokens == 10_000
     assert result.verdict.stop is tw.StopReason.TOKEN_BUDGET
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from trialwise.services import (
     RecordingService,
     ReplayService,
 )
+from trialwise.services.replay import encode_error, encode_line, encode_reply, input_hash
 
 pytestmark = pytest.mark.anyio
 
@@ -109,7 +111,7 @@ async def test_a_line_holds_the_trial_and_its_reply(tmp_path: Path) -> None:
     (line,) = file.read_text(encoding="utf-8").splitlines()
     fields = json.loads(line)
 
-    assert ["recording", "index", "input", "seed", "reply", "checksum"] == list(fields)
+    assert ["recording", "index", "input", "seed", "attempt", "reply", "checksum"] == list(fields)
     assert (4, 11) == (fields["index"], fields["seed"])
     assert "private question" not in line
     assert reply == await ReplayService(file).call(trial(4, "private question"))
@@ -183,12 +185,28 @@ async def test_attempts_at_one_trial_come_back_in_their_order() -> None:
     recording = RecordingService(Scripted(HttpFailure("busy"), Reply(value="ok")), lines.append)
     with pytest.raises(HttpFailure):
         await recording.call(trial())
-    await recording.call(trial())
+    await recording.call(replace(trial(), attempt=2))
     replay = ReplayService(lines)
 
     with pytest.raises(HttpFailure):
         await replay.call(trial())
     assert "ok" == (await replay.call(trial())).value
+
+
+async def test_attempts_of_a_recording_without_their_numbers_come_back_in_their_order() -> None:
+    """Version 0.1.0 did not number them."""
+    lines = [
+        encode_line({"index": 0, "input": input_hash("q"), "seed": 11} | outcome)
+        for outcome in (
+            {"error": encode_error(HttpFailure("busy"))},
+            {"reply": encode_reply(Reply(value="ok"))},
+        )
+    ]
+    replay = ReplayService(lines)
+
+    with pytest.raises(HttpFailure):
+        await replay.call(trial(0, "q"))
+    assert "ok" == (await replay.call(trial(0, "q"))).value
 
 
 async def test_a_cancelled_call_replays_as_a_timeout_unless_completed_later() -> None:

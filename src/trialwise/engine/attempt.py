@@ -107,7 +107,9 @@ class Caller:
         try:
             while True:
                 # A service that changes its input must not change the next trial's.
-                context = TrialContext(index=index, input=fresh_copy(given), seed=seed)
+                context = TrialContext(
+                    index=index, input=fresh_copy(given), seed=seed, attempt=len(earlier) + 1
+                )
                 try:
                     if self._before is not None:
                         await self._before(context)

@@ -33,6 +33,8 @@ class TrialContext:
     input: Any
     seed: int
     """Derived from the run's seed and the index, so that no executor changes a result."""
+    attempt: int = 1
+    """Which attempt at the trial this is; a retry is the second."""
     _so_far: Callable[[], Reply | None] | None = field(
         default=None, init=False, repr=False, compare=False
     )

@@ -228,6 +228,8 @@ def write_baseline(
 ) -> Measurement:
     """Count trials into a baseline and write its file.
 
+    A run has one baseline: one that was killed after it was written and is resumed gets the same.
+
     Args:
         plan: What was run.
         trials: All of its trials.
@@ -242,6 +244,11 @@ def write_baseline(
     from trialwise.stores.baselines import BaselineStore
 
     files = BaselineStore(baselines)
+    path = None if stored is None else stored.path
+    run_id = "" if stored is None else stored.run_id
+    for file, known in files.all(plan.contract):
+        if run_id and known.run_id == run_id and identifier in (None, known.identifier):
+            return Measurement(known, file, tuple(trials), path)
     baseline = Baseline(
         identifier=identifier or _name_baseline(files, plan.contract, created_at),
         contract=plan.contract,
@@ -257,10 +264,9 @@ def write_baseline(
         valid_days=valid_days,
         grace_days=grace_days,
         epoch=files.next_epoch(plan.contract, plan.covariates),
-        run_id="" if stored is None else stored.run_id,
+        run_id=run_id,
         tool_version=__version__,
     )
-    path = None if stored is None else stored.path
     return Measurement(baseline, files.save(baseline), tuple(trials), path)
 
 

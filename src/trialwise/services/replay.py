@@ -1,7 +1,7 @@
 """Replies are recorded to a file and played back from it.
 
-The file has one line for each trial: readable, checked, without anything secret. A line holds what
-came back and a hash of what was sent, never the request itself. Only values that JSON returns
+The file has one line for each attempt: readable, checked, without anything secret. A line holds
+what came back and a hash of what was sent, never the request itself. Only values that JSON returns
 unchanged are written, so that a replayed reply equals the recorded one, except for the secrets that
 the run takes out.
 """
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -37,11 +38,11 @@ PREFIX = '{"recording":1,'
 class RecordingService:
     """A service that also writes down what another one says.
 
-    One line of JSON for each trial: its index, a hash of its input, its seed, and the reply or the
-    error, under a checksum; what was done before an error goes with it. Requests, headers and
-    environments are not written. A cancelled call is written as such, so that a timeout can be
-    replayed. A reply that JSON cannot carry is refused; an input that it cannot carry is refused
-    before the service is asked.
+    One line of JSON for each attempt: the trial's index, a hash of its input, its seed, and the
+    reply or the error, under a checksum; what was done before an error goes with it. Requests,
+    headers and environments are not written. A cancelled call is written as such, so that a timeout
+    can be replayed. A reply that JSON cannot carry is refused; an input that it cannot carry is
+    refused before the service is asked.
 
     >>> from trialwise.services import CallableService
     >>> import anyio
@@ -79,6 +80,7 @@ class RecordingService:
             "index": trial.index,
             "input": input_hash(trial.input),
             "seed": trial.seed,
+            "attempt": trial.attempt,
         }
         started = self._clock()
         try:
@@ -115,8 +117,9 @@ class ReplayService:
 
     A trial gets the reply that was recorded for its input and index; where there is none (left),
     the next unused one for its input, in the order of their indices. Several attempts at one trial
-    come back in the order they were made. A call that was cancelled comes back as a timeout, unless
-    the trial was completed later. Closing starts the recording over.
+    come back in the order they were made. A trial that was asked anew, because the run was killed
+    before it counted, has the later reply. A call that was cancelled comes back as a timeout,
+    unless the trial was completed later. Closing starts the recording over.
 
     Args:
         source: The file of the recording, or its lines.
@@ -185,7 +188,8 @@ class RecordedReplies:
 
     def __init__(self, records: Iterable[dict[str, Any]]) -> None:
         self._left: Left = {}
-        for record in sorted(records, key=lambda r: (r["index"], "cancelled_after_s" in r)):
+        whole = _drop_unfinished(records)
+        for record in sorted(whole, key=lambda r: (r["index"], "cancelled_after_s" in r)):
             trials = self._left.setdefault(record["input"], {})
             trials.setdefault(record["index"], []).append(record)
 
@@ -210,6 +214,17 @@ class RecordedReplies:
         if not trials[found]:
             del trials[found]
         return taken
+
+
+def _drop_unfinished(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Drop what was recorded of a trial before it was asked anew: a kill came before its count."""
+    kept: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for record in records:
+        trial = tuple(record.get(one) for one in ("contract", "input", "index", "seed"))
+        if record.get("attempt") == 1:  # earlier versions did not number attempts
+            kept[trial] = []
+        kept.setdefault(trial, []).append(record)
+    return chain.from_iterable(kept.values())
 
 
 def _show_value(value: Any, longest: int = 80) -> str:

@@ -15,6 +15,7 @@ from trialwise.executors.jobs import ExecutorUnusable
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget
+from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
 from trialwise.runtime.result import Result
@@ -29,7 +30,7 @@ def assert_executor_conforms(executor: str) -> None:
     - The same seed gives the same trials and the same verdict as in one process.
     - A criterion that may stop early is decided at the same trial.
     - An exception of the service is a failed trial, with its message.
-    - A limit on trials holds over all workers.
+    - A limit on trials or on tokens holds over all workers.
     - A check that is broken ends the run with `BrokenCheck`.
     - A service that ends its worker costs one trial, and no trial counts twice.
     - A service that cannot be sent is refused before the first trial.
@@ -78,6 +79,11 @@ def _assert_limit(executor: str) -> None:
     result = _run(answer, executor, trials=60, budget=Budget(trials=11))
     assert len(result.trials) == 11, f"{executor} ran {len(result.trials)} trials, the limit is 11"
     assert result.decision is Decision.INCONCLUSIVE, "a run cut short decides nothing"
+    result = _run(
+        answer_with_usage, executor, trials=60, concurrency=50, budget=Budget(tokens=1200)
+    )
+    spent = result.verdict.spending.tokens
+    assert spent == 1200, f"{executor} took {spent} tokens in trials of 100, the limit is 1200"
 
 
 def _assert_broken_check(executor: str) -> None:
@@ -142,6 +148,11 @@ async def answer_later(question: str, seed: int) -> str:
 
     await sleep(Random(seed).random() / 100)
     return answer(question, seed)
+
+
+def answer_with_usage() -> Reply:
+    """Answer with a hundred tokens."""
+    return Reply(value="yes", usage=Usage(input_tokens=40, output_tokens=60))
 
 
 def fail_sometimes(seed: int) -> str:
