@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-faults lint bench stubs shape docs calibration clean
+.PHONY: help demo test test-all test-faults fuzz lint bench stubs shape docs calibration clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -35,7 +35,12 @@ demo: $(BIN)/trialwise  ## Run an example, show its result and name its report
 test: $(VENV)/.dev  ## Run the tests (a few minutes on two cores)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
 
-test-all: $(VENV)/.dev  ## Run every test, the slow ones too
+# There is no build of atheris for every machine; without it its tests are skipped.
+$(VENV)/.fuzz: pyproject.toml $(VENV)/.dev
+	-$(BIN)/pip install --quiet --editable '.[fuzz]'
+	@touch $@
+
+test-all: $(VENV)/.dev $(VENV)/.fuzz  ## Run every test, the slow ones too
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 test-faults: $(VENV)/.dev  ## Break runs in every way and write docs/reliability.md
@@ -43,6 +48,12 @@ test-faults: $(VENV)/.dev  ## Break runs in every way and write docs/reliability
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -o junit_family=xunit2 \
 		--junitxml=build/faults.xml tests/faults tests/executors; \
 		code=$$?; $(BIN)/python -m tools.write_reliability build/faults.xml; exit $$code
+
+# Minutes of `make fuzz`, over all readers.
+MINUTES ?= 5
+
+fuzz: $(VENV)/.dev $(VENV)/.fuzz  ## Fuzz every reader for MINUTES and write docs/reliability.md
+	$(BIN)/python -m tools.fuzz_readers --minutes $(MINUTES)
 
 lint: $(VENV)/.dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -18,6 +18,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tools.generated_blocks import find_block
+
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("tests/faults", "tests/executors")
 PAGE = ROOT / "docs" / "reliability.md"
@@ -97,4 +99,7 @@ def _result(case: ElementTree.Element) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(write_page(*map(Path, sys.argv[1:])), encoding="utf-8")
+    written = write_page(*map(Path, sys.argv[1:]))
+    # `make fuzz` writes this part.
+    fuzzing = find_block(PAGE.read_text(encoding="utf-8"), "fuzzing")
+    PAGE.write_text(f"{written}\n{fuzzing}\n" if fuzzing else written, encoding="utf-8")

@@ -54,6 +54,9 @@ def is_whole(line: bytes, *, number: int = 0) -> bool:
 def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     """Parse the records of whole lines.
 
+    Raises:
+        ValueError: A line holds something else than one record, although its checksum fits.
+
     >>> parse_lines([encode_line({"i": 0}).rstrip()])
     [{'i': 0}]
     """
@@ -61,9 +64,14 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
 
     # One text for the decoder: called once a line it takes half as long again.
     text = b",".join(lines).decode(errors="surrogatepass")
-    records: list[dict[str, Any]] = json.loads(f"[{text}]")
-    for record in records:
-        del record[CHECKSUM]
+    try:
+        records: list[dict[str, Any]] = json.loads(f"[{text}]")
+        for record in records:
+            del record[CHECKSUM]
+    except (RecursionError, LookupError, TypeError) as error:
+        raise ValueError(f"a line holds no record ({type(error).__name__})") from None
+    if len(records) != len(lines):
+        raise ValueError("a line holds several records")
     return records
 
 

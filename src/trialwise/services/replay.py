@@ -392,7 +392,27 @@ def decode_line(line: bytes, place: str) -> dict[str, Any]:
             f"{place} was changed or damaged: its checksum does not match",
             ErrorClass.PRE_VALIDATION,
         )
-    return parse_lines([line])[0]
+    try:
+        (record,) = parse_lines([line])
+        _require_record(record)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        problem = f"{place} holds neither a reply nor an error ({type(error).__name__})"
+        raise RecordingError(problem, ErrorClass.PRE_VALIDATION) from None
+    return record
+
+
+def _require_record(record: Mapping[str, Any]) -> None:
+    """Raise where a line with the right checksum is not one that a recording writes."""
+    if type(record["index"]) is not int or not isinstance(record["input"], str):
+        raise TypeError("a trial has an index and an input")
+    if "partial" in record:
+        decode_reply(record["partial"])
+    if "cancelled_after_s" in record:
+        float(record["cancelled_after_s"])
+    elif "error" in record:
+        decode_error(record["error"])
+    else:
+        decode_reply(record["reply"])
 
 
 def _dump(value: Any, *, sort_keys: bool = False) -> str:

@@ -3,6 +3,7 @@
 runs        a folder for each run: plan, journal and record
 journal     one checksummed line for each trial, durable as it completes
 journal_trials  the trials of a journal, read line by line
+line_types  the types of what stands in a line
 run_texts   inputs and tracebacks of a run, each once
 record_parts  plans and verdicts, read back from a file
 baselines   measured baselines, as files that people and git can read

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -129,8 +129,23 @@ def stream_journal(path: Path) -> Iterator[dict[str, Any]]:
     """
     found = LineScan(_read_pieces(path))
     for lines in found:
-        yield from parse_lines(lines)
+        try:
+            yield from parse_lines(lines)
+        except ValueError:
+            # Somebody wrote a line with the right checksum, and no record.
+            first = found.count - len(lines) + 1
+            raise JournalDamaged(path, line=first + _find_broken(lines)) from None
     _refuse_damage(path, found)
+
+
+def _find_broken(lines: Sequence[bytes]) -> int:
+    """Return the place of the first line that holds no record."""
+    for place, line in enumerate(lines):
+        try:
+            parse_lines([line])
+        except ValueError:
+            return place
+    return 0
 
 
 def count_torn_bytes(path: Path) -> int:

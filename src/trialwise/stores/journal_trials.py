@@ -10,6 +10,7 @@ from trialwise.errors import JournalDamaged
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.stores.journal import stream_journal
+from trialwise.stores.line_types import is_trial_line
 
 
 def read_trials(path: Path, plan: Plan) -> tuple[Trial, ...]:
@@ -26,12 +27,14 @@ def read_trials(path: Path, plan: Plan) -> tuple[Trial, ...]:
     criteria = {
         one.name: tuple(c.criterion for c in plan.criteria_of(one.name)) for one in plan.experiments
     }
+    inputs = {one.name: frozenset(one.input_ids) for one in plan.experiments}
     found = {name: _Places() for name in criteria}
     replies: dict[str, str] = {}
     for number, line in enumerate(stream_journal(path), start=1):
         _share_reply(line, replies)
         trial = _read_trial(line, criteria)
-        if trial is None or not found[trial.experiment].put(trial):
+        is_ours = trial is not None and trial.input_id in inputs[trial.experiment]
+        if trial is None or not is_ours or not found[trial.experiment].put(trial):
             raise JournalDamaged(path, line=number)
     return tuple(chain.from_iterable(places.list_trials() for places in found.values()))
 
@@ -81,7 +84,7 @@ def _read_trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> T
     try:
         names = criteria[line["x"]]
         trial = Trial.from_dict(line, experiment=line["x"], criteria=names)
-        is_ours = type(line["i"]) is int and len(line["ok"]) == len(names)
+        is_ours = is_trial_line(line) and len(line["ok"]) == len(names)
         return trial if is_ours else None
     except (LookupError, TypeError, ValueError):
         return None

@@ -9,6 +9,7 @@ from typing import Any
 from trialwise.errors import JournalDamaged
 from trialwise.model.kept_texts import RunTexts
 from trialwise.stores.journal import Journal, read_journal
+from trialwise.stores.line_types import is_text_line
 
 TEXTS = "texts.jsonl"
 
@@ -54,6 +55,9 @@ def read_texts(path: Path) -> RunTexts:
     if not path.exists():
         return RunTexts()
     lines = read_journal(path)
+    for number, line in enumerate(lines, start=1):
+        if not is_text_line(line):
+            raise JournalDamaged(path, line=number)
     try:
         return RunTexts.from_lines(lines)
     except (LookupError, TypeError):
