@@ -583,6 +583,28 @@ async def test_a_listener_hears_everything_in_order(plan_of: PlanOf, notes: Any)
     assert isinstance(notes.events[-1], RunEnded)
 
 
+async def test_a_listener_hears_only_of_the_trials_it_wants_and_of_those_that_settle(
+    plan_of: PlanOf, notes: Any
+) -> None:
+    """What it hears is what it would have heard at that trial anyway."""
+    promised = contract(yes)
+    plan = plan_of(promised, trials=10, cutoff=8)
+    asked: list[int] = []
+
+    def wants_trial(trials: int) -> bool:
+        asked.append(trials)
+        return trials % 3 == 0
+
+    notes.wants_trial = wants_trial
+    await run(plan, promised, listener=notes)
+
+    done = notes.of(TrialDone)
+    assert list(range(1, 8)) == asked
+    assert [3, 6, 8] == [event.spending.trials for event in done]
+    assert [3, 6, 8] == [event.standings[0].trials for event in done]
+    assert [Decision.PASS] == [event.standing.decision for event in notes.of(CriterionDecided)]
+
+
 async def test_a_resumed_listener_hears_what_is_already_decided(
     plan_of: PlanOf, notes: Any
 ) -> None:

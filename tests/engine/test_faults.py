@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,10 @@ class FullDisk(Journal):
     room = 4
     can_sync = True
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append_text(self, text: str) -> None:
         if len(self) >= self.room:
             raise OSError(errno.ENOSPC, "No space left on device")
-        super().append(record)
+        super().append_text(text)
 
     def sync(self) -> None:
         if not self.can_sync:
@@ -112,8 +112,8 @@ class Watched(Journal):
         self.clock = clock
         self.seen: list[tuple[str, float]] = []
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        super().append(record)
+    def append_text(self, text: str) -> None:
+        super().append_text(text)
         self.seen.append(("append", self.clock.time))
 
     def sync(self) -> None:

@@ -401,8 +401,8 @@ def test_a_trial_that_cannot_be_written_does_not_count(plan_of: PlanOf, virtual_
     """A resumed run would decide without it."""
 
     class Full:
-        def append(self, record: Any) -> None:
-            assert record
+        def append_text(self, text: str) -> None:
+            assert text
             raise OSError("no space left")
 
         def sync(self) -> None: ...

@@ -716,6 +716,24 @@ def test_a_terminal_is_drawn_on_and_a_pipe_is_not() -> None:
     there.close()
 
 
+def test_a_log_reads_the_same_whether_it_hears_of_every_trial_or_of_those_it_wants() -> None:
+    """A quick service makes thousands of trials between two lines."""
+    texts = []
+    for is_choosy in (False, True):
+        stream = io.StringIO()
+        progress = LineProgress(stream, clock=BentClock())
+        trials = 0
+        for event in Played(TWO).events():
+            trials += isinstance(event, TrialDone)
+            is_wanted = not isinstance(event, TrialDone) or progress.wants_trial(trials)
+            if is_wanted or not is_choosy:
+                progress.on_event(event)
+        texts.append(stream.getvalue())
+
+    assert texts[0] == texts[1]
+    assert "trials" in texts[0]
+
+
 def make_lines(stream: TextIO) -> LineProgress:
     return LineProgress(stream)
 

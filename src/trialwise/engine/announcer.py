@@ -28,8 +28,10 @@ class Announcer:
     def __init__(self, state: RunState, listener: Listener | None) -> None:
         self._state = state
         self._emit: Callable[[Event], None] | None = None
+        self._wants_trial: Callable[[int], bool] | None = None
         if listener is not None:
             self._emit = listener.on_event
+            self._wants_trial = getattr(listener, "wants_trial", None)
         # Looked up once: importing takes a while even when it has been done.
         self._make_event: type[TrialDone] | None = None
 
@@ -54,11 +56,14 @@ class Announcer:
         """Tell that a trial counts, and which criteria it settled."""
         if self._emit is None:
             return
+        state = self._state
+        wants = self._wants_trial
+        if wants is not None and not settled and not wants(state.meter.trials):
+            return
         if self._make_event is None:
             from trialwise.engine.run_events import TrialDone
 
             self._make_event = TrialDone
-        state = self._state
         self._emit(
             self._make_event(
                 trial=trial,

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from trialwise.engine.ports import Service, TrialContext
+    from trialwise.model.reply import Reply
 
 T = TypeVar("T")
 
@@ -73,20 +77,23 @@ _EXITS: ContextVar[list[SystemExit] | None] = ContextVar("trialwise_exits", defa
 _OVER = SystemExit()
 
 
-class ExitCollector:
-    """Collects the exits of all tasks and callbacks that are started in its block."""
+async def call_service(service: Service, context: TrialContext) -> Reply:
+    """Return the reply of a service.
 
-    # A class: entering a generator for every call would take as long as counting its trial.
-    __slots__ = ("_exits", "_token")
-
-    def __enter__(self) -> list[SystemExit]:
-        self._exits: list[SystemExit] = []
-        self._token = _EXITS.set(self._exits)
-        return self._exits
-
-    def __exit__(self, *_error: object) -> None:
-        _EXITS.reset(self._token)
-        self._exits.append(_OVER)
+    Raises:
+        SystemExit: A task or a callback that nobody waited for ended the program.
+    """
+    # Not a context manager: entering one for every call would take as long as counting its trial.
+    exits: list[SystemExit] = []
+    token = _EXITS.set(exits)
+    try:
+        reply = await service.call(context)
+        if exits:
+            raise exits[0]
+        return reply
+    finally:
+        _EXITS.reset(token)
+        exits.append(_OVER)
 
 
 def charge_exit(left: SystemExit) -> bool:

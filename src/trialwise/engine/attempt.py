@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from anyio import CancelScope, move_on_after
 
-from trialwise.engine.async_calls import ExitCollector, is_unasked
+from trialwise.engine.async_calls import call_service, is_unasked
 from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
@@ -114,11 +114,12 @@ class Caller:
                     if self._before is not None:
                         await self._before(context)
                     if self._timeout_s is None:  # one coroutine less for most calls
-                        reply = await _call(self._service, context)
+                        reply = await call_service(self._service, context)
                     else:
                         reply = await call_in_time(self._service, context, self._timeout_s)
                     _require_reply(reply)
-                    self._reach.note_reply()
+                    if not self._reach.has_worked:
+                        self._reach.note_reply()
                     if not earlier:
                         return Response(reply)
                     made = len(earlier) + 1
@@ -194,13 +195,13 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
             stood still meanwhile.
     """
     if timeout_s is None:
-        return await _call(service, context)
+        return await call_service(service, context)
     watch_for_stalls()
     began_s = time.monotonic()
     limit = _Limit(timeout_s)
     with limit.scope:
         with limit.teardown, limit:
-            reply = await _call(service, context)
+            reply = await call_service(service, context)
         # A service may not let itself be cancelled, and then be late; one whose reply is in
         # time by its own measure is not late because the event loop was busy.
         if not limit.scope.cancel_called or _require_reply(reply).latency_s <= timeout_s:
@@ -255,15 +256,6 @@ class _Limit:
         # Where the service shields itself, it is told when it no longer does.
         if self._task.cancelling() > before:
             self.teardown.shield = True
-
-
-async def _call(service: Service, context: TrialContext) -> Reply:
-    with ExitCollector() as exits:
-        reply = await service.call(context)
-        if exits:
-            # In a task or a callback that nobody waited for; the process would have ended there.
-            raise exits[0]
-        return reply
 
 
 def _require_reply(reply: object) -> Reply:

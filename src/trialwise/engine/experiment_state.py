@@ -77,9 +77,10 @@ class ExperimentState:
             or any(one.experiment == experiment.name for one in plan.latency)
         )
         self._unasked = UnaskedInputs(criteria, len(experiment.input_ids))
-        self._analyses = [plan.analysis_of(one) for one in criteria]
+        analyses = [plan.analysis_of(one) for one in criteria]
+        self._analysed = tuple(zip(self.progress, analyses, strict=True))
         # Where every criterion counts what was not measured as failed, nothing is asked again.
-        self._asks_again = not all(one is Analysis.INTENT_TO_TREAT for one in self._analyses)
+        self._asks_again = not all(one is Analysis.INTENT_TO_TREAT for one in analyses)
         self.trials: list[Trial] = []
         """Completed, in the order they came back."""
         self.in_flight = 0
@@ -185,6 +186,9 @@ class ExperimentState:
         # it for good. A trial that is only unlikely to be needed stays under the cursor instead.
         while self._next < len(self.order):
             if self._next not in self._done:
+                # Nearly every trial of most runs: nothing is settled, and nothing waits.
+                if self._open_pooled and self.concurrency == 1:
+                    return self._next
                 position = self.order[self._next]
                 if self._needs(position):
                     return self._next if self._wants(self._next, position) else None
@@ -311,9 +315,9 @@ class ExperimentState:
         settled = _NONE
         fresh = index - self._planned
         place = None if fresh < 0 else self._fresh_places[fresh]
-        for progress, outcome, analysis in zip(
-            self.progress, trial.outcomes, self._analyses, strict=True
-        ):
+        outcomes = trial.outcomes
+        for number, (progress, analysis) in enumerate(self._analysed):
+            outcome = outcomes[number]
             passed: bool | None = outcome.result.passed
             # What no judge judged has no say while the run goes on, whatever the analysis.
             if outcome.error_class is not ErrorClass.NONE and (

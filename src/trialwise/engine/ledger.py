@@ -11,6 +11,7 @@ from trialwise.engine.text_keeper import TextKeeper
 from trialwise.model.evidence import StopReason
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
+from trialwise.model.trial_text import spell_trial
 
 #: At most so much of a run is lost to a power cut; waiting for the disk after every trial would
 #: cost more than most trials do.
@@ -58,10 +59,8 @@ class Ledger:
             if self._keeper is not None:
                 self._keeper.keep(trial, given)
             if self._log is not None:
-                record = trial.to_dict()
-                record["x"] = trial.experiment
                 # Before it counts: after a kill the journal holds at least what was decided on.
-                self._log.append(record)
+                self._log.append_text(spell_trial(trial))
         except OSError as error:
             self._fail(error)
             return None
@@ -70,9 +69,13 @@ class Ledger:
             self._is_behind = True
         return self._state.completed(trial)
 
+    def is_due(self, now: float) -> bool:
+        """Return whether the last sync is too long ago."""
+        return self._is_behind and now - self._synced_s >= _SYNC_EVERY_S
+
     def take_turn(self, now: float) -> bool:
         """Return whether the caller must sync, because the last sync is too long ago."""
-        if not self._is_behind or now - self._synced_s < _SYNC_EVERY_S:
+        if not self.is_due(now):
             return False
         # Taken before the sync itself: other workers that come by meanwhile need not queue for it.
         self._synced_s = now

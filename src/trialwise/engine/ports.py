@@ -16,7 +16,9 @@ from trialwise.model.trial import ErrorClass
 HOOK_FAILED = "`before_each` failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen, only without anything that sets a field: one is made for every attempt, and freezing
+# would triple what that takes.
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class TrialContext:
     """What one attempt at a trial is given: its place in the run, its input and its own seed.
 
@@ -47,7 +49,7 @@ class TrialContext:
                 can tell nothing itself. Usage, cost, setup and tool calls of what it returns become
                 those of the trial.
         """
-        object.__setattr__(self, "_so_far", so_far)
+        self._so_far = so_far
 
     @property
     def partial(self) -> Reply | None:
@@ -102,6 +104,18 @@ class Service(Protocol):
 
 class TrialLog(Protocol):
     """Where completed trials are made durable before they count."""
+
+    def append_text(self, text: str) -> None:
+        """Hand one record over as JSON: from here on it survives the death of this process."""
+        ...
+
+    def sync(self) -> None:
+        """Wait until everything appended survives a power cut."""
+        ...
+
+
+class RecordLog(Protocol):
+    """Where the texts are made durable that trials name."""
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record over: from here on it survives the death of this process."""

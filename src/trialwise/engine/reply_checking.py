@@ -100,6 +100,9 @@ class ReplyChecker:
         self._excerpts = excerpts
         # Most trials pass, and one tuple serves them all.
         self._all_passed = tuple(Outcome(criterion=name, result=_OK) for name, _ in self._criteria)
+        self._passed = Examined(self._all_passed)
+        self.asks = bool(self._asking)
+        """Whether some postcondition has to wait for an answer."""
 
     def trial(
         self,
@@ -126,22 +129,19 @@ class ReplyChecker:
             examined = self._explain_silence(response, given)
         elif examined is None:
             seen = reply.with_input(given.value, given.expected)
-            examined = self._idle(seen) or Examined(self._outcomes(seen))
-        if reply is not None and _is_plain(reply, response, examined):
-            # Nearly every trial of a function: half of the fields are as they are by default.
-            return Trial(
-                experiment=self._experiment,
-                index=index,
-                input_id=given.id,
-                seed=seed,
-                outcomes=examined.outcomes,
-                error_class=examined.error_class,
-                error=examined.error,
-                latency_s=float(reply.latency_s),
-                started_s=started_s,
-                reply=self._excerpts.reply(reply),
-                exit_code=reply.exit_code,
-            )
+            examined = self._idle(seen) or self._examine(seen)
+            if examined is self._passed and _is_plain(reply, response):
+                # Nearly every trial of a function, whose other fields are as they are by default.
+                return Trial(
+                    experiment=self._experiment,
+                    index=index,
+                    input_id=given.id,
+                    seed=seed,
+                    outcomes=self._all_passed,
+                    latency_s=float(reply.latency_s),
+                    started_s=started_s,
+                    reply=self._excerpts.reply(reply),
+                )
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
         session = self._session(last) if last is not None and last.details else _NO_SESSION
@@ -227,11 +227,6 @@ class ReplyChecker:
         """The names of every criterion's postconditions."""
         return tuple((name, tuple(one.name for one in checks)) for name, checks in self._criteria)
 
-    @property
-    def asks(self) -> bool:
-        """Whether some postcondition has to wait for an answer."""
-        return bool(self._asking)
-
     async def ask(self, response: Response, *, given: Input, seed: int) -> Examined | None:
         """Check a response with all criteria, and wait for those that ask a model.
 
@@ -315,6 +310,10 @@ class ReplyChecker:
         outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
         return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
 
+    def _examine(self, reply: Reply) -> Examined:
+        outcomes = self._outcomes(reply)
+        return self._passed if outcomes is self._all_passed else Examined(outcomes)
+
     def _outcomes(self, reply: Reply, *, without: Sequence[int] = ()) -> tuple[Outcome, ...]:
         outcomes: list[Outcome] | None = None
         for place, (criterion, postconditions) in enumerate(self._criteria):
@@ -367,7 +366,7 @@ class ReplyChecker:
         )
 
 
-def _is_plain(reply: Reply, response: Response, examined: Examined) -> bool:
+def _is_plain(reply: Reply, response: Response) -> bool:
     """Return whether a reply came at the first attempt, and tells of nothing but its value."""
     return (
         response.attempts == 1
@@ -375,8 +374,7 @@ def _is_plain(reply: Reply, response: Response, examined: Examined) -> bool:
         and reply.usage is None
         and reply.cost_usd is None
         and reply.setup is None
-        and examined.usage is None
-        and examined.cost_usd is None
+        and reply.exit_code is None
     )
 
 

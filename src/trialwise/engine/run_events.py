@@ -79,7 +79,12 @@ Event: TypeAlias = RunStarted | TrialDone | CriterionDecided | RunEnded | Verdic
 
 
 class Listener(Protocol):
-    """Hears of a run; must be quick, and must not raise."""
+    """Hears of a run; must be quick, and must not raise.
+
+    One that has a method `wants_trial(trials: int) -> bool` hears of a completed trial only where
+    that method says so, given how many trials are complete: an event for every trial takes as long
+    as the trial of a quick function. A trial that settles a criterion is told in any case.
+    """
 
     def on_event(self, event: Event) -> None:
         """Take note of one event."""

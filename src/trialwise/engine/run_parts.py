@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 from trialwise.engine.announcer import Announcer
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ledger import Ledger
-from trialwise.engine.ports import Service, SystemClock, Timer, TrialLog
+from trialwise.engine.ports import RecordLog, Service, SystemClock, Timer, TrialLog
 from trialwise.engine.run_state import RunOutcome, RunState
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import TrialRunner
@@ -29,7 +29,7 @@ class DriverSettings(TypedDict, total=False):
 
     log: Required[TrialLog | None]
     """Where trials are made durable before they count; None keeps none."""
-    text_log: TrialLog | None
+    text_log: RecordLog | None
     """Where the inputs and tracebacks are made durable that trials name."""
     done: Sequence[Trial]
     """Trials from before a restart. They are counted first and never run again."""

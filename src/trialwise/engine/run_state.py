@@ -125,12 +125,19 @@ class RunState:
         self._current = self.experiments[0]
         self._pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
         self._start_limit = start_limit
+        # Known from the beginning, and asked before every trial: most runs have no limit.
+        self._is_limited = (
+            self.meter.is_limited or self._pacer is not None or start_limit is not None
+        )
         self._abort = options.abort
         self.reach = Reach()
         """What this process has seen of the service so far."""
         # A gate looks at all runs; it is decided once they are in.
         self._settles = not (options.keep_going or plan.gates or plan.purpose == "measure")
         self._corrects = plan.correction != "none"
+        # Whether the criteria of the current experiment were looked at: those that were decided
+        # before a restart settle nothing any more.
+        self._has_looked = False
         self._unreached = unreached
 
     @property
@@ -184,26 +191,35 @@ class RunState:
         return None
 
     def _start(self, experiment: ExperimentState, index: int) -> TrialStart | Pause | None:
+        if self._is_limited:
+            may_start, pause = self._ask_limits(experiment)
+            if not may_start:
+                return pause
+        experiment.take()
+        return TrialStart(self._place, index, experiment.order[index], experiment.seed_of(index))
+
+    def _ask_limits(self, experiment: ExperimentState) -> tuple[bool, Pause | None]:
+        """Return whether a trial may start now, and when to ask again; a used up limit stops."""
         # The budget before the pace: a run whose money is gone ends now, not after a pause.
         spent = self.meter.find_limit(experiment.in_flight) if self.meter.is_limited else None
         if spent is None and self.meter.is_limited and self.meter.must_wait(experiment.in_flight):
-            return None
+            return False, None
         if spent is None and self._pacer is not None and not self._pacer.admit():
             pause = Pause(self._pacer.seconds_left())
             if pause.seconds <= self.meter.seconds_left:
-                return pause
+                return False, pause
             spent = self.meter.describe_time_limit("ends before the rate allows another trial")
         # Last, because asking it may already charge the trial to a budget that others share.
         if spent is None and self._start_limit is not None:
             spent = self._start_limit()
         if spent is not None:
             self.stop(*spent)
-            return None
-        experiment.take()
-        return TrialStart(self._place, index, experiment.order[index], experiment.seed_of(index))
+            return False, None
+        return True, None
 
     def _advance(self) -> None:
         self._place += 1
+        self._has_looked = False
         if self._place < self._count:
             self._current = self.experiments[self._place]
 
@@ -225,8 +241,10 @@ class RunState:
             if why is not None:
                 self.stop(StopReason.ERROR_RATE, why)
         # Last: what is wrong with the calls says more than the failures that they led to.
-        if self._settles and not self.is_over:
-            self._settle(experiment)
+        if settled or not self._has_looked:
+            self._has_looked = True
+            if self._settles and not self.is_over:
+                self._settle(experiment)
         return settled
 
     def _settle(self, experiment: ExperimentState) -> None:

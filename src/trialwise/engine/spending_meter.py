@@ -109,6 +109,7 @@ class Meter:
         self._replies = 0
         self.began_s = clock.monotonic()
         self.is_limited = budget != Budget()
+        self._counts_only = trial_usd is None and not self.is_limited
         self.trials = 0
         self.attempts = 0
         self.setup_s = 0.0
@@ -126,10 +127,10 @@ class Meter:
         """Count a completed trial."""
         self.trials += 1
         self.attempts += trial.attempts
-        usd = self._trial_usd if trial.cost_usd is None else trial.cost_usd
         # Most trials of most services tell of none, and nobody has set a limit.
-        if usd is None and not trial.has_expenses and not self.is_limited:
+        if self._counts_only and not trial.has_expenses:
             return
+        usd = self._trial_usd if trial.cost_usd is None else trial.cost_usd
         self.setup_s += trial.setup_s or 0.0
         self._work.add(trial.usage, usd)
         self._setup.add(trial.setup_usage, trial.setup_cost_usd)

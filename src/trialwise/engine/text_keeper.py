@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.ports import ServiceError, TrialLog
+from trialwise.engine.ports import RecordLog, ServiceError
 from trialwise.model.kept_texts import (
     AskedInput,
     RunTexts,
@@ -41,7 +41,7 @@ class TextKeeper:
         self,
         excerpts: Excerpts,
         *,
-        log: TrialLog | None = None,
+        log: RecordLog | None = None,
         known: RunTexts | None = None,
         keeps_inputs: bool = True,
     ) -> None:

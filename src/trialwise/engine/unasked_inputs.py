@@ -56,6 +56,8 @@ class UnaskedInputs:
             trial: As it completed.
             position: The place of its input in the list.
         """
+        if not self._open:
+            return
         self._in_flight.discard(position)
         for place, waiting in self._open.items():
             outcome = trial.outcomes[place]

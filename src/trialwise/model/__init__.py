@@ -9,7 +9,7 @@ reply, trace, trial, tally              what came back, what it was checked for,
 evidence                                what reports need, and what a decision rests on
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version
-run, kept_texts                         a run as it is kept, and what its trials name
+run, kept_texts, trial_text             a run as it is kept, what its trials name, and their lines
 codec (`_forms`, `_hints`, `lines`)     values as plain JSON and back
 fingerprint                             short names of contents
 foreign_fields                          objects that somebody else wrote

@@ -36,7 +36,12 @@ def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
     plain = record if type(record) is dict else dict(record)
     if CHECKSUM in plain:
         raise InvalidArgument("record", sorted(plain), f"leave the key {CHECKSUM!r} to the line")
-    return seal(_encoder()(plain).encode("ascii"), number=number)
+    return seal(encode_record(plain).encode("ascii"), number=number)
+
+
+def encode_record(record: dict[str, Any]) -> str:
+    """Return the JSON of a record, in ASCII and without spaces."""
+    return _encoder()(record)
 
 
 def seal(text: bytes, *, number: int = 0) -> bytes:

@@ -298,13 +298,20 @@ class Trial:
             line |= self._expenses()
         if self.error:
             line["error"] = self.error
-        if self.tool_calls or self.messages or self.shape is not None or self.ended is not None:
+        if self.has_session:
             line |= self._session()
         if self.exit_code is not None:
             line["exit"] = self.exit_code
         if self.traceback:
             line["raised"] = self.traceback
         return line
+
+    @property
+    def has_session(self) -> bool:
+        """Whether anything is kept of what an agent did in it."""
+        return bool(
+            self.tool_calls or self.messages or self.shape is not None or self.ended is not None
+        )
 
     def _session(self) -> dict[str, Any]:
         found = (

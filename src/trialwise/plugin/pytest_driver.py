@@ -57,9 +57,9 @@ class _RunLog:
             self.stored = self._runs.create(self._plan, self.started_at)
         return self.stored
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append_text(self, text: str) -> None:
         """Journal a trial."""
-        self.open().journal.append(record)
+        self.open().journal.append_text(text)
 
     def sync(self) -> None:
         """Make the journal safe."""

@@ -50,23 +50,25 @@ class Stream:
             passed: None for a trial that the analysis leaves out.
         """
         # What comes after the decision cannot change it, or a lucky late trial could.
-        if self.is_settled:
+        # `is_settled` spelled out: this runs for every trial and criterion.
+        if self.decision is not None or self.trials >= self.limits.cap:
             return False
         # Kept until the gap before it is filled: counting what is quick first would count failures
         # first where failing is quick, and stop on them.
         if place != self.next_place:
             self._waiting[place] = passed
             return False
-        self._count(passed)
-        if self._waiting:
-            while self.next_place in self._waiting and not self.is_settled:
-                self._count(self._waiting.pop(self.next_place))
-        return self.is_settled
+        has_settled = self._count(passed)
+        while self._waiting and not has_settled and self.next_place in self._waiting:
+            has_settled = self._count(self._waiting.pop(self.next_place))
+        return has_settled
 
-    def _count(self, passed: bool | None) -> None:
+    def _count(self, passed: bool | None) -> bool:
+        """Count the outcome that is next in order; True if that settled the stream."""
         self.next_place += 1
         if passed is None:
-            return
+            return False
         self.trials += 1
         self.failures += not passed
         self.decision = self.limits.decide(self.trials, self.failures)
+        return self.decision is not None or self.trials >= self.limits.cap

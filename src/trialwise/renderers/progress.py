@@ -234,7 +234,7 @@ class LineProgress:
             self._snapshot = Snapshot.at_start(event)
             self._most = max(1, self._snapshot.most_trials)
             self._started = self._told_at = self._clock.monotonic()
-            self._step = self._steps()
+            self._step = self._count_steps(self._snapshot.trials)
             for line in _opening(event):
                 self._say(line)
             return
@@ -253,21 +253,26 @@ class LineProgress:
         elif isinstance(event, TrialDone):
             self._advance(now)
 
+    def wants_trial(self, trials: int) -> bool:
+        """Return whether a line is due: what happens between two lines is not shown."""
+        if self._count_steps(trials) != self._step:
+            return True
+        return self._clock.monotonic() - self._told_at >= QUIET_S
+
     def close(self) -> None:
         """Nothing is left to tidy in a log."""
 
     def _advance(self, now: float) -> None:
         assert self._snapshot is not None
-        step = self._steps()
+        step = self._count_steps(self._snapshot.trials)
         if step == self._step and now - self._told_at < QUIET_S:
             return
         self._step, self._told_at = step, now
         facts = [*headline(self._snapshot), *_standings(self._snapshot)]
         self._say(", ".join(facts))
 
-    def _steps(self) -> int:
-        assert self._snapshot is not None
-        return STEPS * self._snapshot.trials // self._most
+    def _count_steps(self, trials: int) -> int:
+        return STEPS * trials // self._most
 
     def _say(self, text: str) -> None:
         name = self._snapshot.plan.contract if self._snapshot is not None else "run"

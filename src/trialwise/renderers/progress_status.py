@@ -68,8 +68,6 @@ class Snapshot:
     spending: Spending = field(default_factory=Spending)
     in_flight: int = 0
     resumed: int = 0
-    done: int = 0
-    """Trials completed since this process began the run."""
     elapsed_s: float = 0.0
 
     @classmethod
@@ -99,7 +97,6 @@ class Snapshot:
                 spending=event.spending,
                 in_flight=event.in_flight,
                 resumed=self.resumed,
-                done=self.done + 1,
                 elapsed_s=elapsed_s,
             )
         known = replace(self, elapsed_s=elapsed_s)
@@ -115,6 +112,11 @@ class Snapshot:
     def trials(self) -> int:
         """Counted so far, those of an earlier start included."""
         return self.spending.trials
+
+    @property
+    def done(self) -> int:
+        """Trials completed since this process began the run."""
+        return self.trials - self.resumed
 
     @property
     def most_trials(self) -> int:

@@ -235,7 +235,7 @@ def expense_of(plan: Plan, store: Path) -> Expense | None:
     """
     declared = plan.options.cost_per_trial_usd
     try:
-        verdict = RunStore(store).latest(plan.contract).record().verdict
+        verdict = RunStore(store).latest(plan.contract).verdict()
     except TrialwiseError:
         return _declared_expense(declared)
     spent = verdict.spending

@@ -157,6 +157,12 @@ class Workspace:
             if callable(close):
                 close()
 
+    def wants_trial(self, trials: int) -> bool:
+        """Return whether any listener must hear of a trial."""
+        return any(
+            not hasattr(one, "wants_trial") or one.wants_trial(trials) for one in self.listeners
+        )
+
     def on_event(self, event: Event) -> None:
         """Tell everybody."""
         for one in self.listeners:

@@ -11,7 +11,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
@@ -26,7 +26,7 @@ from trialwise.declarations.signatures import Arg
 from trialwise.engine.async_calls import is_unasked
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
+from trialwise.model.reply import Reply, timed_reply
 from trialwise.model.trial import ErrorClass
 
 if TYPE_CHECKING:
@@ -44,12 +44,24 @@ _PARTS: dict[str, Callable[[TrialContext], Any]] = {
     "trial": lambda trial: trial,
     **{field: attrgetter(field) for field in _FIELDS},
 }
-#: Of what nobody awaits.
-_PLAIN = frozenset({str, dict, list, bool, int, float, type(None), Reply})
+#: Values that nobody awaits and that are nothing but a value.
+_PLAIN = frozenset({str, dict, list, bool, int, float, type(None)})
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 T = TypeVar("T")
 #: A thread without work for this long ends.
 _IDLE_S = 10.0
+
+
+#: The number of this process. A copy that `fork` makes puts its own here, and knows by the number
+#: from before that it is one. Asking the system twice for every call would take longer.
+_PROCESS = [os.getpid()]
+
+
+def _renumber() -> None:
+    _PROCESS[0] = os.getpid()
+
+
+os.register_at_fork(after_in_child=_renumber)
 
 
 class CallableService:
@@ -104,6 +116,8 @@ class CallableService:
         positional, named = _arguments(function)
         self._positional = [_PARTS[part] for part in positional]
         self._named = [(name, _PARTS[part]) for name, part in named]
+        takes_input_only = not positional and [part for _, part in named] == ["input"]
+        self._taker = named[0][0] if takes_input_only else None
         self.takes_nothing = not (positional or named)
         """Whether the function is called without the input, so that all inputs are alike to it."""
         self._abandon_on_cancel = abandon_on_cancel
@@ -122,10 +136,13 @@ class CallableService:
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return the function's reply to one trial; waiting for a thread is not latency."""
-        process = os.getpid()
+        process = _PROCESS[0]
         try:
             if self._is_async:
-                value, started, ended = self._call_timed(trial)
+                # Calling it only makes a coroutine, so that there is nothing to guard yet.
+                positional, named = self._bind(trial)
+                started = ended = self._clock()
+                value = self._function(*positional, **named)
             elif self._in_thread is False:
                 value, started, ended = self._timed_in_place(trial)
             else:
@@ -140,7 +157,8 @@ class CallableService:
                 except BaseException as error:
                     _end_copy(process, error)
                     raise
-                _end_copy(process)
+                if os.getpid() != process:
+                    _end_copy(process)
                 ended = self._clock()
         except SystemExit as stop:
             # Leaving the interpreter is a failure of the service, not the end of the run.
@@ -170,9 +188,8 @@ class CallableService:
         self._threads.close()
 
     def _call_timed(self, trial: TrialContext) -> tuple[Any, float, float]:
-        positional = [part(trial) for part in self._positional]
-        named = {name: part(trial) for name, part in self._named}
-        process = os.getpid()
+        positional, named = self._bind(trial)
+        process = _PROCESS[0]
         started = self._clock()
         try:
             value = self._function(*positional, **named)
@@ -182,6 +199,15 @@ class CallableService:
         if os.getpid() != process:
             _end_copy(process)
         return value, started, self._clock()
+
+    def _bind(self, trial: TrialContext) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Return the arguments of the function, by position and by name."""
+        if self._taker is not None:  # nearly every function takes the input, and nothing else
+            return (), {self._taker: trial.input}
+        return (
+            [part(trial) for part in self._positional],
+            {name: part(trial) for name, part in self._named},
+        )
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
         """Call a sync function as if no event loop were running: many clients start their own."""
@@ -223,6 +249,8 @@ def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
 
 
 def _reply(value: Any, latency_s: float) -> Reply:
+    if type(value) in _PLAIN:  # nearly every function, and it is no trace
+        return timed_reply(value, latency_s)
     if type(value).__name__ == "Trace":
         # Loaded already by whoever made one.
         from trialwise.model.trace import Trace

@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakSet
 
 from trialwise.errors import JournalDamaged, JournalInUse
-from trialwise.model.lines import LineScan, encode_line, parse_lines
+from trialwise.model.lines import LineScan, encode_line, parse_lines, seal
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
 
 #: So many bytes of a journal are read at once.
@@ -56,17 +56,24 @@ class Journal:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record to the operating system: it survives the death of this process."""
-        line = encode_line(record, number=self._next)
+        self._write(encode_line(record, number=self._next))
+
+    def append_text(self, text: str) -> None:
+        """Do the same with a record that is spelled as a JSON object in ASCII already."""
+        self._write(seal(text.encode("ascii"), number=self._next))
+
+    def _write(self, line: bytes) -> None:
         try:
+            size = len(line)
             written = os.write(self._file, line)
-            while written < len(line):  # a full disk or a signal may cut a write short
+            while written < size:  # a full disk or a signal may cut a write short
                 written += os.write(self._file, line[written:])
         except OSError as error:
             if self._file >= 0:  # otherwise this is a copy of the process, which wrote nothing
                 # Half a line must not stand in front of the next one.
                 os.ftruncate(self._file, self._size)
             raise StoreUnusable(self._path, "append to the journal", error) from error
-        self._size += len(line)
+        self._size += size
         self._next += 1
 
     def sync(self) -> None:

@@ -198,6 +198,7 @@ class _AsyncRun:
 
     async def _work(self) -> None:
         state, interrupted = self._state, self._interrupted
+        clock, ledger = self._clock, self._ledger
         while True:
             # A function that runs in place gives the watching task no turn, however long it takes.
             if interrupted is not None and interrupted.is_set():
@@ -213,6 +214,9 @@ class _AsyncRun:
                 await self._clock.sleep(step.seconds)
             else:
                 await self._trial(step)
+                now = clock.monotonic()
+                if ledger.is_due(now) or now - self._turned_s >= _TURN_EVERY_S:
+                    await self._rest(now)
 
     # --- One trial ----------------------------------------------------------------------------
 
@@ -241,11 +245,9 @@ class _AsyncRun:
         if state.lets_go:
             self._let_go()
         self._tell_change()
-        await self._rest()
 
-    async def _rest(self) -> None:
+    async def _rest(self, now: float) -> None:
         """Do what is due between two trials: a sync, and a turn for everything else."""
-        now = self._clock.monotonic()
         if self._ledger.take_turn(now):
             if self._scope is None:
                 self._ledger.sync()

@@ -1,0 +1,55 @@
+"""The text of a trial's journal line, which is written for every trial."""
+
+from __future__ import annotations
+
+import math
+from json.encoder import encode_basestring_ascii as _quote
+
+from trialwise.model.lines import encode_record
+from trialwise.model.trial import ErrorClass, Trial
+
+
+def spell_trial(trial: Trial) -> str:
+    """Return the JSON of a trial with the name of its experiment.
+
+    It is `Trial.to_dict` in JSON. A trial that passed and has only a reply is spelled here without
+    it, in a quarter of the time: nearly every trial of a quick service is one.
+
+    >>> trial = Trial(experiment="inputs", index=0, input_id="1", seed=7, outcomes=())
+    >>> spell_trial(trial)
+    '{"i":0,"in":"1","seed":7,"ok":"","x":"inputs"}'
+    """
+    latency_s, started_s, reply = trial.latency_s, trial.started_s, trial.reply
+    if (
+        type(latency_s) is float
+        and type(started_s) is float
+        and 0.0 <= latency_s < math.inf
+        and 0.0 < started_s < math.inf
+        and reply is not None
+        and _is_plain_pass(trial)
+    ):
+        passed = "1" * len(trial.outcomes)
+        return (
+            f'{{"i":{trial.index},"in":{_quote(trial.input_id)},"seed":{trial.seed},"ok":"{passed}"'
+            f',"latency_s":{latency_s!r},"at":{started_s!r},"reply":{_quote(reply)}'
+            f',"x":{_quote(trial.experiment)}}}'
+        )
+    record = trial.to_dict()
+    record["x"] = trial.experiment
+    return encode_record(record)
+
+
+def _is_plain_pass(trial: Trial) -> bool:
+    """Return whether a trial passed at the first attempt, and tells of nothing but its reply."""
+    for one in trial.outcomes:
+        if not one.result.passed:
+            return False
+    return (
+        trial.error_class is ErrorClass.NONE
+        and trial.attempts == 1
+        and not trial.error
+        and trial.exit_code is None
+        and not trial.traceback
+        and not trial.has_session
+        and not trial.has_expenses
+    )
