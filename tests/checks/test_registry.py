@@ -380,7 +380,7 @@ EXPORTS: dict[str, str] = vars(checks)["_EXPORTS"]
 #: What the checks are made with: public for other packages, and not for users.
 GROUNDWORK = {
     *("check_base", "check_declarations", "criterion_scopes", "quoting"),
-    *("reply_reading", "strict_parsing", "time_limits"),
+    *("reply_reading", "strict_parsing", "time_limits", "limit_process"),
 }
 #: What a check of one's own is made with, and how checks are spelled.
 BASE = {

@@ -19,7 +19,7 @@ What they are made with:
     criterion_scopes     what makes a criterion the same criterion; the source of its functions
     quoting              pieces of a reply in explanations
     reply_reading, strict_parsing    how replies and their traces are read
-    time_limits          how long a pattern may take on one reply
+    time_limits, limit_process   how long a pattern may take on one reply
 """
 
 from __future__ import annotations

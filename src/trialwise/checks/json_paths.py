@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
-from trialwise.checks.patterns import check_pattern, find_match
+from trialwise.checks.patterns import check_pattern, has_match
 from trialwise.checks.quoting import failed, label, shown
 from trialwise.checks.reply_reading import check_json, json_of, same
 from trialwise.checks.strict_parsing import MAX_DEPTH
-from trialwise.checks.time_limits import limit_time
+from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import is_number
 from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
@@ -191,19 +190,29 @@ def check_path(argument: str, path: object) -> None:
 
 def select(path: str, document: Any) -> list[tuple[str, Any]]:
     """Select the values a path selects, each with its normalised place."""
-    from jsonpath_rfc9535 import JSONPathError
-
-    try:
-        # Only a filter takes longer than the document is long.
-        limited = limit_time(label(path), "one reply") if "?" in path else nullcontext()
-        with limited:
-            found = islice(_query(path).finditer(document), _MAX_SELECTED + 1)
-            nodes = [(node.path(), node.value) for node in found]
-    except JSONPathError as error:
-        raise Unreadable(f"{label(path)} cannot be applied to the reply: {error}") from None
+    # Only a filter takes longer than the document is long.
+    if "?" in path:
+        nodes, problem = call_limited(
+            select_nodes, path, document, check=label(path), subject="one reply"
+        )
+    else:
+        nodes, problem = select_nodes(path, document)
+    if problem:
+        raise Unreadable(f"{label(path)} cannot be applied to the reply: {problem}")
     if len(nodes) > _MAX_SELECTED:
         raise Unreadable(f"{label(path)} selects more than {_MAX_SELECTED} values")
     return nodes
+
+
+def select_nodes(path: str, document: Any) -> tuple[list[tuple[str, Any]], str]:
+    """Return the values that a path selects, or why it cannot, however long that takes."""
+    from jsonpath_rfc9535 import JSONPathError
+
+    try:
+        found = islice(_query(path).finditer(document), _MAX_SELECTED + 1)
+        return [(node.path(), node.value) for node in found], ""
+    except JSONPathError as error:
+        return [], str(error) or type(error).__name__
 
 
 @lru_cache(maxsize=256)
@@ -231,4 +240,4 @@ def _explain_mismatch(value: Any, pattern: str) -> str:
         return f"expected text that matches {label(pattern)}"
     if len(value) > _MAX_MATCHED:
         return f"the text has {len(value)} characters, matches reads at most {_MAX_MATCHED}"
-    return "" if find_match(pattern, value) else f"expected a match for {label(pattern)}"
+    return "" if has_match(pattern, value) else f"expected a match for {label(pattern)}"

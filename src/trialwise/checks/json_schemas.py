@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from trialwise.checks.check_base import Check
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import check_json, json_of
-from trialwise.checks.time_limits import limit_time
+from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import Document
 from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
@@ -70,11 +70,8 @@ class JsonSchema(Check, spelling="json_schema"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         value = json_of(reply)
-        error = worst_error(self._source, value)
-        if error is None:
-            return CheckResult.ok()
-        problem, evidence = describe(error)
-        return failed(problem, evidence)
+        problem, evidence = find_problem(self._source, value)
+        return failed(problem, evidence) if problem else CheckResult.ok()
 
 
 json_schema = JsonSchema
@@ -109,16 +106,29 @@ def check_schema(argument: str, schema: Any) -> str:
     return source
 
 
-def worst_error(source: str, value: Any) -> Any:
-    """Return the most specific error of a value under the schema written as `source`, or None."""
+def find_problem(source: str, value: Any) -> tuple[str, str]:
+    """Return the most specific problem of a value under a schema, and the value there.
+
+    Args:
+        source: The schema, as `check_schema` returned it.
+        value: What JSON holds.
+
+    Returns:
+        Two empty texts where there is no problem.
+    """
+    if '"pattern' not in source:
+        return describe_worst(source, value)
+    patterns = ", ".join(_list_patterns(_validator(source).schema))
+    named = f"JSON Schema with the pattern {patterns}"
+    return call_limited(describe_worst, source, value, check=named, subject="one reply")
+
+
+def describe_worst(source: str, value: Any) -> tuple[str, str]:
+    """Describe the most specific problem as `find_problem` does, however long that takes."""
     from jsonschema.exceptions import best_match
 
-    validator = _validator(source)
-    if '"pattern' not in source:
-        return best_match(validator.iter_errors(value))
-    patterns = ", ".join(_list_patterns(validator.schema))
-    with limit_time(f"JSON Schema with the pattern {patterns}", "one reply"):
-        return best_match(validator.iter_errors(value))
+    error = best_match(_validator(source).iter_errors(value))
+    return ("", "") if error is None else _describe(error)
 
 
 def _list_patterns(schema: Any) -> Iterator[str]:
@@ -135,7 +145,7 @@ def _list_patterns(schema: Any) -> Iterator[str]:
             yield from _list_patterns(one)
 
 
-def describe(error: Any) -> tuple[str, str]:
+def _describe(error: Any) -> tuple[str, str]:
     """Describe an error's place and message, and the value there."""
     message = error.message
     if len(message) > _LONG_MESSAGE:

@@ -12,7 +12,7 @@ from typing import Any
 from trialwise.checks.check_base import Check, check_flags
 from trialwise.checks.quoting import failed, label, preview
 from trialwise.checks.reply_reading import text_of
-from trialwise.checks.time_limits import limit_time
+from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.signatures import Positive
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -65,7 +65,7 @@ class Matches(Check, spelling="matches"):
         if len(text) > self.max_length:
             limit = f"the reply has {len(text)} characters, matches reads at most {self.max_length}"
             return failed(limit, preview(text))
-        if find_match(self.pattern, text, ignore_case=self.ignore_case, whole=self.whole):
+        if has_match(self.pattern, text, ignore_case=self.ignore_case, whole=self.whole):
             return CheckResult.ok()
         how = "is not matched as a whole by" if self.whole else "has no match for"
         return failed(f"the reply {how} {label(self.pattern)}", preview(text))
@@ -74,10 +74,8 @@ class Matches(Check, spelling="matches"):
 matches = Matches
 
 
-def find_match(
-    pattern: str, text: str, *, ignore_case: bool = False, whole: bool = False
-) -> re.Match[str] | None:
-    """Return where a regular expression matches a text, within a limit on its time.
+def has_match(pattern: str, text: str, *, ignore_case: bool = False, whole: bool = False) -> bool:
+    """Return whether a regular expression matches a text, within a limit on its time.
 
     Args:
         pattern: The regular expression.
@@ -88,13 +86,25 @@ def find_match(
     Raises:
         BrokenCheck: It takes too long.
     """
-    expression = compiled(pattern, ignore_case)
-    find = expression.fullmatch if whole else expression.search
     # A timer costs more than most searches, so it is for those that may be long.
     if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
-        return find(text)
-    with limit_time(f"matches {label(pattern)}", f"a text of {len(text)} characters"):
-        return find(text)
+        return search_text(pattern, text, ignore_case, whole)
+    return call_limited(
+        search_text,
+        pattern,
+        text,
+        ignore_case,
+        whole,
+        check=f"matches {label(pattern)}",
+        subject=f"a text of {len(text)} characters",
+    )
+
+
+def search_text(pattern: str, text: str, ignore_case: bool, whole: bool) -> bool:
+    """Return whether a regular expression matches a text, however long that takes."""
+    expression = compiled(pattern, ignore_case)
+    find = expression.fullmatch if whole else expression.search
+    return find(text) is not None
 
 
 @lru_cache(maxsize=256)

@@ -4,50 +4,56 @@ A pattern such as `(a+)+$` takes longer than a human life on some replies of 40 
 `re` offers no limit of its own, but it lets signals in. So a timer of the process interrupts it.
 The timer counts processor time: a machine that sleeps, or a run that was stopped, uses none.
 
-Signals reach the main thread only. In any other thread, such as that of a notebook's event loop or
-a Dask worker, there is no limit.
+Signals reach the main thread only. From any other thread, such as that of a notebook's event loop
+or a Dask worker, the call goes to a process of its own, which makes it in its main thread. Another
+engine for patterns would not do: those with a limit find other matches than `re`, for instance for
+`\\w` in Hindi.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from trialwise.errors import BrokenCheck
 
 #: Processor time that one check may take on one reply, in seconds.
 LONGEST_CHECK_S = 1.0
 
-
-class _TooLong(BaseException):
-    """The time is up. Not an `Exception`, so that no library takes it for its own."""
+T = TypeVar("T")
 
 
-@contextmanager
-def limit_time(check: str, subject: str) -> Iterator[None]:
-    """Interrupt what takes too long in the block.
+class TimeIsUp(BaseException):
+    """A call took too long. Not an `Exception`, so that no library takes it for its own."""
+
+
+class ProcessLost(Exception):
+    """The process that makes limited calls ended, or cannot be started."""
+
+
+def call_limited(function: Callable[..., T], *arguments: Any, check: str, subject: str) -> T:
+    """Call a function, and end the call where it takes too long.
 
     Args:
+        function: A function of a module, found there by its name.
+        arguments: Plain values, which another process can be given.
         check: Names what is applied, such as a pattern.
         subject: Describes what it is applied to.
 
     Raises:
-        BrokenCheck: It took longer than `LONGEST_CHECK_S`.
+        BrokenCheck: It took longer than `LONGEST_CHECK_S`, or the process was lost that limits it.
     """
-    if not _can_interrupt():
-        yield
-        return
     try:
-        before = signal.signal(signal.SIGVTALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_CHECK_S)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-            signal.signal(signal.SIGVTALRM, before)
-    except _TooLong:
+        if can_interrupt():
+            return call_with_timer(function, *arguments, limit_s=LONGEST_CHECK_S)
+        from trialwise.checks.limit_process import call_in_process
+
+        return call_in_process(function, *arguments, limit_s=LONGEST_CHECK_S)
+    except ProcessLost as error:
+        raise BrokenCheck(check, f"could not be made within a limit on its time: {error}") from None
+    except TimeIsUp:
         problem = (
             f"took longer than {LONGEST_CHECK_S:g} s of processor time on {subject}: "
             "write a pattern without nested repetition, or an `expression`"
@@ -55,10 +61,29 @@ def limit_time(check: str, subject: str) -> Iterator[None]:
         raise BrokenCheck(check, problem) from None
 
 
-def _can_interrupt() -> bool:
+def call_with_timer(function: Callable[..., T], *arguments: Any, limit_s: float) -> T:
+    """Call a function in the main thread, and interrupt it where it takes too long.
+
+    Args:
+        function: What is called.
+        arguments: What it is called with.
+        limit_s: The processor time that it may take.
+    """
+    before = signal.signal(signal.SIGVTALRM, _interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
+        try:
+            return function(*arguments)
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def can_interrupt() -> bool:
+    """Return whether a timer can interrupt this thread and nobody else uses it."""
     return (
-        hasattr(signal, "setitimer")
-        and threading.current_thread() is threading.main_thread()
+        threading.current_thread() is threading.main_thread()
         # Another program's timer, or a limit around this one, stays as it is.
         and signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0
         # A handler that Python did not install cannot be put back.
@@ -67,4 +92,4 @@ def _can_interrupt() -> bool:
 
 
 def _interrupt(_number: int, _frame: object) -> None:
-    raise _TooLong
+    raise TimeIsUp

@@ -23,7 +23,7 @@ from trialwise.checks.check_base import (
     check_texts,
 )
 from trialwise.checks.json_paths import Require
-from trialwise.checks.json_schemas import SchemaArgument, check_schema, describe, worst_error
+from trialwise.checks.json_schemas import SchemaArgument, check_schema, find_problem
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
 from trialwise.declarations.signatures import Arg, Natural
@@ -278,8 +278,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
             return (f"expected {wrong[0]}", wrong[1]) if wrong else ("", "")
         if self.expression is not None:
             return _evaluate_expression(self.expression, arguments, reply)
-        error = worst_error(self._source, arguments)
-        return ("", "") if error is None else describe(error)
+        return find_problem(self._source, arguments)
 
 
 tool_called_with = ToolCalledWith

@@ -78,12 +78,12 @@ def _contains(subject: Any, operand: str) -> None:
 
 
 def _matches(subject: Any, operand: str) -> None:
-    from trialwise.checks.patterns import find_match
+    from trialwise.checks.patterns import has_match
 
     text = _text(subject)
     if len(text) > _MAX_MATCHED:
         raise Mismatch(f"a text of {len(text)} characters is not searched")
-    if find_match(operand, text) is None:
+    if not has_match(operand, text):
         raise Mismatch(f"{label(text)} has no match for {label(operand)}")
 
 
