@@ -9,7 +9,7 @@ from trialwise.engine.announcer import Announcer
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import RecordLog, Service, SystemClock, Timer, TrialLog
-from trialwise.engine.run_state import RunOutcome, RunState
+from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import TrialRunner
 from trialwise.model.contract import Contract
@@ -45,6 +45,10 @@ class DriverSettings(TypedDict, total=False):
     """Takes secrets out of every text that is kept."""
     reply_limit: int
     """How many characters of a reply are kept at most; 0 keeps none."""
+    start_limit: StartLimit | None
+    """A further limit, such as the budget of a whole pytest session."""
+    unreached: str
+    """How the abort rule describes a trial that says nothing about the service."""
 
 
 def make_excerpts(
@@ -91,7 +95,13 @@ class RunParts:
             known=settings.get("known"),
             keeps_inputs=plan.options.keep_inputs,
         )
-        self.state = state = RunState(plan, settings.get("done", ()), clock=self.clock)
+        self.state = state = RunState(
+            plan,
+            settings.get("done", ()),
+            clock=self.clock,
+            start_limit=settings.get("start_limit"),
+            unreached=settings.get("unreached", "never reached the service"),
+        )
         self.announcer = Announcer(state, settings.get("listener"))
         self.ledger = Ledger(state, settings["log"], self.clock, self.keeper)
         self.runner = TrialRunner(

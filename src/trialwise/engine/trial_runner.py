@@ -6,6 +6,7 @@ Every place that runs trials uses it: the event loop of this process, and the wo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from trialwise.engine.attempt import Caller, Response
 from trialwise.engine.error_classes import Reach
@@ -22,8 +23,20 @@ from trialwise.model.sampling import Input
 from trialwise.model.trial import ErrorClass, Trial
 
 
+class RunsTrials(Protocol):
+    """Runs trials; the service of a contract is called by `TrialRunner`."""
+
+    async def run(self, start: TrialStart, started_s: float) -> Trial:
+        """Run a trial to its end; see `TrialRunner.run`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what it holds."""
+        ...
+
+
 class TrialRunner:
-    """Runs the trials of one plan.
+    """Runs the trials of one plan by calling the service.
 
     Args:
         plan: What to run.

@@ -9,12 +9,15 @@ import os
 import pickle
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise import __version__
+from trialwise.engine.error_classes import Reach
+from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service
+from trialwise.engine.trial_runner import RunsTrials
 from trialwise.errors import TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.plan import Plan
@@ -27,6 +30,16 @@ class ExecutorUnusable(TrialwiseError):
     """An executor cannot run trials: it is not installed, not there, or cannot load the service."""
 
 
+class WorkerParts(NamedTuple):
+    """What a worker has for that which runs its trials."""
+
+    plan: Plan
+    contract: Contract
+    excerpts: Excerpts
+    reach: Reach
+    note_raised: Callable[[BaseException], str]
+
+
 class JobContent(NamedTuple):
     """What a worker needs to run trials."""
 
@@ -36,6 +49,8 @@ class JobContent(NamedTuple):
     redact: Callable[[str], str] | None
     reply_limit: int | None
     """How many characters of a reply are kept; None for the usual number."""
+    make_runner: Callable[[WorkerParts], RunsTrials] | None = None
+    """Makes what runs the trials; None where they call the service."""
 
 
 class PackedJob(NamedTuple):
@@ -56,12 +71,13 @@ class Job:
     Args:
         key: Tells it apart from other runs.
         content: What workers need.
+        by_value: Packages and modules that are sent and not imported.
     """
 
-    def __init__(self, key: str, content: JobContent) -> None:
+    def __init__(self, key: str, content: JobContent, by_value: Collection[str] = ()) -> None:
         self._key = key
         self._content = content
-        self._by_value: set[str] = set()
+        self._by_value = set(by_value)
 
     def pack(self) -> PackedJob:
         """Return the job as it travels.

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Unpack
 
 from trialwise.engine.ports import Service
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
+from trialwise.engine.trial_runner import RunsTrials
 from trialwise.errors import BrokenCheck
 from trialwise.executors.batches import Batch, BatchResult, EndedBatch
-from trialwise.executors.jobs import Job, JobContent
+from trialwise.executors.jobs import Job, JobContent, WorkerParts
 from trialwise.executors.worker_pools import PoolLost, WorkerPool, open_pool
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
@@ -43,6 +44,8 @@ def run_in_pool(
     service: Service,
     *,
     is_interrupted: Callable[[], bool] = lambda: False,
+    make_runner: Callable[[WorkerParts], RunsTrials] | None = None,
+    by_value: Collection[str] = (),
     **settings: Unpack[DriverSettings],
 ) -> RunOutcome:
     """Run a plan in the workers that its `executor` names.
@@ -52,6 +55,8 @@ def run_in_pool(
         contract: Holds the criteria's checks and the inputs' values.
         service: What is under test. Workers get copies of it; this one is never called.
         is_interrupted: Says whether the run must end early.
+        make_runner: Makes what runs the trials in a worker; None where they call the service.
+        by_value: Packages and modules that are sent to workers and not imported there.
         settings: See `DriverSettings`.
 
     Raises:
@@ -62,7 +67,9 @@ def run_in_pool(
     redact = settings.get("redact")
     with redact_with(redact):
         key = settings.get("run_id") or f"{contract.name}-{plan.seed}"
-        job = Job(key, JobContent(plan, contract, service, redact, settings.get("reply_limit")))
+        limit = settings.get("reply_limit")
+        content = JobContent(plan, contract, service, redact, limit, make_runner)
+        job = Job(key, content, by_value)
         pool = open_pool(plan.options.executor, job, concurrency=plan.options.concurrency)
         try:
             # Here, since the limit on time is about trials and not about the start of a cluster.

@@ -15,10 +15,10 @@ from trialwise.engine.error_classes import Reach
 from trialwise.engine.ports import ServiceError, SystemClock
 from trialwise.engine.run_parts import make_excerpts
 from trialwise.engine.text_keeper import TextKeeper
-from trialwise.engine.trial_runner import TrialRunner
+from trialwise.engine.trial_runner import RunsTrials, TrialRunner
 from trialwise.errors import BrokenCheck
 from trialwise.executors.batches import Batch, BatchResult
-from trialwise.executors.jobs import JobContent, PackedJob, load_content
+from trialwise.executors.jobs import JobContent, PackedJob, WorkerParts, load_content
 from trialwise.model.reply import Reply
 from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
@@ -44,7 +44,20 @@ class TrialWorker:
         # Batches run side by side on one loop; whichever ends first takes along what was lost.
         self._lost: list[Reply] = []
         self._ends_s = math.inf
-        self._runner = TrialRunner(
+        self._runner = self._make_runner()
+
+    def _make_runner(self) -> RunsTrials:
+        content = self._content
+        if content.make_runner is not None:
+            parts = WorkerParts(
+                content.plan,
+                content.contract,
+                self._excerpts,
+                self._reach,
+                self._keeper.note_raised,
+            )
+            return content.make_runner(parts)
+        return TrialRunner(
             content.plan,
             content.contract,
             content.service,
@@ -71,6 +84,8 @@ class TrialWorker:
         ending: dict[str, Any] = {}
         with redact_with(self._content.redact):
             for start in batch.starts:
+                # A function that never waits would keep the worker from hearing that the run ends.
+                await asyncio.sleep(0)
                 started_s = batch.began_s + time.perf_counter() - began_s
                 try:
                     trials.append(await self._runner.run(start, started_s))

@@ -80,12 +80,23 @@ class _ExecutorName(Either):
     def finish(self, value: Any, node: Any, label: str, reader: Any) -> Any:
         """One text, such as `dask:tcp://scheduler:8786`."""
         value = super().finish(value, node, label, reader)
-        if not isinstance(value, dict):
-            return value
-        if len(value) != 1:
+        if isinstance(value, dict) and len(value) != 1:
             return reader.refuse(node, f"{label} must name one executor, not {len(value)}")
-        ((name, address),) = value.items()
-        return f"{name}:{address}"
+        return value if isinstance(value, str) else _write_executor(value)
+
+
+def _write_executor(given: object) -> str:
+    """Return an executor as one text; Python may give a mapping, as a suite does.
+
+    >>> _write_executor({"processes": 4})
+    'processes:4'
+    """
+    if isinstance(given, Mapping) and len(given) == 1:
+        return ":".join(str(part) for pair in given.items() for part in pair)
+    if isinstance(given, str) and given.strip():
+        return given
+    allowed = "be the name of one executor, such as processes, alone or with its address"
+    raise InvalidArgument("executor", given, allowed)
 
 
 class _Ending(Choice):
@@ -281,8 +292,7 @@ class RunOptions:
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
-        if not str(self.executor).strip():
-            raise InvalidArgument("executor", self.executor, "be a name, such as processes")
+        put(self, "executor", _write_executor(self.executor))
         require_choice("correction", self.correction, CORRECTIONS)
         require_given(self, "max_trials", require_trials)
         require_given(self, "horizon family_size", require_count, minimum=1)

@@ -13,6 +13,9 @@ Run:
     trial_items       one trial as a pytest item of its own
     one_by_one        a trial in the main thread, through every hook of pytest
     side_by_side      several trials at once, each with fixtures of its own; `bodies` run
+    worker_run        the trials of a test with an executor; `worker_bodies` runs in workers
+    body_trials       makes a trial of what was seen of a body
+    run_folder        the folder of a test's run
     trial_fixture     the `trial` fixture
     session_budget    limits of the whole session, shared by its workers
     other_plugins     what other plugins and Ctrl-C mean for a test that is run many times

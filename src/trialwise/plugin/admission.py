@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,10 @@ _PROCESS_WIDE = frozenset(
     {"capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "capteesys", "monkeypatch"}
     | {"recwarn", "pytester", "testdir"}
 )
+
+
+#: Fixtures that a body has in a worker as well; a worker has an event loop of asyncio.
+_ANYWHERE = frozenset({"trial", "anyio_backend"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +174,7 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
             "again until it passes would bias its rate. Lower the threshold instead"
         )
     if options.executor != "local":
-        yield (
-            f"executor={options.executor!r} cannot run a marked test, whose fixtures belong to "
-            "this process. Take the fixture `trialwise` and call "
-            f"trialwise.run(contract, executor={options.executor!r}), or run pytest with xdist"
-        )
+        yield from _list_bound(item, options.executor)
     if options.concurrency == 1:
         return
     shared = sorted(_PROCESS_WIDE & set(item.fixturenames))
@@ -186,6 +188,41 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
     backend = str(getattr(callspec, "params", {}).get("anyio_backend", ""))
     if "trio" in backend:
         yield "concurrency needs asyncio: anyio's trio backend runs one trial after the other"
+
+
+def _list_bound(item: pytest.Function, executor: str) -> Iterator[str]:
+    """List what binds the body of a test to this process."""
+    if getattr(item, "nofuncargs", False):
+        yield f"executor={executor!r} cannot run a method of unittest.TestCase"
+    info = item._fixtureinfo
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    for name in dict.fromkeys((*info.argnames, *item.fixturenames)):
+        found = info.name2fixturedefs.get(name, ())
+        if name in _ANYWHERE or (name in params and all(_is_direct(one) for one in found)):
+            continue
+        # What a plugin does around every test is not the body's concern.
+        if name not in info.argnames and not any(_is_own(one, item) for one in found):
+            continue
+        shown = re.sub(r"^_xunit_(setup_\w+?)_fixture.*", r"\1", name)
+        yield (
+            f"executor={executor!r} runs the body in other processes, and the fixture {shown!r} "
+            "belongs to this one: a test has `trial` and the arguments of parametrize there. Make "
+            "what it needs in the body, or take the fixture `trialwise` and call "
+            f"trialwise.run(contract, executor={executor!r})"
+        )
+
+
+def _is_direct(definition: pytest.FixtureDef[Any]) -> bool:
+    """Return whether a definition only hands on what `parametrize` gives."""
+    return definition.func.__name__ == "get_direct_param_fixture_func"
+
+
+def _is_own(definition: pytest.FixtureDef[Any], item: pytest.Function) -> bool:
+    """Return whether a fixture is the project's own, and not one of an installed plugin."""
+    if definition.argname.startswith("_xunit_"):
+        return True
+    path = Path(definition.func.__code__.co_filename)
+    return path.is_relative_to(item.config.rootpath) and "site-packages" not in path.parts
 
 
 def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> EarlierRun:

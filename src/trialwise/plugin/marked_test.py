@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pytest
 
@@ -30,7 +30,12 @@ from trialwise.plugin.settings import Settings
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, copy_item
 from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.earlier_runs import EarlierRuns
+from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
+
+if TYPE_CHECKING:
+    from trialwise.plugin.worker_run import WorkerRun
+
+    AnyRun: TypeAlias = TestRun | WorkerRun
 
 T = TypeVar("T")
 
@@ -66,7 +71,7 @@ class MarkedTest:
         self._settings = settings
         self._budget = budget
         self._earlier = earlier
-        self._run: TestRun | None = None
+        self._run: AnyRun | None = None
         self._criteria: tuple[str, ...] = ()
         self._inputs: Sequence[Input] = ()
         self._reseed = other_plugins.reseeding_of(item.config)
@@ -100,14 +105,7 @@ class MarkedTest:
             self._where = note_result(self._item, earlier.finished, path, note=note)
             self._raise_unless_passed(earlier.finished)
             return
-        session = self._item.session
-        self._run = TestRun(
-            earlier.plan,
-            budget=self._budget,
-            folder=self._settings.store,
-            resume=None if earlier.stored is None else earlier.stored.run_id,
-            asked_to_stop=lambda: session.shouldfail or session.shouldstop,
-        )
+        self._run = self._open_run(case, earlier)
         if self._settings.measure:
             self._measure(case, earlier.plan)
             return
@@ -115,12 +113,36 @@ class MarkedTest:
         if earlier.refused is not None:
             note = f"not resumed, since the test has changed: {earlier.refused.changed}"
 
-        def conclude(run: TestRun) -> RunRecord:
+        def conclude(run: AnyRun) -> RunRecord:
             record = decide_and_keep(earlier.plan, run.outcome, run.stored_run)
+            self.reasons.note_kept(record)
             self._where = note_result(self._item, record, run.path, note=note)
             return record
 
         self._raise_unless_passed(self._through(case, conclude))
+
+    def _open_run(self, case: Case, earlier: EarlierRun) -> AnyRun:
+        resume = None if earlier.stored is None else earlier.stored.run_id
+        folder, budget = self._settings.store, self._budget
+        if case.options.executor != "local":
+            from trialwise.plugin.worker_run import WorkerRun
+
+            return WorkerRun(
+                self._item,
+                earlier.plan,
+                case.contract,
+                budget=budget,
+                folder=folder,
+                resume=resume,
+            )
+        session = self._item.session
+        return TestRun(
+            earlier.plan,
+            budget=budget,
+            folder=folder,
+            resume=resume,
+            asked_to_stop=lambda: session.shouldfail or session.shouldstop,
+        )
 
     def raise_leftovers(self) -> None:
         """Raise what went wrong in tearing trials down: an error beside the verdict, once."""
@@ -138,10 +160,12 @@ class MarkedTest:
             raise pytest.UsageError(error)
         return self._item.stash[CASE]
 
-    def _through(self, case: Case, conclude: Callable[[TestRun], T]) -> T:
-        """Run the trials, one by one or side by side, and conclude."""
-        assert self._run is not None
+    def _through(self, case: Case, conclude: Callable[[AnyRun], T]) -> T:
+        """Run the trials, one by one, side by side or in workers, and conclude."""
         run = self._run
+        if not isinstance(run, TestRun):
+            assert run is not None
+            return run.go(conclude)
         if case.options.concurrency == 1:
             return run.go(OneByOne(self._make), conclude)
         from trialwise.plugin.side_by_side import SideBySide
@@ -187,7 +211,7 @@ class MarkedTest:
         BaselineStore(self._settings.baselines).check_writable(case.contract.name)
         scopes = scopes_of(case.contract)
 
-        def conclude(run: TestRun) -> Measurement:
+        def conclude(run: AnyRun) -> Measurement:
             outcome, stored = run.outcome, run.stored_run
             resume_with = "`pytest --trialwise-measure --trialwise-resume`"
             check_complete(outcome, stored, resume_with=resume_with)

@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trialwise.engine.error_classes import Trouble, classify_error, innermost_error
+from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 
 #: Kinds of failure whose first traceback is written out as it comes.
@@ -69,6 +71,23 @@ class Reasons:
         # One that comes late and often is worth more than one that came first.
         if len(self._kept) < _MOST_KEPT or self._seen[key] == _OFTEN:
             self._kept[key] = (trial, write())
+
+    def note_kept(self, record: RunRecord) -> None:
+        """Keep the tracebacks that a record has, which are those of bodies in workers.
+
+        Args:
+            record: What was run.
+        """
+        for trial in record.trials:
+            text = record.texts.tracebacks.get(trial.traceback)
+            for failed in trial.outcomes if text else ():
+                if not failed.passed:
+                    ending = Ending(
+                        result=failed.result,
+                        error_class=trial.error_class,
+                        where=failed.postcondition,
+                    )
+                    self.note(ending, trial.index, partial(str, text))
 
     def note_sections(self, trial: int, sections: list[tuple[str, str, str]]) -> None:
         """Keep what a trial printed and logged, if its traceback is kept."""
