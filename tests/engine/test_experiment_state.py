@@ -66,7 +66,7 @@ def run(scheduler: ExperimentState, says: Says, choose: Callable[[int], int]) ->
     flying: list[int] = []
     while not scheduler.is_settled:
         while len(flying) < scheduler.concurrency and (index := scheduler.peek()) is not None:
-            scheduler.take()
+            scheduler.take(index)
             flying.append(index)
         if not flying:
             break
@@ -269,8 +269,8 @@ def test_the_per_protocol_analysis_leaves_excused_trials_out(
     plan = plan_of(contract("c"), trials=6, cutoff=4, analysis=Analysis.PER_PROTOCOL)
     scheduler = ExperimentState(plan, plan.experiments[0])
     for index in range(6):
-        scheduler.peek()
-        scheduler.take()
+        assert scheduler.peek() == index
+        scheduler.take(index)
         excused = index < 2
         scheduler.add(
             trial(
@@ -301,7 +301,7 @@ def test_a_trial_starts_only_if_it_will_probably_be_needed(plan_of: Callable[...
             if index is None:
                 held_back += 1
                 break
-            scheduler.take()
+            scheduler.take(index)
             flying.append(index)
         # The oldest comes back last of three: results arrive out of order.
         index = flying.pop(min(2, len(flying) - 1))
@@ -316,7 +316,7 @@ def test_one_slow_trial_does_not_hold_up_all_the_others(plan_of: Callable[..., P
     plan = plan_of(contract("c"), design=design, concurrency=4)
     scheduler = ExperimentState(plan, plan.experiments[0])
     while (index := scheduler.peek()) is not None:
-        scheduler.take()
+        scheduler.take(index)
         if index:
             scheduler.add(trial(scheduler, index, lambda *_: True))
 
@@ -332,8 +332,9 @@ def test_large_designs_start_everything_they_can(plan_of: Callable[..., Plan]) -
     plan = plan_of(contract("c"), design=design, concurrency=300)
     scheduler = ExperimentState(plan, plan.experiments[0])
     for _ in range(300):
-        assert scheduler.peek() is not None
-        scheduler.take()
+        index = scheduler.peek()
+        assert index is not None
+        scheduler.take(index)
 
 
 def other_input(found: Trial) -> Trial:

@@ -28,6 +28,8 @@ class Announcer:
     def __init__(self, state: RunState, listener: Listener | None) -> None:
         self._state = state
         self._emit: Callable[[Event], None] | None = None
+        self.is_heard = listener is not None
+        """Whether anybody listens."""
         self._wants_trial: Callable[[int], bool] | None = None
         if listener is not None:
             self._emit = listener.on_event

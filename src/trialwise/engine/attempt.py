@@ -53,6 +53,10 @@ class Response(NamedTuple):
     """The hash of where the service raised."""
 
 
+#: What a response holds after its reply, where that came at the first attempt.
+_AT_ONCE = Response(None)[1:]
+
+
 class Caller:
     """Calls a service until there is a reply or no use in trying again.
 
@@ -107,9 +111,8 @@ class Caller:
         try:
             while True:
                 # A service that changes its input must not change the next trial's.
-                context = TrialContext(
-                    index=index, input=fresh_copy(given), seed=seed, attempt=len(earlier) + 1
-                )
+                own = given if type(given) is str else fresh_copy(given)
+                context = TrialContext(index=index, input=own, seed=seed, attempt=len(earlier) + 1)
                 try:
                     if self._before is not None:
                         await self._before(context)
@@ -117,11 +120,13 @@ class Caller:
                         reply = await call_service(self._service, context)
                     else:
                         reply = await call_in_time(self._service, context, self._timeout_s)
-                    _require_reply(reply)
+                    if type(reply) is not Reply:
+                        _require_reply(reply)
                     if not self._reach.has_worked:
                         self._reach.note_reply()
                     if not earlier:
-                        return Response(reply)
+                        # `Response(reply)`, without the call of Python code that its defaults take.
+                        return tuple.__new__(Response, (reply, *_AT_ONCE))
                     made = len(earlier) + 1
                     return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
                 except BaseException as caught:

@@ -63,7 +63,11 @@ class Excerpts:
         """Return a reply's text."""
         if not self._reply_limit:
             return None
-        return self.text(_write_value(reply.value), self._reply_limit)
+        value = reply.value
+        return self.text(
+            value if type(value) is str else _write_value(value),
+            self._reply_limit,
+        )
 
     def value(self, value: object) -> str:
         """Return an input or an expected answer as text."""

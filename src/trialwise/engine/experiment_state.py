@@ -200,17 +200,18 @@ class ExperimentState:
         # by one that was passed over for it.
         return next((one for one in self._passed_over if self._needs(self.order[one])), None)
 
-    def take(self) -> None:
-        """Start the trial that `peek` gave."""
-        index = self._next
-        if index < len(self.order):
+    def take(self, index: int) -> tuple[int, int]:
+        """Start the trial that `peek` gave; return the place of its input and its seed."""
+        if index == self._next:
             self._next += 1
         else:
-            index = next(one for one in self._passed_over if self._needs(self.order[one]))
             self._passed_over.remove(index)
             self._skipped -= 1
-        self._unasked.take(self.order[index])
+        position = self.order[index]
+        if self._unasked.is_kept:
+            self._unasked.take(position)
         self.in_flight += 1
+        return position, self.seed_of(index)
 
     def add(self, trial: Trial) -> Sequence[Progress]:
         """Count a completed trial.
@@ -311,7 +312,8 @@ class ExperimentState:
     def _count(self, trial: Trial) -> Sequence[Progress]:
         self.trials.append(trial)
         index, position = trial.index, self.order[trial.index]
-        self._unasked.add(trial, position)
+        if self._unasked.is_kept:
+            self._unasked.add(trial, position)
         settled = _NONE
         fresh = index - self._planned
         place = None if fresh < 0 else self._fresh_places[fresh]

@@ -100,7 +100,6 @@ class ReplyChecker:
         self._excerpts = excerpts
         # Most trials pass, and one tuple serves them all.
         self._all_passed = tuple(Outcome(criterion=name, result=_OK) for name, _ in self._criteria)
-        self._passed = Examined(self._all_passed)
         self.asks = bool(self._asking)
         """Whether some postcondition has to wait for an answer."""
 
@@ -129,19 +128,22 @@ class ReplyChecker:
             examined = self._explain_silence(response, given)
         elif examined is None:
             seen = reply.with_input(given.value, given.expected)
-            examined = self._idle(seen) or self._examine(seen)
-            if examined is self._passed and _is_plain(reply, response):
-                # Nearly every trial of a function, whose other fields are as they are by default.
-                return Trial(
-                    experiment=self._experiment,
-                    index=index,
-                    input_id=given.id,
-                    seed=seed,
-                    outcomes=self._all_passed,
-                    latency_s=float(reply.latency_s),
-                    started_s=started_s,
-                    reply=self._excerpts.reply(reply),
-                )
+            examined = self._idle(seen)
+            if examined is None:
+                outcomes = self._outcomes(seen)
+                if outcomes is self._all_passed and _is_plain(reply, response):
+                    # Nearly every trial of a function: its other fields have their defaults.
+                    return Trial(
+                        experiment=self._experiment,
+                        index=index,
+                        input_id=given.id,
+                        seed=seed,
+                        outcomes=outcomes,
+                        latency_s=float(reply.latency_s),
+                        started_s=started_s,
+                        reply=self._excerpts.reply(reply),
+                    )
+                examined = Examined(outcomes)
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
         session = self._session(last) if last is not None and last.details else _NO_SESSION
@@ -296,7 +298,9 @@ class ReplyChecker:
         Without an `activity` function, an empty answer that made no tool call shows no work.
         """
         if self._activity is None:
-            return self._empty if _is_blank(reply.value) and _is_without_calls(reply) else None
+            value = reply.value
+            is_blank = value is None or (isinstance(value, str) and not value.strip())
+            return self._empty if is_blank and _is_without_calls(reply) else None
         try:
             is_active = bool(self._activity(reply))
         except KeyboardInterrupt:
@@ -309,10 +313,6 @@ class ReplyChecker:
     def _empty(self) -> Examined:
         outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
         return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
-
-    def _examine(self, reply: Reply) -> Examined:
-        outcomes = self._outcomes(reply)
-        return self._passed if outcomes is self._all_passed else Examined(outcomes)
 
     def _outcomes(self, reply: Reply, *, without: Sequence[int] = ()) -> tuple[Outcome, ...]:
         outcomes: list[Outcome] | None = None
@@ -376,10 +376,6 @@ def _is_plain(reply: Reply, response: Response) -> bool:
         and reply.setup is None
         and reply.exit_code is None
     )
-
-
-def _is_blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _is_without_calls(reply: Reply) -> bool:

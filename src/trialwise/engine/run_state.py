@@ -182,21 +182,18 @@ class RunState:
                 return None
             index = None if experiment.is_settled else experiment.peek()
             if index is not None:
-                return self._start(experiment, index)
+                if self._is_limited:
+                    may_start, pause = self._ask_limits(experiment)
+                    if not may_start:
+                        return pause
+                position, seed = experiment.take(index)
+                return TrialStart(self._place, index, position, seed)
             # The last trials of an experiment may still settle a criterion, and a budget counts
             # them: the next experiment begins when they are in.
             if experiment.in_flight:
                 return None
             self._advance()
         return None
-
-    def _start(self, experiment: ExperimentState, index: int) -> TrialStart | Pause | None:
-        if self._is_limited:
-            may_start, pause = self._ask_limits(experiment)
-            if not may_start:
-                return pause
-        experiment.take()
-        return TrialStart(self._place, index, experiment.order[index], experiment.seed_of(index))
 
     def _ask_limits(self, experiment: ExperimentState) -> tuple[bool, Pause | None]:
         """Return whether a trial may start now, and when to ask again; a used up limit stops."""

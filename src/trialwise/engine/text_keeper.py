@@ -65,7 +65,7 @@ class TextKeeper:
         Raises:
             OSError: The log cannot be written.
         """
-        if trial.traceback in self._unwritten:
+        if self._unwritten and trial.traceback in self._unwritten:
             self._write_traceback(trial.traceback)
         place = trial.experiment, trial.input_id
         if given is not None and self._keeps_inputs and place not in self._inputs:

@@ -107,7 +107,13 @@ class TrialRunner:
         try:
             examined = await self._ask(checker, response, given, seed) if checker.asks else None
             return checker.trial(
-                index, given, seed, response, started_s=round(started_s, 6), examined=examined
+                index,
+                given,
+                seed,
+                response,
+                # To the microsecond; `round` takes twice as long.
+                started_s=int(started_s * 1e6 + 0.5) / 1e6,
+                examined=examined,
             )
         except BrokenCheck as broken:
             raise self._place(broken, index, given) from None

@@ -24,6 +24,8 @@ class UnaskedInputs:
         self._open = {
             place: set(range(inputs)) for place, one in enumerate(criteria) if one.asks_every_input
         }
+        self.is_kept = bool(self._open)
+        """Whether any criterion asks every input, so that there is something to keep track of."""
         self._curtailed = {place for place in self._open if criteria[place].curtailed}
         self._in_flight: set[int] = set()
 
@@ -46,8 +48,7 @@ class UnaskedInputs:
 
     def take(self, position: int) -> None:
         """Note that a trial of an input was started."""
-        if self._open:
-            self._in_flight.add(position)
+        self._in_flight.add(position)
 
     def add(self, trial: Trial, position: int) -> None:
         """Count a trial; one that measured nothing has not asked its input.
@@ -56,8 +57,6 @@ class UnaskedInputs:
             trial: As it completed.
             position: The place of its input in the list.
         """
-        if not self._open:
-            return
         self._in_flight.discard(position)
         for place, waiting in self._open.items():
             outcome = trial.outcomes[place]

@@ -44,12 +44,17 @@ def _is_plain_pass(trial: Trial) -> bool:
     for one in trial.outcomes:
         if not one.result.passed:
             return False
+    # `has_expenses` and `has_session` spelled out: this runs for every trial.
     return (
         trial.error_class is ErrorClass.NONE
         and trial.attempts == 1
-        and not trial.error
+        and trial.usage is None
+        and trial.cost_usd is None
+        and trial.setup_s is None
+        and trial.judging_usage is None
+        and trial.judging_cost_usd is None
+        and trial.shape is None
+        and trial.ended is None
         and trial.exit_code is None
-        and not trial.traceback
-        and not trial.has_session
-        and not trial.has_expenses
+        and not (trial.error or trial.traceback or trial.tool_calls or trial.messages)
     )

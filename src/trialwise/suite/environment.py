@@ -161,6 +161,8 @@ class Redaction:
 
     def __call__(self, text: str) -> str:
         """The text without them."""
+        if not (self.secrets or self._compiled):  # most suites, and every reply comes by here
+            return text
         text = self.without_secrets(text)
         for pattern in self._compiled:
             text = pattern.sub("[redacted]", text)

@@ -240,11 +240,12 @@ class _AsyncRun:
         # Nothing is awaited between the last answer and the count: a worker cancelled there would
         # lose a trial that was complete.
         settled = self._ledger.count(trial, self._runner.input_of(start))
-        if settled is not None:
+        if settled is not None and self._announcer.is_heard:
             self._announcer.tell_trial(trial, settled)
         if state.lets_go:
             self._let_go()
-        self._tell_change()
+        if self._change is not None:
+            self._tell_change()
 
     async def _rest(self, now: float) -> None:
         """Do what is due between two trials: a sync, and a turn for everything else."""
