@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
+from trialwise.regular_files import read_regular
 from trialwise.stats.agreement import (
     Confusion,
     cohen_kappa,
@@ -205,7 +206,7 @@ def read_calibration(path: Path, *, gold: str | None = None) -> Calibration:
         CalibrationError: There is no such file, or it does not hold one.
     """
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(read_regular(path))
     except OSError as error:
         message = f"{path}: the calibration cannot be read: {error.strerror}"
         raise CalibrationError(message) from error

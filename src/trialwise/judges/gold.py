@@ -29,6 +29,7 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
+from trialwise.regular_files import read_regular
 from trialwise.validation import require_count, require_text
 
 _MAX_BYTES = 50_000_000
@@ -118,7 +119,7 @@ def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise GoldSetError(f"{path}: a gold set has at most {_MAX_BYTES:,} bytes")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path).decode("utf-8-sig")
     except OSError as error:
         raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

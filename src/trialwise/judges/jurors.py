@@ -24,6 +24,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.judges.prompts import PROMPT_VERSION
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
+from trialwise.regular_files import read_regular
 from trialwise.validation import require_count, require_positive, require_text
 
 #: Twice the usual time of a long answer.
@@ -269,8 +270,8 @@ class VoteCache:
     def find(self, key: str) -> str | None:
         """Find the answer that was kept under a key; a damaged file has none."""
         try:
-            kept = json.loads(self._path(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            kept = json.loads(read_regular(self._path(key)))
+        except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(kept, dict) or kept.get("key") != key:
             return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from trialwise.outcomes.field_records import Layout, Record, read_records
 from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
 
+_MOST_COLUMNS = 10_000
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -70,7 +72,12 @@ def _delimiter(text: str, layout: Layout) -> str:
 
 def _header(row: list[str], where: str, problems: Problems) -> list[str]:
     names = [name.strip() for name in row]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    if len(names) > _MOST_COLUMNS:
+        raise problems.refuse(
+            where, f"the table has {len(names):,} columns, at most {_MOST_COLUMNS:,} are read"
+        )
+    counts = Counter(names)
+    twice = next((name for name in names if counts[name] > 1), None)
     if twice is not None:
         problems.add(where, f"two columns are called `{twice}`")
     return names

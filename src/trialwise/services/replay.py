@@ -23,6 +23,7 @@ from trialwise.model.lines import is_whole, parse_lines, seal, unplain
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import cut_text, redact_values
+from trialwise.regular_files import read_regular
 from trialwise.services.failures import HttpFailure, RecordedFailure, RecordingError
 
 __all__ = [
@@ -234,7 +235,7 @@ def _show_value(value: Any, longest: int = 80) -> str:
 def _read(path: Path) -> list[bytes]:
     """Read the complete lines of a file; a last one that was cut off never counted."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except OSError as error:
         message = f"the recording cannot be read: {error}"
         raise RecordingError(message, ErrorClass.PRE_VALIDATION) from error
@@ -267,7 +268,7 @@ def _drop_cut_line(path: Path) -> None:
     """Remove what a killed run left of its last line; refuse any other file."""
     if not path.exists():
         return
-    content = path.read_bytes()
+    content = read_regular(path)
     start = content[: len(PREFIX)]
     if not PREFIX.encode().startswith(start):
         message = f"{path} exists and is not a recording; it is left as it is"

@@ -17,6 +17,7 @@ from typing import Any
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.lines import CHECKSUM
+from trialwise.regular_files import read_regular
 
 _FULL = "Free some space and go on: whatever was kept before is still there."
 
@@ -132,10 +133,10 @@ def read_json(path: Path, form: str, *earlier: str) -> dict[str, Any]:
         earlier: Versions that are read as well; the caller upgrades them.
     """
     with disk_trouble(path, "read it"):
-        data = path.read_bytes()
+        data = read_regular(path)
     try:
         value = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         reason = f"it is not as it was written ({error}). Restore it from a copy."
         raise StoreUnusable(path, "read it", reason) from None
     found = value.get("format") if isinstance(value, dict) else None

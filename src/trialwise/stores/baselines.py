@@ -17,6 +17,7 @@ from typing import Any
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim
+from trialwise.regular_files import read_regular
 from trialwise.stores._files import checksum_of, replace_file, safe_name
 from trialwise.validation import require_count
 
@@ -86,7 +87,7 @@ class BaselineStore:
             BaselineError: It is not there, not as it was written, or of another format.
         """
         with _accessing(path, "the baseline cannot be read"):
-            data = path.read_bytes()
+            data = read_regular(path)
         return _read(path, data)
 
     def all(self, contract: str | None = None) -> list[tuple[Path, Baseline]]:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from trialwise.regular_files import read_regular
 from trialwise.stores._files import replace_file
 
 
@@ -45,8 +46,8 @@ class FileDesignCache:
     def load(self, key: str) -> Mapping[str, Any] | None:
         """Load the values saved under a key, or None."""
         try:
-            values = json.loads(self._file(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            values = json.loads(read_regular(self._file(key)))
+        except (OSError, ValueError, RecursionError):
             return None
         return values if isinstance(values, dict) else None
 

@@ -18,6 +18,7 @@ from weakref import WeakSet
 
 from trialwise.errors import JournalDamaged, JournalInUse
 from trialwise.model.lines import LineScan, encode_line, parse_lines, seal
+from trialwise.regular_files import open_regular, require_regular
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
 
 #: So many bytes of a journal are read at once.
@@ -170,6 +171,7 @@ def _open_journal(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
+        require_regular(file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(file)
@@ -192,6 +194,6 @@ def _refuse_damage(path: Path, found: LineScan) -> None:
 
 
 def _read_pieces(path: Path) -> Iterator[bytes]:
-    with disk_trouble(path, "read the journal"), path.open("rb") as file:
+    with disk_trouble(path, "read the journal"), open_regular(path) as file:
         while piece := file.read(_PIECE):
             yield piece

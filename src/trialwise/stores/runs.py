@@ -12,6 +12,7 @@ runs of several processes in one store do not meet.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -124,7 +125,8 @@ class StoredRun:
     @property
     def run_id(self) -> str:
         """Its name, by which it is opened."""
-        return self.path.resolve().name
+        # A link keeps the name that it has in the store.
+        return os.path.basename(os.path.abspath(self.path))
 
     @property
     def started_at(self) -> datetime:

@@ -6,6 +6,7 @@ A name loads its module on first use; type checkers read `__init__.pyi`.
     reading_context, suite_problems           the suite being read, and what is wrong with it
     keys, check_keys, gate_keys, input_keys   the keys of a suite, derived from declarations
     suite_services, suite_judges              keys of services and judges, and how they are built
+    file_patterns                             the files that a pattern finds
     *_building, contract_parts                contracts from what was read
     loading, loaded_suite                     the whole suite
     schema_file, reference_page               the JSON Schema and the reference page

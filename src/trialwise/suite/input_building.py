@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from trialwise.suite.yaml_reading import Node, Source
 #: Of one file of inputs, and of all the files that a pattern finds.
 _MAX_BYTES = 100_000_000
 _MAX_INPUTS = 1_000_000
+_MAX_COLUMNS = 10_000
 #: A file that is wrong in one line is usually wrong in all of them.
 _MAX_PROBLEMS = 10
 _FIELDS = ("id", "expected", "stratum", "repetitions", "weight")
@@ -153,6 +155,10 @@ class _Table:
         number = 0
         try:
             for row in rows:
+                if len(row) > _MAX_COLUMNS:
+                    most = f"at most {_MAX_COLUMNS:,} are read"
+                    self._refuse(number, f"the table has {len(row):,} columns, {most}")
+                    return
                 if row and header is None:
                     header = self._header(number, row)
                     if not self._has_value(header):
@@ -166,7 +172,8 @@ class _Table:
             self._refuse(number, f"this is not CSV: {error}")
 
     def _header(self, number: int, names: list[str]) -> list[str]:
-        twice = next((name for name in names if names.count(name) > 1), None)
+        counts = Counter(names)
+        twice = next((name for name in names if counts[name] > 1), None)
         if twice is not None:
             self._refuse(number, f"two columns are called `{twice}`")
         return names
@@ -316,10 +323,7 @@ def _texts(fields: Fields, found: _Found, context: Context) -> None:
     node = fields.at("files")
     left = _MAX_BYTES
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        names = _matching(pattern, context.folder)
-        if not names:
-            context.refuse(node, "no file matches the pattern, from the suite's folder")
-        for name in names:
+        for name in _matching(pattern, node, context):
             try:
                 text = read_text(context.folder / name, limit=left)
             except FileUnreadable as error:
@@ -334,15 +338,21 @@ def _texts(fields: Fields, found: _Found, context: Context) -> None:
             )
 
 
-def _matching(pattern: str, folder: Path) -> list[str]:
-    """Return the files a pattern finds, in the order of their names."""
-    from glob import glob
+def _matching(pattern: str, node: Node, context: Context) -> list[str]:
+    """Return the files that a pattern finds, in the order of their names; none once refused."""
+    from trialwise.suite.file_patterns import MOST_ENTRIES, TooManyEntries, find_files
 
     try:
-        names = glob(pattern, root_dir=folder, recursive=True)
-        return sorted(name for name in names if (folder / name).is_file())
-    except (OSError, ValueError, re.error):
+        names = find_files(pattern, context.folder)
+    except TooManyEntries:
+        most = f"{MOST_ENTRIES:,} files and folders"
+        context.refuse(node, f"the pattern looks through more than {most}; name a narrower one")
         return []
+    except (OSError, ValueError, re.error):
+        names = []
+    if not names:
+        context.refuse(node, "no file matches the pattern, from the suite's folder")
+    return names
 
 
 def read_json_file(node: Node, path: Path, context: Context) -> Any:

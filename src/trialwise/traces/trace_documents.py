@@ -15,6 +15,7 @@ from typing import Any, Self
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.foreign_fields import Fields, read_amount
 from trialwise.model.trace import Trace
+from trialwise.regular_files import read_regular
 
 #: Bytes of a document; a longer one is refused before it is read.
 MAX_BYTES = 2**26
@@ -240,7 +241,7 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise TraceError(f"the trace cannot be read: {error}") from error
 

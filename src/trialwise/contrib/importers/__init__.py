@@ -8,6 +8,7 @@ ever executed.
 - `imported_suite`: the result of an import
 - `suite_rendering`: the result as YAML, with notes and comments
 - `import_refusal`: the error that lists what cannot be converted
+- `named_files`: which files a suite may name
 - `yaml_mappings`: the YAML of other tools, read key by key
 - `cerberus`, `mavai`: the importers
 

@@ -10,6 +10,7 @@ from typing import Any
 from trialwise.contrib.importers.cerberus.cerberus_criteria import read_criterion
 from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
+from trialwise.contrib.importers.named_files import is_below
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.yaml_mappings import Keys, read_yaml
 from trialwise.suite.suite_files import FileUnreadable, read_bytes
@@ -180,6 +181,9 @@ class _Reader:
         if name is None:
             return {}
         path = self.path.parent / name
+        if not is_below(path, self.path.parent):
+            keys.refuse("scenario", f"`scenario`: {name} is not below the folder of this file")
+            return {}
         if (reason := _unreadable(path)) is not None:
             keys.refuse("scenario", f"`scenario`: {path} {reason}")
             return {}

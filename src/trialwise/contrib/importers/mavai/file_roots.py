@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 
+from trialwise.contrib.importers.named_files import is_below
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
@@ -69,6 +70,14 @@ class Roots:
             self._problems.add(value, message)
             return None
         folder = self._folder / environment.get(variable, text)
+        if variable not in environment and not is_below(folder, self._folder):
+            # Whoever imports the file has to allow it, not who wrote it.
+            message = (
+                f"the root `{name}` is not below the folder of this file; where its files may be "
+                f"copied into the suite, name it by the variable {variable}"
+            )
+            self._problems.add(value, message)
+            return None
         try:
             folder = folder.resolve()
             is_folder = folder.is_dir()
@@ -86,22 +95,27 @@ class Roots:
             self._problems.add(node, f"a path is expected here, got {shown(node)}")
             return None
         if not text.startswith("@"):
-            return self._folder / text
+            path = self._folder / text
+            if is_below(path, self._folder):
+                return path
+            message = f"`{text}` is not below the folder of this file; declare a root for it"
+            self._problems.add(node, message)
+            return None
         name, _, rest = text[1:].partition("/")
         self._used.add(name)
         root = self._known.get(name)
-        path = None if root is None else (root / rest).resolve()
+        found = None if root is None else (root / rest).resolve()
         problem = ""
         if not rest:
             problem = f"`{text}` names a root, which is a folder and no file"
         elif name not in self._known:
             known = ", ".join(f"`{one}`" for one in self._known) or "none"
             problem = f"the root `{name}` is not declared; there are {known}"
-        elif root is not None and path is not None and not path.is_relative_to(root):
+        elif root is not None and found is not None and not found.is_relative_to(root):
             problem = f"`{text}` leaves its root"
         if problem:
             self._problems.add(node, problem)
-        return None if problem else path
+        return None if problem else found
 
     def bytes(self, node: Node) -> bytes | None:
         """The contents of the file that a text names."""
