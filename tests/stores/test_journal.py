@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -163,3 +164,30 @@ print(trial, flush=True)
 
     assert "full\n" == done.stderr
     assert acknowledged == [record["trial"] for record in read_journal(path)]
+
+
+def test_a_sync_without_anything_new_asks_the_disk_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one always does: what an earlier process wrote may not be on the disk yet."""
+    synced: list[int] = []
+    real = os.fsync
+    path = tmp_path / "journal.jsonl"
+    with Journal(path) as journal:
+        journal.append({"trial": 0})
+
+    def fsync(file: int) -> None:
+        synced.append(file)
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+    with Journal(path) as journal:
+        journal.sync()
+        journal.sync()
+        assert len(synced) == 1
+        journal.append({"trial": 1})
+        journal.sync()
+        assert len(synced) == 2
+
+    assert len(synced) == 2

@@ -130,20 +130,36 @@ class LineScan:
 
 @cache
 def _encoder() -> Callable[[object], str]:
-    # Made once: making one costs as much as encoding a trial. ASCII, so that no text breaks a line
-    # or its encoding. Looking for cycles costs a little, and one is a RecursionError anyway.
+    # ASCII, so that no text breaks a line or its encoding.
+    return make_encoder(ensure_ascii=True, separators=(",", ":"))
+
+
+def make_encoder(*, ensure_ascii: bool, separators: tuple[str, str]) -> Callable[[object], str]:
+    """Return what encodes values as JSON on one line.
+
+    Made once and kept: `json` makes one for every value, which costs as much as encoding a trial.
+    Looking for cycles costs a little, and one is a RecursionError anyway.
+
+    >>> make_encoder(ensure_ascii=False, separators=(", ", ": "))({"a": [1, None]})
+    '{"a": [1, null]}'
+
+    Args:
+        ensure_ascii: Whether other characters are escaped.
+        separators: What stands between items, and after a key.
+    """
     from json import JSONEncoder, encoder
 
     plain = JSONEncoder(
-        separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
+        separators=separators, ensure_ascii=ensure_ascii, allow_nan=False, check_circular=False
     )
     make: Any = getattr(encoder, "c_make_encoder", None)
     if make is None:
         return plain.encode
     # Its inner part, which `encode` makes anew for every object.
-    text = encoder.encode_basestring_ascii
-    pieces = make(None, plain.default, text, None, ":", ",", False, False, False)
-    return lambda record: "".join(pieces(record, 0))
+    text = encoder.encode_basestring_ascii if ensure_ascii else encoder.encode_basestring
+    between, after_key = separators
+    pieces = make(None, plain.default, text, None, after_key, between, False, False, False)
+    return lambda value: "".join(pieces(value, 0))
 
 
 def unplain(value: Any, place: str = "") -> tuple[str, str] | None:

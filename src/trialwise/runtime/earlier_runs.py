@@ -171,6 +171,8 @@ def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None
         try:
             if until is not None and stored.started_at >= until:
                 continue
+            if stored.left_nothing_open(plan.purpose):
+                break
             earlier = stored.verdict()
         except TrialwiseError:
             break

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
-from trialwise.model.lines import CHECKSUM
+from trialwise.model.lines import CHECKSUM, make_encoder
 from trialwise.regular_files import read_regular
 
 _FULL = "Free some space and go on: whatever was kept before is still there."
@@ -41,7 +41,7 @@ _REMEDIES = {
 
 
 # Made once: a record of many findings has a million parts.
-_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_ENCODE = make_encoder(ensure_ascii=False, separators=(", ", ": "))
 
 
 #: How wide a line of a file may be before a mapping is spread over several.
@@ -155,12 +155,14 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
         margin: White space before its lines.
         put: Takes the pieces; handed down, since a generator would hand each piece up every level.
     """
-    if not isinstance(value, dict | list):
+    named = isinstance(value, dict)
+    if not (named or isinstance(value, list)):
         put(_ENCODE(value))
         return
-    named = isinstance(value, dict)
-    parts = value.values() if isinstance(value, dict) else value
-    if not any(isinstance(part, dict | list) and part for part in parts):
+    for part in value.values() if named else value:
+        if part and isinstance(part, dict | list):
+            break
+    else:
         text = _ENCODE(value)
         if not named or len(margin) + len(text) <= _WIDTH:
             put(text)
@@ -168,7 +170,7 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
     inner = margin + "  "
     opening, closing = "{}" if named else "[]"
     between = f"{opening}\n{inner}"
-    for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+    for name, part in value.items() if named else enumerate(value):
         put(f"{between}{_ENCODE(name)}: " if named else between)
         _write_value(part, inner, put)
         between = f",\n{inner}"

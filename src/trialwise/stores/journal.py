@@ -46,6 +46,8 @@ class Journal:
         try:
             found = _scan_journal(path)
             self._next, self._size = found.count, found.size
+            # Whether what is there is safe from a power cut is not known yet.
+            self._synced: int | None = None
             with disk_trouble(path, "open the journal"):
                 os.ftruncate(self._file, self._size)
                 if not self._size:
@@ -78,9 +80,13 @@ class Journal:
         self._next += 1
 
     def sync(self) -> None:
-        """Wait until everything appended survives a power cut."""
+        """Wait until everything appended survives a power cut; nothing new takes no time."""
+        size = self._size  # what another thread appends meanwhile is for the next sync
+        if size == self._synced:
+            return
         with disk_trouble(self._path, "sync the journal"):
             os.fsync(self._file)
+        self._synced = size
 
     def close(self) -> None:
         """Sync and let go; closing twice is harmless."""

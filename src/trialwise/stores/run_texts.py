@@ -24,19 +24,16 @@ class TextLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._journal: Journal | None = None
-        self._is_behind = False
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record to the operating system: it survives the death of this process."""
         if self._journal is None:
             self._journal = Journal(self._path)
         self._journal.append(record)
-        self._is_behind = True
 
     def sync(self) -> None:
         """Wait until everything appended survives a power cut; nothing new takes no time."""
-        if self._journal is not None and self._is_behind:
-            self._is_behind = False
+        if self._journal is not None:
             self._journal.sync()
 
     def close(self) -> None:

@@ -111,16 +111,29 @@ class StoredRun:
         path: The folder.
         plan: The plan to resume by, if it is not the stored one.
         journal: Open for appending; None for reading.
+        head: The content of plan.json, where it was just written.
     """
 
     def __init__(
-        self, path: Path, *, plan: Plan | None = None, journal: Journal | None = None
+        self,
+        path: Path,
+        *,
+        plan: Plan | None = None,
+        journal: Journal | None = None,
+        head: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
-        self._head = _read_kept(path / "plan.json")
+        self._written_head = head
         self._plan = plan
         self._journal = journal
         self._text_log: TextLog | None = None
+
+    @property
+    def _head(self) -> dict[str, Any]:
+        """What plan.json holds; read when it is needed."""
+        if self._written_head is None:
+            self._written_head = _read_kept(self.path / "plan.json")
+        return self._written_head
 
     @property
     def run_id(self) -> str:
@@ -241,6 +254,20 @@ class StoredRun:
         path = self.path / "record.json"
         return read_part(path, Verdict, _read_kept(path)["verdict"])
 
+    def left_nothing_open(self, purpose: str) -> bool:
+        """Return whether it was run for this purpose, and decided every criterion.
+
+        What cannot be read says no: reading the verdict then says why.
+        """
+        # Looked up in the JSON, since making a verdict of it takes as long as planning a run.
+        verdict = _read_kept(self.path / "record.json")["verdict"]
+        try:
+            decisions = [one["decision"] for one in verdict["findings"]]
+            is_same = verdict["plan"]["purpose"] == purpose
+        except (LookupError, TypeError):
+            return False
+        return is_same and Decision.INCONCLUSIVE.value not in decisions
+
     @property
     def is_unfinished(self) -> bool:
         """Whether it can be resumed; see `RunSummary.is_unfinished`."""
@@ -314,7 +341,7 @@ class RunStore:
                 "plan": to_plain(plan),
             }
             write_json(path / "plan.json", head)
-            return StoredRun(path, plan=plan, journal=journal)
+            return StoredRun(path, plan=plan, journal=journal, head=head)
         except BaseException:
             journal.close()
             raise
@@ -417,15 +444,20 @@ class RunStore:
         # Names sort by the second; within one, what is written down decides.
         names = sorted(self._names(is_wanted), reverse=True)
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
-            runs = [_summary(self._runs / name) for name in same]
+            # Looked at when it is its turn: there may be thousands, and the first is often enough.
+            runs = [_summary(self._runs / name) for name in same if self._is_run(name)]
             yield from sorted(runs, key=_start_time, reverse=True)
 
-    def _names(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[str]:
+    def _names(self, is_wanted: Callable[[str], bool] = bool) -> Sequence[str]:
+        """List the names in the folder, also of what is no run."""
         with disk_trouble(self._runs, "list the runs"):
-            if self._runs.is_dir():
-                for path in self._runs.iterdir():
-                    if is_wanted(path.name) and (path / "plan.json").is_file():
-                        yield path.name
+            try:
+                return [name for name in os.listdir(self._runs) if is_wanted(name)]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def _is_run(self, name: str) -> bool:
+        return os.path.isfile(f"{self._runs}/{name}/plan.json")
 
     def _folder_of(self, run: Path) -> Path:
         if run.is_file():
@@ -435,7 +467,7 @@ class RunStore:
     def _missing(self, run: Path) -> str:
         from difflib import get_close_matches
 
-        names = sorted(self._names(), reverse=True)
+        names = sorted(filter(self._is_run, self._names()), reverse=True)
         if not names:
             return f"{self._runs}: no run is kept here; is this the project's folder?"
         holding = [name for name in names if run.name and run.name in name]
