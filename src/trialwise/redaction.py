@@ -60,14 +60,22 @@ def cut_text(text: str, limit: int, *, scrub: Redact | None = None) -> str:
     return head if len(head) <= limit else head[: limit - 1] + "…"
 
 
-def redact_values(value: Any) -> Any:
-    """Plain values with every text in them redacted, the keys as well."""
-    if _CURRENT.get() is None:
+def redact_values(value: Any, redact: Redact | None = None) -> Any:
+    """Return plain values with every text in them redacted, the keys as well.
+
+    Args:
+        value: What JSON can hold.
+        redact: How; the run's own way where it is not given.
+    """
+    redact = redact or _CURRENT.get()
+    if redact is None:
         return value
     if isinstance(value, str):
-        return redact_text(value)
+        return redact(value)
     if isinstance(value, dict):
-        return {redact_values(key): redact_values(item) for key, item in value.items()}
+        return {
+            redact_values(key, redact): redact_values(item, redact) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [redact_values(item) for item in value]
+        return [redact_values(item, redact) for item in value]
     return value

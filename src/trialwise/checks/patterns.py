@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 from trialwise.checks.check_base import Check, check_flags
 from trialwise.checks.quoting import failed, label, preview
@@ -107,6 +109,34 @@ def search_text(pattern: str, text: str, ignore_case: bool, whole: bool) -> bool
     return find(text) is not None
 
 
+def replace_matches(pattern: str, text: str, replacement: str) -> str:
+    """Replace what a regular expression matches in a text, within a limit on its time.
+
+    Args:
+        pattern: The regular expression.
+        text: Where it is searched.
+        replacement: What takes the place of each match.
+
+    Raises:
+        BrokenCheck: It takes too long.
+    """
+    if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
+        return substitute_text(pattern, text, replacement)
+    return call_limited(
+        substitute_text,
+        pattern,
+        text,
+        replacement,
+        check=f"redact {label(pattern)}",
+        subject=f"a text of {len(text)} characters",
+    )
+
+
+def substitute_text(pattern: str, text: str, replacement: str) -> str:
+    """Replace what a regular expression matches in a text, however long that takes."""
+    return compiled(pattern).sub(lambda _: replacement, text)
+
+
 @lru_cache(maxsize=256)
 def count_choices(pattern: str) -> float:
     """Count the places where a search may have to go back; infinite where such places nest.
@@ -118,7 +148,8 @@ def count_choices(pattern: str) -> float:
     """
     from re import _parser  # type: ignore[attr-defined]
 
-    return _count_parsed(_parser.parse(pattern), is_repeated=False)
+    with _no_warnings():
+        return _count_parsed(_parser.parse(pattern), is_repeated=False)
 
 
 def _count_parsed(parsed: Any, *, is_repeated: bool) -> float:
@@ -150,7 +181,16 @@ def _parts(argument: Any) -> Iterator[Any]:
 @lru_cache(maxsize=256)
 def compiled(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
     """Return a regular expression, compiled once for all the checks that hold it."""
-    return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    with _no_warnings():
+        return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Keep quiet about expressions that may mean something else in a later Python."""
+    with catch_warnings():
+        simplefilter("ignore", FutureWarning)
+        yield
 
 
 def check_pattern(argument: str, pattern: object) -> None:

@@ -7,7 +7,7 @@ control codes into a report.
 from __future__ import annotations
 
 from trialwise.model.trial import CheckResult, FailReason
-from trialwise.redaction import LOOKED_AT, redact_text
+from trialwise.redaction import LOOKED_AT, redact_text, redact_values
 
 #: The longest evidence and explanation, in characters.
 EVIDENCE_LIMIT = 200
@@ -18,8 +18,10 @@ _LABEL = 60
 
 def printable(text: str, limit: int = EVIDENCE_LIMIT) -> str:
     """Text on one line, what cannot be printed as an escape, cut to `limit` characters."""
+    if len(text) <= limit and text.isprintable():
+        return text  # whole and as it was, so that the record recognises a secret in it
     # An escape only lengthens, so more of the text can never be needed.
-    head = text if len(text) <= limit else redact_text(text[:LOOKED_AT])[: limit + 1]
+    head = redact_text(text[:LOOKED_AT])[: limit + 1]
     line = head if head.isprintable() else "".join(map(_escape, head))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -34,7 +36,7 @@ def preview(text: str) -> str:
 
 def around(text: str, start: int, length: int = 0, *, margin: int = 30) -> str:
     """Return the piece of a text that matters, with a little on either side."""
-    if len(text) > EVIDENCE_LIMIT and redact_text(text) != text:
+    if len(text) > margin and redact_text(text) != text:
         # A secret may stand across the edge of the piece, and its half would be shown.
         return preview(text)
     end = start + min(length, EVIDENCE_LIMIT - 4 * margin)
@@ -48,7 +50,8 @@ def shown(value: object, limit: int = _PREVIEW) -> str:
     import json
 
     try:
-        return printable(json.dumps(value, ensure_ascii=False), limit)
+        # JSON escapes quotes and line ends, and the record would not recognise a secret with one.
+        return printable(json.dumps(redact_values(value), ensure_ascii=False), limit)
     except (TypeError, ValueError, RecursionError):
         return printable(_safe_repr(value), limit)
 

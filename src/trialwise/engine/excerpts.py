@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from trialwise.model.lines import LARGEST
 from trialwise.model.reply import Reply
 from trialwise.model.trial import MODEL, CheckResult
+from trialwise.redaction import redact_values
 from trialwise.validation import require_count
 
 if TYPE_CHECKING:
@@ -65,13 +66,18 @@ class Excerpts:
             return None
         value = reply.value
         return self.text(
-            value if type(value) is str else _write_value(value),
+            value if type(value) is str else self._write(value),
             self._reply_limit,
         )
 
     def value(self, value: object) -> str:
         """Return an input or an expected answer as text."""
-        return self.text(_write_value(value))
+        return self.text(self._write(value))
+
+    def _write(self, value: object) -> str:
+        """Return a value as text; JSON escapes quotes, so secrets are taken out before."""
+        plain = isinstance(value, dict | list)
+        return _write_value(redact_values(value, self._redact) if plain else value)
 
     def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
         """Return the tool calls a reply reports, or none where JSON cannot carry them."""

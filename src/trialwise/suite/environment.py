@@ -9,11 +9,11 @@ of the environment is shown as `${NAME}`, so that a reader sees what stood there
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from warnings import catch_warnings, simplefilter
 
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node
@@ -148,29 +148,44 @@ class Redaction:
     """Regular expressions whose matches are replaced."""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Values that the suite took from the environment, by variable."""
-    _compiled: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+    _spellings: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        with catch_warnings():
-            # Python warns of expressions that may mean something else one day.
-            simplefilter("ignore", FutureWarning)
-            put(self, "_compiled", tuple(re.compile(pattern) for pattern in self.patterns))
-        longest_first = sorted(self.secrets.items(), key=lambda item: -len(item[1]))
-        put(self, "secrets", MappingProxyType(dict(longest_first)))
+        longest_first = dict(sorted(self.secrets.items(), key=lambda item: -len(item[1])))
+        put(self, "secrets", MappingProxyType(longest_first))
+        spelled = {
+            name: _list_spellings(value)
+            for name, value in longest_first.items()
+            if len(value) >= _SHORTEST
+        }
+        put(self, "_spellings", spelled)
 
     def __call__(self, text: str) -> str:
         """The text without them."""
-        if not (self.secrets or self._compiled):  # most suites, and every reply comes by here
+        if not (self.secrets or self.patterns):  # most suites, and every reply comes by here
             return text
         text = self.without_secrets(text)
-        for pattern in self._compiled:
-            text = pattern.sub("[redacted]", text)
+        if self.patterns:
+            from trialwise.checks.patterns import replace_matches
+
+            for pattern in self.patterns:
+                text = replace_matches(pattern, text, "[redacted]")
         return text
 
     def without_secrets(self, text: str) -> str:
         """Return the text with the values of variables replaced by their names."""
-        for name, value in self.secrets.items():
-            if len(value) >= _SHORTEST:
-                text = text.replace(value, f"${{{name}}}")
+        for name, spellings in self._spellings.items():
+            for spelling in spellings:
+                text = text.replace(spelling, f"${{{name}}}")
         return text
+
+
+def _list_spellings(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, as JSON and as Python's `repr` writes it, each once.
+
+    An error message may quote any of them, and they differ where the secret holds a quote, a line
+    end or another letter than those of ASCII.
+    """
+    quoted = (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret))
+    return tuple(dict.fromkeys((secret, *(one[1:-1] for one in quoted))))

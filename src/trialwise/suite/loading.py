@@ -116,17 +116,13 @@ def _check_names(built: list[Built], context: Context) -> None:
 
 
 def _patterns(fields: Fields, context: Context) -> tuple[str, ...]:
-    from warnings import catch_warnings, simplefilter
-
     from trialwise.checks.patterns import check_pattern
 
     if "redact" not in fields:
         return ()
     for node in context.items(fields.at("redact")):
         try:
-            with catch_warnings():
-                simplefilter("ignore", FutureWarning)
-                check_pattern("redact", node.value)
+            check_pattern("redact", node.value)
         except InvalidArgument as error:
             context.refuse(node, f"an item of `redact` must {error.allowed}")
     return tuple(fields["redact"])
