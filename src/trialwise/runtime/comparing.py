@@ -312,7 +312,11 @@ def _plans(
     """Two plans of one seed, so of one order: all of it is run, nothing is decided by it."""
     if options.executor != "local":
         # Two runs take turns, trial by trial, so that whatever changes meanwhile meets both.
-        raise InvalidArgument("executor", options.executor, "be local in a comparison")
+        allowed = (
+            "be local in a comparison, whose two services take turns in one process: leave it out, "
+            "and use `concurrency` for services that wait"
+        )
+        raise InvalidArgument("executor", options.executor, allowed)
     for name in ("max_trials", "baseline", "horizon"):
         if getattr(options, name) is not None:
             allowed = "be left out: a comparison has a fixed size and needs no baseline"
