@@ -153,7 +153,7 @@ def test_one_worker_of_another_version_is_refused(version: str, python: str, wor
 
 
 def test_nothing_is_left_open_when_the_interpreter_ends(tmp_path: Path) -> None:
-    """Python's development mode would name processes and files that are left."""
+    """Python names processes and files that are left, where it is asked to."""
     script = (
         "import trialwise as tw\n"
         "def answer(question): return '1'\n"
@@ -167,7 +167,7 @@ def test_nothing_is_left_open_when_the_interpreter_ends(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
 
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "script.py"],
+        [sys.executable, "-W", "always::ResourceWarning", "script.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

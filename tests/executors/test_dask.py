@@ -2,83 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.executors.dask_clusters import Cluster
 from tests.executors.worker_projects import (
     calls,
+    finish,
     kept_indices,
+    kept_record,
     kill_a_worker,
     start,
     wait_for_calls,
+    write_project,
 )
 
 from trialwise.testing import assert_executor_conforms
 
-distributed = pytest.importorskip("distributed")
-
-
-class Cluster:
-    """A scheduler and two workers.
-
-    Args:
-        folder: Where they write their files.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
-        self._log = (folder / "dask.log").open("wb")
-        # As the guide advises: the driver of a run knows better which trial to blame.
-        self._environment = {
-            **os.environ,
-            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
-            "PYTHONWARNINGS": "ignore",
-        }
-        file = folder / "scheduler.json"
-        common = ["--scheduler-file", str(file)]
-        self.scheduler = self._start(
-            "dask_scheduler", *common, "--port", "0", "--dashboard-address", ":0"
-        )
-        for _ in range(2):
-            folders = ["--local-directory", str(folder)]
-            self._start("dask_worker", *common, "--nthreads", "1", "--no-dashboard", *folders)
-        ends = time.monotonic() + 60
-        while not file.exists():
-            assert time.monotonic() < ends, "no scheduler"
-            time.sleep(0.05)
-        with distributed.Client(scheduler_file=str(file), timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
-            self.address = str(client.scheduler.address)
-
-    def _start(self, program: str, *options: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{program}", *options],
-            env=self._environment,
-            stdout=self._log,
-            stderr=self._log,
-            start_new_session=True,
-        )
-        self._processes.append(process)
-        return process
-
-    def close(self) -> None:
-        """End every process."""
-        for process in reversed(self._processes):
-            process.terminate()
-        for process in self._processes:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        self._log.close()
+pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +47,25 @@ def test_code_that_workers_do_not_have_is_sent_and_a_killed_worker_is_replaced(
 
     assert run.returncode == 0, (out, err)
     assert kept_indices(project) == list(range(60))
+
+
+def test_a_cluster_runs_the_code_of_today(
+    cluster: Cluster, project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Its workers have run an earlier version of the module, and another project's of its name."""
+    other = tmp_path_factory.mktemp("other")
+    write_project(other)
+    for folder in (project, other):
+        code, output, errors = finish(start(folder, "-q", "--executor", f"dask:{cluster.address}"))
+        assert code == 0, output + errors
+        assert len(calls(folder)) == 60
+    agent = project / "agent.py"
+    agent.write_text(agent.read_text(encoding="utf-8").replace('"yes"', '"no"'), encoding="utf-8")
+
+    code, output, errors = finish(start(project, "-q", "--executor", f"dask:{cluster.address}"))
+
+    assert code == 1, output + errors
+    assert {one.reply for one in kept_record(project).trials} == {"no", None}
 
 
 def test_a_dead_scheduler_leaves_a_run_that_can_be_resumed(

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+from trialwise.model.run import RunRecord
 from trialwise.stores.runs import RunStore
 
 SUITE = """\
@@ -55,6 +56,20 @@ def start(project: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
+def finish(run: subprocess.Popen[str], timeout_s: float = 60) -> tuple[int, str, str]:
+    """Return the exit code and the output of a run, each white space one blank.
+
+    A run that does not end is killed, with its output in the error.
+    """
+    try:
+        output, errors = run.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)
+        output, errors = run.communicate()
+        raise AssertionError(f"no end within {timeout_s:g} s:\n{output}\n{errors}") from None
+    return run.returncode, " ".join(output.split()), " ".join(errors.split())
+
+
 def calls(project: Path) -> list[tuple[int, int]]:
     """Every call of the service, with the process that made it."""
     file = project / "calls"
@@ -78,5 +93,10 @@ def kill_a_worker(project: Path) -> None:
 
 def kept_indices(project: Path) -> list[int]:
     """The trials in the journal of the newest run."""
+    return sorted(one.index for one in kept_record(project).trials)
+
+
+def kept_record(project: Path) -> RunRecord:
+    """The record of the newest run."""
     store = RunStore(project / ".trialwise")
-    return sorted(one.index for one in store.load(store.latest().run_id).trials)
+    return store.load(store.latest().run_id)

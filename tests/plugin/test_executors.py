@@ -75,7 +75,7 @@ def test_a_failing_body_is_shown_with_its_traceback(project: Project) -> None:
 
         def compute(n): return n * 2
 
-        @pytest.mark.trials(20, at_least=0.8, executor={"processes": 2})
+        @pytest.mark.trials(20, at_least=0.8, executor={"processes": 2}, curtail=False)
         def test_it(trial):
             if trial.index % 2: raise KeyError("odd")
             assert compute(2) == 5

@@ -20,7 +20,7 @@ Place = tuple[type[BaseException], tuple[tuple[CodeType, int], ...]]
 def find_place(error: BaseException) -> Place | None:
     """Return where an exception came from, or None if no frame is the user's own."""
     frames = tuple(_list_frames(error))
-    if not any(_is_own(code.co_filename) for code, _ in frames):
+    if not any(is_own_file(code.co_filename) for code, _ in frames):
         return None
     return type(error), frames
 
@@ -46,7 +46,7 @@ def write_traceback(error: BaseException) -> str:
 
 def _trim(one: TracebackException) -> None:
     frames = [frame for frame in one.stack if not frame.filename.startswith(_PACKAGE)]
-    while frames and not _is_own(frames[0].filename):
+    while frames and not is_own_file(frames[0].filename):
         del frames[0]
     one.stack = StackSummary.from_list(frames[-_MOST_FRAMES:])
     for other in (one.__cause__, one.__context__, *(one.exceptions or ())):
@@ -55,7 +55,7 @@ def _trim(one: TracebackException) -> None:
 
 
 @cache
-def _is_own(file: str) -> bool:
+def is_own_file(file: str) -> bool:
     """Return whether a file belongs to neither trialwise, nor Python, nor an installed package."""
     if file.startswith((_PACKAGE, "<frozen")):
         return False

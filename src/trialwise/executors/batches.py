@@ -54,3 +54,5 @@ class EndedBatch(NamedTuple):
     """None where the worker died or the batch got lost."""
     problem: str = ""
     """What happened to the worker."""
+    is_death: bool = True
+    """Whether the worker died, which one of the trials may have caused; no broken connection."""

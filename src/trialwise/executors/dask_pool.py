@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster, WorkerPlugin, secede
+from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, secede
 
 from trialwise.executors.batches import Batch, BatchResult, EndedBatch
 from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob, try_to_load
@@ -81,6 +81,7 @@ class DaskPool:
         self._ended: SimpleQueue[int] = SimpleQueue()
         self._away_since: float | None = None
         self._address = str(client.scheduler.address)
+        job.send_own_modules()
         packed = job.pack_for(self._load)
         self._key = packed.key
         self._plugin = f"trialwise-{packed.key}"
@@ -129,7 +130,9 @@ class DaskPool:
                 number = self._ended.get_nowait()
         except Empty:
             pass
-        self._check_scheduler()
+        # What has come back is counted first.
+        if not ended:
+            self._check_scheduler()
         return ended
 
     def _check_scheduler(self) -> None:
@@ -174,8 +177,10 @@ def _read_future(number: int, future: Any) -> EndedBatch:
         return EndedBatch(number, result)
     if future.status == "error":
         error = future.exception()
-        return EndedBatch(number, None, f"the Dask worker failed ({type(error).__name__}: {error})")
-    return EndedBatch(number, None, f"Dask lost the batch ({future.status})")
+        problem = f"the Dask worker failed ({type(error).__name__}: {error})"
+        return EndedBatch(number, None, problem, is_death=isinstance(error, KilledWorker))
+    problem = f"the connection to the Dask scheduler broke (the batch is {future.status})"
+    return EndedBatch(number, None, problem, is_death=False)
 
 
 class _JobPlugin(WorkerPlugin):  # type: ignore[misc]

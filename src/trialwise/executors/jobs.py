@@ -9,6 +9,7 @@ import os
 import pickle
 import platform
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ from trialwise.engine.error_classes import Reach
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service
 from trialwise.engine.trial_runner import RunsTrials
+from trialwise.engine.user_tracebacks import is_own_file
 from trialwise.errors import TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.plan import Plan
@@ -78,6 +80,14 @@ class Job:
         self._key = key
         self._content = content
         self._by_value = set(by_value)
+        self._sends_own = False
+
+    def send_own_modules(self) -> None:
+        """Have the user's own modules sent by value, for workers that outlive a run.
+
+        They may have imported other modules of the same names, or earlier versions of them.
+        """
+        self._sends_own = True
 
     def pack(self) -> PackedJob:
         """Return the job as it travels.
@@ -93,7 +103,7 @@ class Job:
                 "Install one of trialwise[processes], trialwise[dask], trialwise[ray]"
             ) from error
         try:
-            with _pickle_by_value(cloudpickle, self._by_value):
+            with _pickle_by_value(cloudpickle, self._chooses_value):
                 content = cloudpickle.dumps(tuple(self._content))
         except Exception as error:  # whatever the user's objects raise when they are pickled
             raise ExecutorUnusable(
@@ -102,6 +112,12 @@ class Job:
                 "service, when it is first called, and not in a global or a default argument"
             ) from error
         return PackedJob(self._key, content, tuple(sys.path), os.getcwd())
+
+    def _chooses_value(self, name: str, file: str | None) -> bool:
+        """Return whether a module is sent by value."""
+        if name.partition(".")[0] in self._by_value:
+            return True
+        return self._sends_own and file is not None and is_own_file(file)
 
     def pack_for(self, load: Callable[[PackedJob], Sequence[LoadReport]]) -> PackedJob:
         """Return the job in a form that workers can load.
@@ -140,31 +156,74 @@ class LoadReport(NamedTuple):
     missing_module: str = ""
 
 
+#: How many jobs use each folder of a driver that was added to the path of this process.
+_FOLDERS: Counter[str] = Counter()
+
+
 def load_content(packed: PackedJob) -> JobContent:
-    """Load a job in a worker.
+    """Load a job in a worker, which ends with `forget_job`.
 
     Args:
         packed: As it travelled.
     """
-    # Behind the worker's own folders: a file of the driver must not shadow a package there.
-    sys.path += [one for one in packed.paths if one not in sys.path and os.path.isdir(one)]
+    for folder in packed.paths:
+        if folder in _FOLDERS or (folder not in sys.path and os.path.isdir(folder)):
+            if folder not in _FOLDERS:
+                # Behind the worker's own: a file of the driver must not shadow a package there.
+                sys.path.append(folder)
+            _FOLDERS[folder] += 1
     return JobContent(*pickle.loads(packed.content))
 
 
-def try_to_load(packed: PackedJob) -> LoadReport:
-    """Say whether this process can load a job.
+def forget_job(packed: PackedJob) -> None:
+    """Forget the folders of a job and the modules from there: the next job has its own.
+
+    Args:
+        packed: What was loaded.
+    """
+    for folder in packed.paths:
+        if folder in _FOLDERS:
+            _FOLDERS[folder] -= 1
+            if not _FOLDERS[folder]:
+                del _FOLDERS[folder]
+                sys.path.remove(folder)
+                _forget_modules(folder)
+
+
+def _forget_modules(folder: str) -> None:
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        # Installed packages stay: some of them cannot be loaded twice.
+        if file.startswith(folder + os.sep) and is_own_file(file):
+            del sys.modules[name]
+
+
+def load_job(packed: PackedJob) -> tuple[LoadReport, JobContent | None]:
+    """Load a job in a worker, and say what went wrong if it cannot be loaded.
 
     Args:
         packed: As it travelled.
     """
-    problem = missing = ""
+    content, problem, missing = None, "", ""
     try:
-        load_content(packed)
+        content = load_content(packed)
     except ModuleNotFoundError as error:
         problem, missing = str(error), (error.name or "").partition(".")[0]
     except Exception as error:  # whatever the user's modules raise when they are imported
         problem = f"{type(error).__name__}: {error}"
-    return LoadReport(__version__, platform.python_version(), problem, missing)
+    return LoadReport(__version__, platform.python_version(), problem, missing), content
+
+
+def try_to_load(packed: PackedJob) -> LoadReport:
+    """Say whether this process can load a job, and forget it.
+
+    Args:
+        packed: As it travelled.
+    """
+    try:
+        return load_job(packed)[0]
+    finally:
+        forget_job(packed)
 
 
 def _check_versions(report: LoadReport) -> None:
@@ -183,11 +242,15 @@ def _check_versions(report: LoadReport) -> None:
 
 
 @contextmanager
-def _pickle_by_value(cloudpickle: Any, names: set[str]) -> Iterator[None]:
+def _pickle_by_value(
+    cloudpickle: Any, chooses: Callable[[str, str | None], bool]
+) -> Iterator[None]:
     modules = [
         module
         for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in names and module is not None
+        # Under its own name: the main module has several, and is sent by value anyway.
+        if name == getattr(module, "__name__", None) != "__main__"
+        and chooses(name, getattr(module, "__file__", None))
     ]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)

@@ -36,6 +36,8 @@ _GROWTH = 4
 _TURN_S = 0.1
 #: A trial that was under way so often when its worker died is not asked again.
 _MOST_DEATHS = 2
+#: A run whose connections break so often around one trial gets nowhere.
+_MOST_LOSSES = 5
 
 
 def run_in_pool(
@@ -103,6 +105,7 @@ class _PoolRun:
         self._size = 1
         self._again: list[TrialStart] = []
         self._deaths: Counter[tuple[int, int]] = Counter()
+        self._losses: Counter[tuple[int, int]] = Counter()
 
     def go(self, is_interrupted: Callable[[], bool]) -> None:
         """Run until the state needs no more trials, or something ends the run."""
@@ -115,8 +118,10 @@ class _PoolRun:
                         return
                     time.sleep(min(pause_s, _TURN_S))
                 else:
-                    for ended in self._pool.wait(min(_TURN_S, pause_s or _TURN_S)):
-                        self._take(ended)
+                    ended = self._pool.wait(min(_TURN_S, pause_s or _TURN_S))
+                    # Results first: a loss may end the run.
+                    for one in sorted(ended, key=lambda one: one.result is None):
+                        self._take(one)
                 if is_interrupted():
                     state.stop(StopReason.INTERRUPTED, "the run was interrupted")
                 elif state.meter.seconds_left <= 0 and not state.is_over:
@@ -188,7 +193,7 @@ class _PoolRun:
         if batch is None:
             return
         if ended.result is None:
-            self._run_again(batch.starts, batch, ended.problem)
+            self._run_again(batch, ended)
             return
         result, state = ended.result, self._state
         self._keeper.adopt_tracebacks(result.tracebacks)
@@ -222,15 +227,21 @@ class _PoolRun:
         for _ in range(unrun):
             state.abandon()
 
-    def _run_again(self, starts: Sequence[TrialStart], batch: Batch, problem: str) -> None:
-        for start in starts:
+    def _run_again(self, batch: Batch, ended: EndedBatch) -> None:
+        for start in batch.starts:
             place = start.experiment, start.index
-            self._deaths[place] += 1
+            self._deaths[place] += ended.is_death
+            self._losses[place] += not ended.is_death
+            if self._losses[place] == _MOST_LOSSES:
+                raise PoolLost(
+                    f"{ended.problem}, {_MOST_LOSSES} times; completed trials are kept, and the "
+                    "run can be resumed"
+                )
             if self._deaths[place] < _MOST_DEATHS:
                 self._again.append(start)
                 continue
             # The second time it ran alone, so that the service itself must have ended the worker.
-            why = f"{problem}, twice, while it ran this trial"
+            why = f"{ended.problem}, twice, while it ran this trial"
             self._count(start, self._runner.describe_crash(start, why, batch.began_s))
 
     def _adapt(self, trials: int, run_s: float) -> None:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 from trialwise.executors.batches import Batch
-from trialwise.executors.jobs import PackedJob, load_content, try_to_load
+from trialwise.executors.jobs import PackedJob, load_job
 from trialwise.executors.trial_worker import TrialWorker
 
 
@@ -49,9 +49,9 @@ class _Server:
     def _on_job(self, packed: PackedJob) -> None:
         with _end_on_error():
             os.chdir(packed.folder)
-            report = try_to_load(packed)
-            if not report.problem:
-                self._worker = TrialWorker(load_content(packed))
+            report, content = load_job(packed)
+            if content is not None:
+                self._worker = TrialWorker(content)
             self._connection.send(report)
 
     def _on_batch(self, number: int, batch: Batch) -> None:

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayError, WorkerCrashedError
 
 from trialwise.executors.batches import Batch, EndedBatch
 from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob, try_to_load
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.executors.worker_pools import PoolLost
 
+#: What Ray raises when the process of an actor has ended.
+_DEATHS = (RayActorError, WorkerCrashedError, OutOfMemoryError)
 #: How long an actor may take to close its service.
 _CLOSING_S = 15.0
 
@@ -118,7 +120,8 @@ class RayPool:
         try:
             return EndedBatch(number, ray.get(ref))
         except RayError as error:
-            return EndedBatch(number, None, f"the Ray worker failed ({type(error).__name__})")
+            problem = f"the Ray worker failed ({type(error).__name__})"
+            return EndedBatch(number, None, problem, is_death=isinstance(error, _DEATHS))
 
     def cancel(self) -> None:
         """Cancel the batches that have not started; those that have are not waited for."""

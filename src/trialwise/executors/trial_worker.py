@@ -18,7 +18,7 @@ from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import RunsTrials, TrialRunner
 from trialwise.errors import BrokenCheck
 from trialwise.executors.batches import Batch, BatchResult
-from trialwise.executors.jobs import JobContent, PackedJob, WorkerParts, load_content
+from trialwise.executors.jobs import JobContent, PackedJob, WorkerParts, forget_job, load_content
 from trialwise.model.reply import Reply
 from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
@@ -131,6 +131,7 @@ class BlockingWorker:
     """
 
     def __init__(self, packed: PackedJob) -> None:
+        self._packed = packed
         self._worker = TrialWorker(load_content(packed))
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
@@ -143,3 +144,4 @@ class BlockingWorker:
         """Close the service and end the event loop."""
         asyncio.run_coroutine_threadsafe(self._worker.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
+        forget_job(self._packed)
