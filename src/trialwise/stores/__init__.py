@@ -1,6 +1,7 @@
 """What is kept on disk.
 
 runs        a folder for each run: plan, journal and record
+run_files   plan and record, read in any format
 journal     one checksummed line for each trial, durable as it completes
 journal_trials  the trials of a journal, read line by line
 line_types  the types of what stands in a line

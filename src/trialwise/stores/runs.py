@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
-from trialwise.model.codec import from_plain, to_plain
+from trialwise.model.codec import to_plain
 from trialwise.model.kept_texts import RunTexts
-from trialwise.model.lines import CHECKSUM
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
@@ -32,10 +31,8 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.stores._files import (
     StoreUnusable,
-    checksum_of,
     disk_trouble,
     make_store,
-    read_json,
     safe_name,
     sync_folder,
     write_json,
@@ -43,6 +40,13 @@ from trialwise.stores._files import (
 from trialwise.stores.journal import Journal, count_journal, count_torn_bytes
 from trialwise.stores.journal_trials import read_trials
 from trialwise.stores.record_parts import read_part
+from trialwise.stores.run_files import (
+    PLAN_FORMAT,
+    RECORD_FORMAT,
+    compare_checksums,
+    read_kept,
+    summarize_files,
+)
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
 
@@ -51,13 +55,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PlanChanged", "RecordNotKept", "RunStore", "StoreUnusable", "StoredRun"]
 
-PLAN_FORMAT = "trialwise.plan-record/2"
-RECORD_FORMAT = "trialwise.run/2"
-#: By file: the format of today, and the one that 0.1.0 wrote.
-_FORMATS = {
-    "plan.json": (PLAN_FORMAT, "trialwise.plan-record/1"),
-    "record.json": (RECORD_FORMAT, "trialwise.run/1"),
-}
 #: In names of folders: it sorts, and no file system minds it.
 _TIME = "%Y-%m-%dT%H-%M-%SZ"
 _TIME_LENGTH = len("2026-11-15T06-25-24Z")
@@ -132,7 +129,7 @@ class StoredRun:
     def _head(self) -> dict[str, Any]:
         """What plan.json holds; read when it is needed."""
         if self._written_head is None:
-            self._written_head = _read_kept(self.path / "plan.json")
+            self._written_head = read_kept(self.path / "plan.json")
         return self._written_head
 
     @property
@@ -225,7 +222,7 @@ class StoredRun:
                 f"after {count_journal(self.path / 'journal.jsonl')} trials. They are kept: run "
                 f"the same contract with resume={self.run_id!r} to go on from there."
             )
-        kept = _read_kept(path)
+        kept = read_kept(path)
         trials = self.trials()
         if len(trials) != kept["trials"]:
             raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
@@ -242,17 +239,12 @@ class StoredRun:
 
     def compare_checksums(self) -> dict[str, bool | None]:
         """Return whether each file of a decided run has its checksum; None for one of 0.1.0."""
-        found: dict[str, bool | None] = {}
-        for name, (form, first) in _FORMATS.items():
-            kept = read_json(self.path / name, form, first)
-            is_checked = kept["format"] == form
-            found[name] = kept.get(CHECKSUM) == checksum_of(kept) if is_checked else None
-        return found
+        return compare_checksums(self.path)
 
     def verdict(self) -> Verdict:
         """Return what was decided, without the trials."""
         path = self.path / "record.json"
-        return read_part(path, Verdict, _read_kept(path)["verdict"])
+        return read_part(path, Verdict, read_kept(path)["verdict"])
 
     def left_nothing_open(self, purpose: str) -> bool:
         """Return whether it was run for this purpose, and decided every criterion.
@@ -260,7 +252,7 @@ class StoredRun:
         What cannot be read says no: reading the verdict then says why.
         """
         # Looked up in the JSON, since making a verdict of it takes as long as planning a run.
-        verdict = _read_kept(self.path / "record.json")["verdict"]
+        verdict = read_kept(self.path / "record.json")["verdict"]
         try:
             decisions = [one["decision"] for one in verdict["findings"]]
             is_same = verdict["plan"]["purpose"] == purpose
@@ -271,7 +263,7 @@ class StoredRun:
     @property
     def is_unfinished(self) -> bool:
         """Whether it can be resumed; see `RunSummary.is_unfinished`."""
-        return _summary(self.path).is_unfinished
+        return summarize_files(self.path).is_unfinished
 
     def count_torn_bytes(self) -> int:
         """Count the bytes of a last trial that a kill cut short; resuming drops them."""
@@ -375,7 +367,7 @@ class RunStore:
         Args:
             run: Its name.
         """
-        return _summary(self._runs / run).decision is Decision.PASS
+        return summarize_files(self._runs / run).decision is Decision.PASS
 
     def latest(self, contract: str | None = None) -> StoredRun:
         """Return the newest run with a verdict, for reading.
@@ -445,7 +437,7 @@ class RunStore:
         names = sorted(self._names(is_wanted), reverse=True)
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
             # Looked at when it is its turn: there may be thousands, and the first is often enough.
-            runs = [_summary(self._runs / name) for name in same if self._is_run(name)]
+            runs = [summarize_files(self._runs / name) for name in same if self._is_run(name)]
             yield from sorted(runs, key=_start_time, reverse=True)
 
     def _names(self, is_wanted: Callable[[str], bool] = bool) -> Sequence[str]:
@@ -474,43 +466,6 @@ class RunStore:
         near = (holding or get_close_matches(run.name, names, cutoff=0.5))[:3] or names[:1]
         label = "The newest is" if near == names[:1] and not holding else "Near it:"
         return f"{self._runs}: no run {str(run)!r}. {label} {', '.join(near)}"
-
-
-def _summary(path: Path) -> RunSummary:
-    try:
-        if (path / "record.json").exists():
-            kept = _read_kept(path / "record.json")
-            verdict = kept["verdict"]
-            shown = {name: verdict[name] for name in ("decision", "stop")}
-            shown |= {"contract": verdict["plan"]["contract"], "trials": kept.get("trials")}
-        else:
-            kept = _read_kept(path / "plan.json")
-            shown = {"contract": kept["plan"]["contract"]}
-        shown |= {name: kept[name] for name in ("plan_hash", "started_at")}
-        shown["session"] = kept.get("session", "")
-        return from_plain(RunSummary, {"run_id": path.name, **shown})
-    except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
-        return RunSummary(run_id=path.name, damage=str(error))
-
-
-def _read_kept(path: Path) -> dict[str, Any]:
-    """Read what a file of a run holds, brought to today's format."""
-    form, first = _FORMATS[path.name]
-    kept = read_json(path, form, first)
-    if kept["format"] == form:
-        content = ("plan",) if form == PLAN_FORMAT else ("trials", "verdict")
-        for name in ("run_id", "started_at", "plan_hash", *content):
-            if name not in kept:
-                reason = f"it has no {name!r}, so it is not as it was written. Restore it."
-                raise StoreUnusable(path, "read it", reason)
-        return kept
-    from trialwise.model.upgrade import upgrade_plan_record, upgrade_run_record
-
-    try:
-        return upgrade_plan_record(kept) if form == PLAN_FORMAT else upgrade_run_record(kept)
-    except (InvalidArgument, KeyError, TypeError, AttributeError) as error:
-        reason = f"it is not as 0.1.0 wrote it ({type(error).__name__}: {error})."
-        raise StoreUnusable(path, "read it", reason) from None
 
 
 def _start_time(run: RunSummary) -> float:
