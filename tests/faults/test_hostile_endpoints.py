@@ -48,6 +48,8 @@ class _Handler(BaseHTTPRequestHandler):
             type(self).count += 1
         type(self).respond(self, number)
 
+    do_GET = do_POST  # noqa: N815 - the name that http.server looks for
+
     def send(self, status: int, body: str | bytes = "", **headers: str) -> None:
         data = body.encode() if isinstance(body, str) else body
         self.send_response(status)
@@ -162,6 +164,54 @@ def test_a_redirect_that_is_not_followed_is_no_reply(tmp_path: Path, serve: Any)
     assert (code, decisions(tmp_path)) == (4, ["INCONCLUSIVE"])
     assert f"{url}/ask" in output
     assert "http://elsewhere.invalid/" in output
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("http", 302), ("http", 307), ("chat", 303), ("chat", 308), ("judge", 307)]
+)
+def test_a_redirect_takes_no_credential_elsewhere(
+    tmp_path: Path, serve: Any, monkeypatch: pytest.MonkeyPatch, kind: str, status: int
+) -> None:
+    """The other server hears nothing at all, by any method."""
+    heard: list[str] = []
+
+    def hear(request: Any, _: int) -> None:
+        heard.append(str(request.headers))
+        request.send(200, "yes")
+
+    other = serve(hear)
+    asked: list[str] = []
+
+    def answer(request: Any, _: int) -> None:
+        asked.append(request.headers.get("authorization", ""))
+        request.send(status, "moved", Location=f"{other}/ask")
+
+    url = serve(answer)
+    monkeypatch.setenv("SECRET_KEY", "sk-canary-of-a-redirect")
+    chat = f'{{chat: {{base_url: "{url}", model: m, api_key_env: SECRET_KEY}}}}'
+    header = '{Authorization: "Bearer ${SECRET_KEY}"}'
+    service = {
+        "http": f'{{http: {{url: "{url}/ask", headers: {header}}}}}',
+        "chat": chat,
+        "judge": '{python: "agent:f"}',
+    }[kind]
+    check = (
+        f"judge: {{rubric: Polite., retries: 0, jurors: {chat}}}"
+        if kind == "judge"
+        else "contains: yes"
+    )
+    write(
+        tmp_path,
+        YES,
+        f"name: s\nservice: {service}\ninputs: [a]\ntrials: 8\nretries: 0\n"
+        f"criteria: [{{name: c, {check}, at_least: 50%}}]\n",
+    )
+    code, output, errors = call(tmp_path, "run", "-q")
+
+    assert code in (3, 4), output + errors
+    assert "Bearer sk-canary-of-a-redirect" in asked
+    assert heard == []
+    assert "sk-canary" not in output + errors
 
 
 @pytest.mark.parametrize("charset", ["idna", "hex", "punycode", "undefined", "no-such"])

@@ -157,7 +157,7 @@ def test_no_artefact_of_a_run_holds_a_secret(tmp_path: Path, service: str, where
         "show": call(tmp_path, "show", "--failures", "--trials", "50")[1],
         "json": call(tmp_path, "show", "--json", "--failures")[1],
         "transparent": call(tmp_path, "show", "--transparent")[1],
-        "check": call(tmp_path, "check", "-v")[1],
+        "check": call(tmp_path, "check")[1],
         "doctor": call(tmp_path, "doctor")[1],
     }
 
