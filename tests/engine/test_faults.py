@@ -46,10 +46,10 @@ class FullDisk(Journal):
     room = 4
     can_sync = True
 
-    def append_text(self, text: str) -> None:
+    def append_text(self, text: str) -> int:
         if len(self) >= self.room:
             raise OSError(errno.ENOSPC, "No space left on device")
-        super().append_text(text)
+        return super().append_text(text)
 
     def sync(self) -> None:
         if not self.can_sync:
@@ -112,9 +112,9 @@ class Watched(Journal):
         self.clock = clock
         self.seen: list[tuple[str, float]] = []
 
-    def append_text(self, text: str) -> None:
-        super().append_text(text)
+    def append_text(self, text: str) -> int:
         self.seen.append(("append", self.clock.time))
+        return super().append_text(text)
 
     def sync(self) -> None:
         self.seen.append(("sync", self.clock.time))

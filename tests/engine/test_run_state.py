@@ -415,8 +415,8 @@ def test_a_trial_that_cannot_be_written_does_not_count(plan_of: PlanOf, virtual_
     state.abandon([Reply(value="", cost_usd=0.5)])
 
     outcome = state.outcome()
-    assert ((), StopReason.SERVICE, 1, 0.5) == (
-        outcome.trials,
+    assert (0, StopReason.SERVICE, 1, 0.5) == (
+        len(outcome.trials),
         outcome.stop,
         outcome.spending.abandoned,
         outcome.spending.abandoned_usd,

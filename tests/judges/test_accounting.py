@@ -24,8 +24,8 @@ from trialwise.model.verdict import Decision
 from trialwise.pages.suite_totals import bound_suite_errors
 from trialwise.procedures.base import Counts
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.deciding.judge_corrections import correct
-from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.runtime.verifying import verify
 from trialwise.stats import Confusion, decide_judged
@@ -507,14 +507,17 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
         *[CheckResult.fail("unread", reason=FailReason.TRANSFORM)] * 2_000,
     ]
     outcomes = [Outcome(criterion="judged", result=one) for one in results]
-    trial = tw.Trial(experiment="inputs", index=0, input_id="1", seed=1, outcomes=())
+    trials = [
+        tw.Trial(experiment="inputs", index=place, input_id="1", seed=1, outcomes=(one,))
+        for place, one in enumerate(outcomes)
+    ]
     tally = Tally(trials=10_000, passed=7_400)
     found = COMPLIANCE.conclude(planned, Counts(tally=tally))
 
     finding = correct(
         found,
         replace(planned, errors=errors),
-        [Row(trial, outcome) for outcome in outcomes],
+        Rows.of(trials),
         StopReason.COMPLETE,
     )
 

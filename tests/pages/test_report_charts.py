@@ -164,8 +164,8 @@ def test_each_inputs_path_is_its_own() -> None:
     (finding,) = record.verdict.findings
 
     for part in finding.by_input:
-        mine = list(TrialIndex(record).list_counted(part))
-        assert {part.input_id} == {trial.input_id for trial in mine}
+        mine = TrialIndex(record).find_rows(part)
+        assert {part.input_id} == mine.input_ids
         assert part.tally.trials == len(mine)
         assert part.tally.passed == sum(list_outcomes(record, part))
 

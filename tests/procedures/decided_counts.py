@@ -15,7 +15,7 @@ from trialwise.model.verdict import Decision, Finding, Intent, LatencyFinding
 from trialwise.procedures.base import Counts
 from trialwise.procedures.claims import ClaimCheck, check_claim
 from trialwise.procedures.compliance import decide_compliance
-from trialwise.procedures.deciding.trial_rows import Row
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.latency import decide_latency
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Rule
@@ -64,12 +64,14 @@ def decide_claimed(
     strata: Mapping[str, str | None] | None = None,
 ) -> Finding:
     """What a claim's own rule says of successes and trials by input."""
-    rows = [
-        Row(Trial(experiment="", index=0, input_id=name, seed=0, outcomes=()), outcome)
-        for name, (passed, trials) in outcomes.items()
-        for outcome in [PASSED] * passed + [FAILED] * (trials - passed)
-    ]
-    tally = Tally(trials=len(rows), passed=sum(row.passed for row in rows))
+    rows = Rows.of(
+        [
+            Trial(experiment="", index=index, input_id=name, seed=0, outcomes=(outcome,))
+            for index, (name, (passed, trials)) in enumerate(outcomes.items())
+            for outcome in [PASSED] * passed + [FAILED] * (trials - passed)
+        ]
+    )
+    tally = Tally(trials=len(rows), passed=rows.passed)
     counts = Counts(
         tally=tally,
         intent=intent,

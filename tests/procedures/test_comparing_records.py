@@ -24,6 +24,7 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.reply import Usage
 from trialwise.model.run import RunRecord
+from trialwise.model.run_trials import Trials
 from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
@@ -122,7 +123,7 @@ def run_of(
     verdict = decide_run(
         plan, done, stops={"inputs": ended}, stop=ended, spending=Spending(), started_at=began
     )
-    return RunRecord(run_id=f"run-{seed}", plan=plan, trials=tuple(done), verdict=verdict)
+    return RunRecord(run_id=f"run-{seed}", plan=plan, trials=Trials.of(done), verdict=verdict)
 
 
 def two_runs(pairs: list[tuple[bool, bool]], **options: Any) -> tuple[RunRecord, RunRecord]:

@@ -40,6 +40,7 @@ from trialwise.model.matcher import (
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision
 from trialwise.procedures.gates.gate_findings import decide_gates
 from trialwise.procedures.gates.gate_intervals import Measured, variance_interval
@@ -288,9 +289,8 @@ def judged(
         )
         for index, run in enumerate(runs)
     ]
-    (found,) = decide_gates(
-        replace(plan, criteria=criteria), {"inputs": done}, {"inputs": StopReason.COMPLETE}
-    )
+    trials, stops = {"inputs": TrialTable.of(done)}, {"inputs": StopReason.COMPLETE}
+    (found,) = decide_gates(replace(plan, criteria=criteria), trials, stops)
     return found
 
 

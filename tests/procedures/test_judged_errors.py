@@ -34,9 +34,9 @@ from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.base import Counts as CountedTrials
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.deciding.judge_corrections import conclude_corrected, correct
 from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
@@ -173,7 +173,7 @@ def trial_of(kind: str, index: int = 0) -> Trial:
     )
 
 
-PASSED, FAILED = (Row(one, one.outcomes[0]) for one in (trial_of("+"), trial_of("-")))
+PASSED, FAILED = trial_of("+"), trial_of("-")
 
 
 @cache
@@ -194,14 +194,14 @@ def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) ->
     plan = replace(two_rates(*rates), errors=made(table))
     rows = [PASSED] * k + [FAILED] * (n - k)
     tally = Tally(trials=n, passed=k)
-    return conclude_corrected(plan, CountedTrials(tally=tally, rows=rows)).decision
+    return conclude_corrected(plan, CountedTrials(tally=tally, rows=Rows.of(rows))).decision
 
 
 def complied(table: Sequence[int], k: int, n: int, required: float) -> Decision | None:
     """What `correct` leaves of a fixed design's decision on k judged passes of n."""
     plan = replace(one_rate(required, n), errors=made(table))
     found = COMPLIANCE.conclude(plan, CountedTrials(tally=Tally(trials=n, passed=k)))
-    rows = [PASSED] * k + [FAILED] * (n - k)
+    rows = Rows.of([PASSED] * k + [FAILED] * (n - k))
     return correct(found, plan, rows, StopReason.COMPLETE).decision
 
 
@@ -658,7 +658,7 @@ def test_the_counts_of_replies_are_those_of_the_shipped_decisions(replies: int) 
     """As without trials that have no reply."""
     m, n, rates = 30, 40, RATES[2]
     lost = trial_of("!")
-    rows = [Row(lost, lost.outcomes[0])] * (n - replies)
+    rows = [lost] * (n - replies)
     for table in some_tables(m, 2, seed=5):
         place = place_of(table, m)
         first, last = with_replies(m, n, replies, rates)
@@ -667,7 +667,9 @@ def test_the_counts_of_replies_are_those_of_the_shipped_decisions(replies: int) 
         def said(k: int, plan: CriterionPlan = plan) -> Decision | None:
             all_rows = [PASSED] * k + [FAILED] * (replies - k) + rows
             tally = Tally(trials=n, passed=k)
-            return conclude_corrected(plan, CountedTrials(tally=tally, rows=all_rows)).decision
+            return conclude_corrected(
+                plan, CountedTrials(tally=tally, rows=Rows.of(all_rows))
+            ).decision
 
         from_, to = int(first[place]), int(last[place])
         if to >= 0:

@@ -28,6 +28,7 @@ from trialwise.model.evidence import (
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
+from trialwise.model.run_trials import Trials
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict, Wording
@@ -111,7 +112,7 @@ def _record(
     findings: Sequence[Finding], trials: Sequence[Trial], inputs: Sequence[str], verdict: Verdict
 ) -> RunRecord:
     plan = _plan(verdict.contract, inputs, findings, max(len(trials), 20))
-    return RunRecord(run_id=verdict.run_id, plan=plan, trials=tuple(trials), verdict=verdict)
+    return RunRecord(run_id=verdict.run_id, plan=plan, trials=Trials.of(trials), verdict=verdict)
 
 
 def support(mark: Mark = str) -> RunRecord:

@@ -21,6 +21,7 @@ from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Usage
 from trialwise.model.run import RunRecord
+from trialwise.model.run_trials import Trials
 from trialwise.model.sampling import Input, Sampling, SamplingRole
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
@@ -250,7 +251,7 @@ def record_of(
             plan_hash=plan_hash,
         ),
     )
-    return RunRecord(run_id=run_id, plan=plan, trials=tuple(trials), verdict=verdict)
+    return RunRecord(run_id=run_id, plan=plan, trials=Trials.of(trials), verdict=verdict)
 
 
 # --- Services ---------------------------------------------------------------------------------

@@ -331,7 +331,7 @@ def test_every_outcome_that_was_turned_is_found(name: str) -> None:
         ({"input_id": "9"}, "trials[inputs 3].input_id"),
         ({"index": 10_000}, "trials[inputs 10000]"),
         ({"index": 2}, "trials[inputs 2]"),
-        ({"experiment": "elsewhere"}, "trials[3].experiment"),
+        ({"experiment": "elsewhere"}, "trials[elsewhere 3].experiment"),
         ({"outcomes": ()}, "trials[inputs 3].outcomes"),
     ],
 )

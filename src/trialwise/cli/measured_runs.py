@@ -32,12 +32,14 @@ def show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[StoredR
 
 def count_measured(stored: StoredRun) -> dict[str, Any]:
     """Return what a measurement counted, as plain values."""
+    from trialwise.procedures.criterion_rows import Rows
+
     trials, plan = stored.trials(), stored.plan
     counts = {}
     for one in plan.criteria:
-        mine = [trial for trial in trials if trial.experiment == one.experiment]
-        passed = sum(trial.outcome(one.criterion).result.passed for trial in mine)
-        counts[one.criterion] = {"passed": passed, "trials": len(mine)}
+        mine = trials.of_experiment(one.experiment)
+        rows = Rows.of(mine, mine.criteria.index(one.criterion))
+        counts[one.criterion] = {"passed": rows.passed, "trials": len(rows)}
     return {
         "run_id": stored.run_id,
         "contract": plan.contract,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ _CALL_LINES = 3
 
 def chosen_trials(record: RunRecord, *, limit: int | None, failing: bool) -> list[Trial]:
     """Return the first trials of a run in the order of inputs, or those that failed a criterion."""
-    trials = [trial for trial in record.trials if not (failing and trial.passed)]
-    return trials[:limit]
+    return list(islice(record.trials.failing() if failing else record.trials, limit))
 
 
 def trials_data(
@@ -43,7 +43,7 @@ def trials_data(
                 "contract": record.plan.contract,
                 "run_id": record.run_id,
                 "trials": len(record.trials),
-                "failed": sum(not trial.passed for trial in record.trials),
+                "failed": record.trials.failures,
                 "shown": [
                     describe_trial(trial, record.texts)
                     for trial in chosen_trials(record, limit=limit, failing=failing)
@@ -68,7 +68,7 @@ def render_trials(
     from trialwise.documents.numbers import as_count
     from trialwise.renderers.capabilities import Style
 
-    failed = sum(not trial.passed for trial in record.trials)
+    failed = record.trials.failures
     name = able.paint(able.show(record.plan.contract), Style.STRONG)
     whole = f"{failed} of {as_count(len(record.trials), 'trial')} failed"
     if failing:

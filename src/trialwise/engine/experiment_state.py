@@ -7,7 +7,11 @@ decisions in whatever order they come back, because every stream counts in the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import operator
+from array import array
+from collections import Counter, deque
+from collections.abc import Sequence
+from itertools import islice
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.error_classes import Reach
@@ -19,6 +23,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, Trial
+from trialwise.model.trial_table import TrialTable
 
 _NONE: Sequence[Progress] = ()
 #: At most so many fresh trials for each planned one: a service that is down must not run for ever.
@@ -45,19 +50,22 @@ class ExperimentState:
         plan: The run's.
         experiment: One of its experiments.
         done: Trials of the experiment from before a restart: counted first, and never run again.
+            Those of a journal are held together with the ones to come.
     """
 
-    def __init__(self, plan: Plan, experiment: ExperimentPlan, done: Iterable[Trial] = ()) -> None:
+    def __init__(self, plan: Plan, experiment: ExperimentPlan, done: Sequence[Trial] = ()) -> None:
         criteria = plan.criteria_of(experiment.name)
         self.experiment = experiment
-        self.order = list(
+        self.order = array(
+            "I",
             issue_places(
                 experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
-            )
+            ),
         )
         self._planned = len(self.order)
-        # Where the fresh trials of each input stand among its own.
+        # Where the fresh trials of each input stand among its own, and how many there are of each.
         self._fresh_places: list[int] = []
+        self._fresh: Counter[int] = Counter()
         self.seed_of = trial_seeds(plan.seed, experiment.name)
         self.planned_concurrency = min(plan.options.concurrency, max(1, len(self.order)))
         self.concurrency = self.planned_concurrency
@@ -81,13 +89,14 @@ class ExperimentState:
         self._analysed = tuple(zip(self.progress, analyses, strict=True))
         # Where every criterion counts what was not measured as failed, nothing is asked again.
         self._asks_again = not all(one is Analysis.INTENT_TO_TREAT for one in analyses)
-        self.trials: list[Trial] = []
-        """Completed, in the order they came back."""
+        self.trials = TrialTable.of(done, experiment.name, [one.criterion for one in criteria])
+        """Completed, in the order of inputs."""
         self.in_flight = 0
         self._next = 0
         self._skipped = 0
         self._passed_over: list[int] = []
-        self._done: frozenset[int] = frozenset()
+        # Trials up to here may be from before a restart.
+        self._resumed = self.trials.last
         # For the abort rule. Trials from before a restart are left out: what was wrong with them
         # may have been repaired.
         self._completed = 0
@@ -95,52 +104,75 @@ class ExperimentState:
         self._counts_exits = plan.options.abort.exit_codes
         self._bad_exits = 0
         self._unanswered = [0] * len(self.progress)
+        self._last_class = ErrorClass.NONE
         self._last_error = ""
         self._last_trouble = ""
         self.has_trouble = False
         """Whether some trial says nothing about the service."""
-        # In the order of inputs: a journal holds trials as they completed, and a stream that is
-        # fed in order keeps nothing waiting.
-        self._resume(sorted(done, key=lambda trial: trial.index))
+        self._resume()
 
-    def _resume(self, done: Sequence[Trial]) -> None:
-        for trial in done:
-            if not self._is_ours(trial):
-                allowed = "be trials of this plan, each once: its order and seeds give others"
-                raise InvalidArgument("done", f"trial {trial.index}", allowed)
-        self._done = frozenset(trial.index for trial in done)
-        if len(self._done) < len(done):
-            raise InvalidArgument("done", len(done), "hold every trial once")
-        self._resume_fresh(done)
-        for trial in done:
-            self._count(trial)
+    def _resume(self) -> None:
+        trials = self.trials
+        strange = trials.misfits[0] if trials.misfits else self._find_strange()
+        if strange is not None:
+            allowed = "be trials of this plan, each once: its order and seeds give others"
+            raise InvalidArgument("done", f"trial {strange}", allowed)
+        indexes = trials.indexes
+        if any(map(operator.eq, indexes, islice(indexes, 1, None))):
+            raise InvalidArgument("done", len(trials), "hold every trial once")
+        self._resume_fresh()
+        # In the order of inputs: a stream that is fed in order keeps nothing waiting.
+        notable = trials.list_notable()
+        for place, (index, is_notable) in enumerate(zip(indexes, notable, strict=True)):
+            if is_notable or index >= self._planned:
+                self._count(trials.sketch(place))
+            else:
+                self._count_passed(index)
 
-    def _resume_fresh(self, done: Sequence[Trial]) -> None:
+    def _resume_fresh(self) -> None:
         """Put back the inputs that were waiting to be asked again before the restart."""
+        is_lost = any(one.error_class in NOT_MEASURED for one in self.trials.courses)
+        if not is_lost and self.trials.last < self._planned:
+            return
         places = {name: place for place, name in enumerate(self.experiment.input_ids)}
-        given = {one.index: places[one.input_id] for one in done if one.index >= self._planned}
-        waiting = [places[one.input_id] for one in done if self._is_asked_again(one)]
-        for position in given.values():
-            if position in waiting:
-                waiting.remove(position)
+        given: dict[int, int] = {}
+        asked: list[int] = []
+        for trial in self.trials.sketches():
+            if trial.index >= self._planned:
+                given[trial.index] = places[trial.input_id]
+            if self._is_asked_again(trial):
+                asked.append(places[trial.input_id])
+        answered = Counter(given.values())
+        waiting: deque[int] = deque()
+        for position in asked:
+            if answered[position]:
+                answered[position] -= 1
+            else:
+                waiting.append(position)
         last = max(given, default=self._planned - 1)
         for index in range(self._planned, last + 1):
             # A fresh trial that was in flight left a gap; whichever input waits takes it.
-            position = given[index] if index in given else waiting.pop(0) if waiting else 0
+            position = given[index] if index in given else waiting.popleft() if waiting else 0
             self._ask_again(position)
         for position in waiting:
             self._ask_again(position)
 
-    def _is_ours(self, trial: Trial) -> bool:
+    def _find_strange(self) -> int | None:
+        """Return the index of a trial that the plan does not issue just so; None if there is none.
+
+        Order and seeds follow from the plan alone, so a trial of another plan is known by them.
+        """
+        trials, order, seed_of = self.trials, self.order, self.seed_of
         most = self._planned * (1 + _MOST_FRESH)
-        if not 0 <= trial.index < most or len(trial.outcomes) != len(self.progress):
-            return False
-        if trial.seed != self.seed_of(trial.index):
-            return False
-        if trial.index >= self._planned:
-            return trial.input_id in self.experiment.input_ids
-        # Order and seeds follow from the plan alone, so a trial of another plan is known by them.
-        return trial.input_id == self.experiment.input_ids[self.order[trial.index]]
+        places = {name: place for place, name in enumerate(self.experiment.input_ids)}
+        positions = [places.get(name) for name in trials.names]
+        for index, number, seed in zip(trials.indexes, trials.inputs, trials.seeds, strict=True):
+            position = positions[number]
+            if not 0 <= index < most or seed != seed_of(index) or position is None:
+                return index
+            if index < self._planned and position != order[index]:
+                return index
+        return None
 
     def _is_asked_again(self, trial: Trial) -> bool:
         return self._asks_again and trial.error_class in NOT_MEASURED
@@ -149,7 +181,8 @@ class ExperimentState:
         """Put an input at the end of the order, as a fresh trial."""
         if len(self.order) >= self._planned * (1 + _MOST_FRESH):
             return
-        earlier = self.order[self._planned :].count(position)
+        earlier = self._fresh[position]
+        self._fresh[position] += 1
         self._fresh_places.append(self._planned // len(self.experiment.input_ids) + earlier)
         self.order.append(position)
 
@@ -185,7 +218,7 @@ class ExperimentState:
         # Skipping is final: an input that is settled is never needed again, so the cursor may pass
         # it for good. A trial that is only unlikely to be needed stays under the cursor instead.
         while self._next < len(self.order):
-            if self._next not in self._done:
+            if self._next > self._resumed or self.trials.find(self._next) is None:
                 # Nearly every trial of most runs: nothing is settled, and nothing waits.
                 if self._open_pooled and self.concurrency == 1:
                     return self._next
@@ -213,8 +246,12 @@ class ExperimentState:
         self.in_flight += 1
         return position, self.seed_of(index)
 
-    def add(self, trial: Trial) -> Sequence[Progress]:
+    def add(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial.
+
+        Args:
+            trial: It has ended.
+            at: Where the log holds it; None where it is not read back.
 
         Returns:
             The criteria that it settled.
@@ -225,6 +262,7 @@ class ExperimentState:
             self._bad_exits += 1
             self.has_trouble = True
         if trial.error_class is not ErrorClass.NONE:
+            self._last_class = trial.error_class
             if trial.error_class in NOT_MEASURED:
                 self._unmeasured += 1
                 self._last_error = trial.error
@@ -238,6 +276,9 @@ class ExperimentState:
                     self._unanswered[place] += 1
                     self.has_trouble = True
                     self._last_trouble = outcome.result.explanation
+        if self.trials.is_sealed:
+            self.trials = self.trials.copy()
+        self.trials.put(trial, at)
         return self._count(trial)
 
     @property
@@ -256,10 +297,11 @@ class ExperimentState:
         if not self.is_unmeasured or (self.in_flight and self._completed < rule.after):
             return None
         said = self._last_error[:1].upper() + self._last_error[1:]
-        is_refused = self.trials[-1].error_class is ErrorClass.CONFIGURATION
+        # No trial of this process was measured, so the last one has a class.
+        is_refused = self._last_class is ErrorClass.CONFIGURATION
         if is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
             return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
-        hint = _UNREACHED.get(self.trials[-1].error_class)
+        hint = _UNREACHED.get(self._last_class)
         if said.startswith(HOOK_FAILED):
             hint = _UNREACHED[ErrorClass.PRE_VALIDATION]
         if hint is None or not said or reach.has_answered or rule.max_error_rate >= 1:
@@ -310,7 +352,6 @@ class ExperimentState:
             self._open_pooled -= not progress.each_input
 
     def _count(self, trial: Trial) -> Sequence[Progress]:
-        self.trials.append(trial)
         index, position = trial.index, self.order[trial.index]
         if self._unasked.is_kept:
             self._unasked.add(trial, position)
@@ -331,6 +372,14 @@ class ExperimentState:
                 if progress.is_settled:
                     settled = (*settled, progress)
         return settled
+
+    def _count_passed(self, index: int) -> None:
+        """Count a planned trial from before a restart that passed everything."""
+        position = self.order[index]
+        self._unasked.add_passed(position)
+        for progress in self.progress:
+            if progress.add(index, position, True):
+                self._settle(progress)
 
     def _settle(self, progress: Progress) -> None:
         # Counted down rather than asked for: there may be thousands of streams, and `is_settled`

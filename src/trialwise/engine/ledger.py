@@ -55,19 +55,20 @@ class Ledger:
         Returns:
             The criteria that it settled; None where it could not be written and does not count.
         """
+        at: int | None = None
         try:
             if self._keeper is not None:
                 self._keeper.keep(trial, given)
             if self._log is not None:
                 # Before it counts: after a kill the journal holds at least what was decided on.
-                self._log.append_text(spell_trial(trial))
+                at = self._log.append_text(spell_trial(trial))
         except OSError as error:
             self._fail(error)
             return None
         if self._log is not None:
             # Written is enough to survive a kill; only a power cut can take it until the sync.
             self._is_behind = True
-        return self._state.completed(trial)
+        return self._state.completed(trial, at)
 
     def is_due(self, now: float) -> bool:
         """Return whether the last sync is too long ago."""

@@ -105,8 +105,13 @@ class Service(Protocol):
 class TrialLog(Protocol):
     """Where completed trials are made durable before they count."""
 
-    def append_text(self, text: str) -> None:
-        """Hand one record over as JSON: from here on it survives the death of this process."""
+    def append_text(self, text: str) -> int | None:
+        """Hand one record over as JSON: from here on it survives the death of this process.
+
+        Returns:
+            Where it stands, by which the trials from before a restart are read as well; None where
+            nothing is read back.
+        """
         ...
 
     def sync(self) -> None:

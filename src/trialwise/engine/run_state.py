@@ -22,6 +22,7 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
 
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
@@ -62,7 +63,7 @@ class Pause(NamedTuple):
 class RunOutcome(NamedTuple):
     """What a run leaves to be decided."""
 
-    trials: tuple[Trial, ...]
+    trials: Trials
     """Experiment by experiment, in the order of inputs, with the trials from before a restart."""
     stops: Mapping[str, StopReason]
     """Why each experiment ended."""
@@ -84,7 +85,8 @@ class RunState:
 
     Args:
         plan: What to run.
-        done: Trials from before a restart. They are counted first and never run again.
+        done: Trials from before a restart. They are counted first and never run again. Where they
+            are those of a journal, the trials of this run are read back from there as well.
         clock: Times the budget and the pace.
         start_limit: A further limit, such as the budget of a whole pytest session.
         unreached: How the abort rule describes a trial that says nothing about the service.
@@ -104,20 +106,20 @@ class RunState:
     ) -> None:
         options = plan.options
         names = {one.name for one in plan.experiments}
-        for trial in done:
-            if trial.experiment not in names:
-                raise InvalidArgument("done", trial.experiment, "be trials of the plan's samplings")
+        earlier = Trials.of(done)
+        for table in earlier.tables:
+            if table.experiment not in names:
+                raise InvalidArgument("done", table.experiment, "be trials of the plan's samplings")
         self.experiments = tuple(
-            ExperimentState(plan, one, [trial for trial in done if trial.experiment == one.name])
-            for one in plan.experiments
+            ExperimentState(plan, one, earlier.of_experiment(one.name)) for one in plan.experiments
         )
         self.progress: Sequence[Progress] = [
             one for experiment in self.experiments for one in experiment.progress
         ]
         self.meter = Meter(options.budget, clock, options.cost_per_trial_usd)
         # Trials from before a restart were paid for, so the budget of the whole run holds them.
-        for trial in done:
-            self.meter.add(trial)
+        for table in earlier.tables:
+            self.meter.add_table(table)
         self.stop_reason: StopReason | None = None
         """What ended the run before its plan, once something has."""
         self.message = ""
@@ -220,14 +222,18 @@ class RunState:
         if self._place < self._count:
             self._current = self.experiments[self._place]
 
-    def completed(self, trial: Trial) -> Sequence[Progress]:
+    def completed(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial, which must be durable by now.
+
+        Args:
+            trial: It has ended.
+            at: Where the log holds it; None where it is not read back.
 
         Returns:
             The criteria that it settled.
         """
         experiment = self._current
-        settled = experiment.add(trial)
+        settled = experiment.add(trial, at)
         self.meter.add(trial)
         # A settled experiment has its answer, whatever the trials cost that led to it.
         if experiment.has_trouble and not experiment.is_settled:
@@ -298,12 +304,7 @@ class RunState:
         # A reason that came when every experiment was finished has cut nothing short.
         is_cut = any(reason.is_premature for reason in stops.values())
         return RunOutcome(
-            trials=tuple(
-                trial
-                for one in self.experiments
-                # Trials came back in any order; the record must not depend on who was quick.
-                for trial in sorted(one.trials, key=lambda trial: trial.index)
-            ),
+            trials=Trials(one.trials for one in self.experiments).seal(),
             stops=stops,
             stop=combine_stops(stops.values()),
             spending=self.meter.spending(),

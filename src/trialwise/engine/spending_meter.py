@@ -11,6 +11,7 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.model.trial import Trial
+from trialwise.model.trial_table import TrialTable
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
 _NEARLY = 1 - 1e-9
@@ -137,6 +138,15 @@ class Meter:
         self._judging.add(trial.judging_usage, trial.judging_cost_usd)
         if self.is_limited:
             self._note_most(trial, usd)
+
+    def add_table(self, trials: TrialTable) -> None:
+        """Count trials from before a restart."""
+        if self.is_limited or self._trial_usd is not None or trials.has_expenses:
+            for trial in trials.sketches():
+                self.add(trial)
+            return
+        self.trials += len(trials)
+        self.attempts += sum(trials.courses[way].attempts for way in trials.course_column)
 
     def _note_most(self, trial: Trial, usd: float | None) -> None:
         self._replies += trial.latency_s is not None

@@ -50,6 +50,12 @@ class UnaskedInputs:
         """Note that a trial of an input was started."""
         self._in_flight.add(position)
 
+    def add_passed(self, position: int) -> None:
+        """Count a trial of an input that was measured and passed everything."""
+        self._in_flight.discard(position)
+        for waiting in self._open.values():
+            waiting.discard(position)
+
     def add(self, trial: Trial, position: int) -> None:
         """Count a trial; one that measured nothing has not asked its input.
 

@@ -262,25 +262,26 @@ def draw_unlabelled(
     if planned.fingerprint != sampling_fingerprint(sampling):
         message = f"{record.run_id}: the inputs changed since this run; run it again, then draw"
         raise GoldSetError(message)
-    mine = (one for one in record.trials if one.experiment == experiment)
-    trials = [one for one in mine if one.reply is not None]
+    table = record.trials.of_experiment(experiment)
+    trials = table.answered()
     if len(trials) < units:
         message = f"{record.run_id}: {len(trials)} trials have a reply, {units} were asked for"
         raise GoldSetError(f"{message}; ask for fewer, or run more")
     chance = Random(derive_seed("gold", seed, experiment))
     drawn = sorted(chance.sample(range(len(trials)), units))
-    cut = sum((trials[place].reply or "").endswith(_CUT) for place in drawn)
+    chosen = [table[trials[place]] for place in drawn]
+    cut = sum((one.reply or "").endswith(_CUT) for one in chosen)
     if cut:
         message = f"{record.run_id}: {cut} of the drawn replies are cut in the run's record"
         raise GoldSetError(f"{message}; take the outputs from where the service logs them")
-    return _lines(record, sampling, [trials[place] for place in drawn], experiment, seed)
+    return _lines(record, sampling, chosen, experiment, seed)
 
 
 def _lines(
     record: RunRecord, sampling: Sampling, trials: list[Any], experiment: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     asked = {one.id: one for one in sampling.inputs}
-    of = sum(one.experiment == experiment for one in record.trials)
+    of = len(record.trials.of_experiment(experiment))
     source = f"{len(trials)} of {of} trials of run {record.run_id}, drawn with seed {seed}"
     yield {"provenance": {"source": source, "labelled_by": None, "rule": None}}
     for trial in trials:

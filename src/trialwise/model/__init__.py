@@ -6,6 +6,8 @@ options, run_settings                   how a run is made
 gate, metrics                           limits on repeated runs, and what came of them
 plan                                    a run, resolved before the first trial
 reply, trace, trial, tally              what came back, what it was checked for, and counts
+trial_table, run_trials                 trials in columns, of an experiment and of a run
+                                        (`trial_signs`, `expense_columns`: what is in them)
 evidence                                what reports need, and what a decision rests on
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version

@@ -8,7 +8,7 @@ from datetime import datetime
 from trialwise.model.evidence import StopReason
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
-from trialwise.model.trial import Trial
+from trialwise.model.run_trials import Trials
 from trialwise.model.verdict import Decision, Verdict
 
 
@@ -18,7 +18,7 @@ class RunRecord:
 
     run_id: str
     plan: Plan
-    trials: tuple[Trial, ...]
+    trials: Trials
     """In the order of inputs, experiment by experiment."""
     verdict: Verdict
 
@@ -28,6 +28,9 @@ class RunRecord:
 
     texts: RunTexts = field(default_factory=RunTexts)
     """The inputs and tracebacks that the trials name; records of 0.1.0 have none."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trials", Trials.of(self.trials).seal())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from trialwise.engine.criterion_progress import combine_stops
 from trialwise.engine.run_state import RunOutcome
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.streams import Stream
 
@@ -52,7 +53,7 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
                 f"The file holds {len(mine)} of the {experiment.trials} trials that were planned."
             )
     outcome = RunOutcome(
-        tuple(used), stops, combine_stops(stops.values()), _sum_spending(used), message
+        Trials.of(used), stops, combine_stops(stops.values()), _sum_spending(used), message
     )
     return replace(plan, criteria=tuple(criteria[one.criterion] for one in plan.criteria)), outcome
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import CheckCount, FailureGroup
@@ -13,42 +13,67 @@ from trialwise.model.kept_texts import RunTexts
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
+from trialwise.procedures.criterion_rows import Row, Rows
 
 #: What varies between two reports of the same failure: quoted pieces and numbers.
 _VARIABLE = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\d+")
 
 
-@dataclass(slots=True)
 class TrialIndex:
-    """The trials of a record by experiment and input, in the order of inputs."""
+    """The trials of a record by experiment and input, in the order of inputs.
 
-    record: RunRecord
-    _trials: dict[tuple[str, str | None], list[Trial]] = field(default_factory=dict)
-    """By experiment and input; all of an experiment under no input."""
+    Args:
+        record: The run.
+    """
 
-    def __post_init__(self) -> None:
-        for trial in sorted(self.record.trials, key=lambda one: one.index):
-            for input_id in (None, trial.input_id):
-                self._trials.setdefault((trial.experiment, input_id), []).append(trial)
+    def __init__(self, record: RunRecord) -> None:
+        self.record = record
+        self._rows: dict[str, Rows] = {}
+        self._by_input: dict[str, Mapping[str, Rows]] = {}
 
     def count_inputs(self, finding: Finding) -> int:
         """Count how many inputs a criterion was tried on."""
-        name = self._experiment(finding)
+        name = self.find_experiment(finding)
         plans = self.record.plan.experiments
         return next((len(one.input_ids) for one in plans if one.name == name), 0)
 
-    def list_counted(self, finding: Finding) -> Iterator[Trial]:
-        """List every trial that ran for a finding, also those after its decision."""
-        yield from self._trials.get((self._experiment(finding), finding.input_id), [])
+    def find_rows(self, finding: Finding) -> Rows:
+        """Return every trial that ran for a finding, also those after its decision."""
+        name = finding.criterion
+        if name not in self._rows:
+            table = self.record.trials.of_experiment(self.find_experiment(finding))
+            if name not in table.criteria:
+                return Rows.of(())
+            self._rows[name] = Rows.of(table, table.criteria.index(name))
+        if finding.input_id is None:
+            return self._rows[name]
+        if name not in self._by_input:
+            table = self.record.trials.of_experiment(self.find_experiment(finding))
+            self._by_input[name] = self._rows[name].split(table.names)
+        return self._by_input[name].get(finding.input_id) or Rows.of(())
 
-    def _experiment(self, finding: Finding) -> str:
+    def list_notable(self, finding: Finding) -> Iterator[Trial]:
+        """Yield the trials of a finding of which there is more to say than that they passed."""
+        table = self.record.trials.of_experiment(self.find_experiment(finding))
+        return map(table.__getitem__, self.find_rows(finding).keep(_is_notable).places)
+
+    def count_plain(self, finding: Finding) -> int:
+        """Count the trials of a finding that simply passed."""
+        return self.find_rows(finding).count(lambda row: not _is_notable(row))
+
+    def find_experiment(self, finding: Finding) -> str:
+        """Return the name of the experiment that a finding is about."""
         if finding.experiment:
             return finding.experiment
         plans = self.record.plan.criteria
         return next((p.experiment for p in plans if p.criterion == finding.criterion), "")
 
 
-def count_checks(criterion: str, trials: Iterable[Trial]) -> tuple[CheckCount, ...]:
+def _is_notable(row: Row) -> bool:
+    return not row.passed or row.sign.has_others
+
+
+def count_checks(criterion: str, trials: Iterable[Trial], plain: int) -> tuple[CheckCount, ...]:
     """Count how often each postcondition of a criterion held that did not always hold.
 
     Nothing where only one ever failed: it is then the criterion's own rate.
@@ -56,22 +81,18 @@ def count_checks(criterion: str, trials: Iterable[Trial]) -> tuple[CheckCount, .
     Args:
         criterion: Its name.
         trials: Those that count; one without a reply asked no postcondition.
+        plain: How many more there are that simply passed.
     """
     failed: Counter[str] = Counter()
     unasked: Counter[str] = Counter()
-    total = 0
+    total = plain
     for trial in trials:
-        for outcome in trial.outcomes:
-            if outcome.criterion != criterion:
-                continue
-            if outcome.result.passed and not outcome.others:  # nearly every one
-                total += 1
-                continue
-            if not outcome.passed and outcome.postcondition is None:
-                continue
-            total += 1
-            failed.update(dict.fromkeys((name for name, _ in outcome.failed_checks), 1))
-            unasked.update(one.postcondition for one in outcome.others if one.result is None)
+        outcome = trial.outcome(criterion)
+        if not outcome.passed and outcome.postcondition is None:
+            continue
+        total += 1
+        failed.update(dict.fromkeys((name for name, _ in outcome.failed_checks), 1))
+        unasked.update(one.postcondition for one in outcome.others if one.result is None)
     if len(failed | unasked) < 2:
         return ()
     asked = {name: total - unasked[name] for name in failed}
@@ -81,6 +102,9 @@ def count_checks(criterion: str, trials: Iterable[Trial]) -> tuple[CheckCount, .
     )
 
 
+#: So many groups of failures are told apart. Further ones are told apart by their check alone, so
+#: that a page of a million different failures stays small.
+_MOST_GROUPS = 1000
 #: Characters of a text that an example holds.
 _LONGEST = 1200
 
@@ -105,6 +129,8 @@ def group_failures(
             explanation = result.explanation or trial.error
             parts = (result.reason.value, trial.error_class.value, outcome.postcondition or "")
             key = (*parts, _VARIABLE.sub("", explanation))
+            if len(counts) >= _MOST_GROUPS and key not in counts:
+                key = (*parts, "")
             counts[key] = counts.get(key, 0) + 1
             if key not in examples:
                 asked = texts.find_input(trial)

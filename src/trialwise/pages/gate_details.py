@@ -303,8 +303,13 @@ def _list_stability_blocks(
     if not evidence.runs:
         return
     worst = sorted(evidence.runs, key=lambda run: (run.weakest_score, _sum_scores(run, evidence)))
-    trials = () if record is None else record.trials
-    passed = {one.index: one.passed for one in trials if one.experiment == gate.experiment}
+    passed: dict[int, bool] = {}
+    if record is not None:
+        trials = record.trials.of_experiment(gate.experiment)
+        for run in worst[:MOST_RUNS]:
+            place = trials.find(run.trial)
+            if place is not None:
+                passed[run.trial] = trials[place].passed
     rows = [_write_row(run, evidence.exclude, passed) for run in worst[:MOST_RUNS]]
     # Names come last: on a phone a table begins with what it is about.
     columns = ("run", "weakest", *_list_heads(record, gate, evidence.exclude), "criteria", "input")

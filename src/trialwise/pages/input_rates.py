@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +24,8 @@ from trialwise.documents.numbers import as_count, as_observed, as_seconds
 from trialwise.documents.printable import cut_middle
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
+from trialwise.model.trial_table import TrialTable
+from trialwise.procedures.criterion_rows import Rows
 
 #: Inputs shown at once; further ones take a click, and what is left is counted.
 FIRST, MOST = 20, 120
@@ -37,19 +39,13 @@ class InputCounts:
     input_id: str
     trials: int = 0
     passed: dict[str, int] = field(default_factory=dict)
-    latencies: list[float] = field(default_factory=list)
+    latencies: array[float] = field(default_factory=lambda: array("d"))
     usd: float | None = None
 
-    def add(self, trial: Trial) -> None:
-        """Count one trial."""
-        self.trials += 1
-        for outcome in trial.outcomes:
-            passed = self.passed.get(outcome.criterion, 0)
-            self.passed[outcome.criterion] = passed + outcome.passed
-        if trial.latency_s is not None:
-            self.latencies.append(trial.latency_s)
-        if trial.cost_usd is not None:
-            self.usd = (self.usd or 0.0) + trial.cost_usd
+    def add_cost(self, usd: float | None) -> None:
+        """Count what one trial cost, where it tells."""
+        if usd is not None:
+            self.usd = (self.usd or 0.0) + usd
 
     def rate(self, criterion: str) -> float:
         """Return the share of its trials that passed a criterion."""
@@ -80,7 +76,7 @@ def build_inputs_section(record: RunRecord, cells: int) -> Section | None:
 
 def _list_blocks(record: RunRecord, experiment: ExperimentPlan, cells: int) -> Iterator[Block]:
     criteria = [one.criterion for one in record.plan.criteria_of(experiment.name)]
-    rows = _count_inputs(record.trials, experiment.name)
+    rows = _count_inputs(record.trials.of_experiment(experiment.name))
     if not rows or not criteria:
         return
     rows.sort(key=lambda row: (min(map(row.rate, criteria)), sum(map(row.rate, criteria))))
@@ -109,12 +105,20 @@ def _find_worst(rows: Sequence[InputCounts], criteria: Sequence[str]) -> str:
     return as_observed(min(min(map(row.rate, criteria)) for row in rows))
 
 
-def _count_inputs(trials: Sequence[Trial], experiment: str) -> list[InputCounts]:
-    rows: dict[str, InputCounts] = {}
-    for trial in trials:
-        if trial.experiment == experiment:
-            rows.setdefault(trial.input_id, InputCounts(trial.input_id)).add(trial)
-    return list(rows.values())
+def _count_inputs(trials: TrialTable) -> list[InputCounts]:
+    rows = [InputCounts(name) for name in trials.names]
+    by_name = dict(zip(trials.names, rows, strict=True))
+    for place, criterion in enumerate(trials.criteria):
+        for name, (passed, count) in Rows.of(trials, place).tally_inputs().items():
+            by_name[name].trials = count
+            by_name[name].passed[criterion] = passed
+    for number, latency_s in zip(trials.inputs, trials.all_latencies, strict=True):
+        if not math.isnan(latency_s):
+            rows[number].latencies.append(latency_s)
+    if trials.has_expenses:
+        for trial in trials.sketches():
+            by_name[trial.input_id].add_cost(trial.cost_usd)
+    return rows
 
 
 def _build_table(heading: str, criteria: Sequence[str], rows: Sequence[InputCounts]) -> Table:

@@ -13,6 +13,7 @@ from trialwise import __version__
 from trialwise.documents.results import MOST_GROUPS, ResultLine
 from trialwise.model.codec import to_plain
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import ErrorClass
 from trialwise.pages.failure_groups import TrialIndex
 from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.results import describe_run
@@ -85,7 +86,7 @@ def _run(record: RunRecord, location: str | None) -> dict[str, Any]:
 
 def _latency(record: RunRecord) -> dict[str, Any] | None:
     """Return the mean and the maximum latency of the successful trials, if there are any."""
-    found = summarize_latencies(record.trials)
+    found = summarize_latencies(record.trials.tables)
     return None if found is None else found._asdict()
 
 
@@ -120,14 +121,14 @@ def _inputs(record: RunRecord) -> list[dict[str, Any]]:
                 "errors": 0,
                 "criteria": {},
             }
-    for trial in record.trials:
-        row = rows[trial.experiment, trial.input_id]
-        row["trials"] += 1
-        row["errors"] += trial.error_class.value != "none"
+    for table in record.trials.tables:
+        for number, course in zip(table.inputs, table.course_column, strict=True):
+            row = rows[table.experiment, table.names[number]]
+            row["trials"] += 1
+            row["errors"] += table.courses[course].error_class is not ErrorClass.NONE
     for finding in record.verdict.findings:
-        for trial in index.list_counted(finding):
-            criteria = rows[trial.experiment, trial.input_id]["criteria"]
-            counts = criteria.setdefault(finding.criterion, {"trials": 0, "passed": 0})
-            counts["trials"] += 1
-            counts["passed"] += trial.outcome(finding.criterion).passed
+        sampling = index.find_experiment(finding)
+        for name, (passed, trials) in index.find_rows(finding).tally_inputs().items():
+            criteria = rows[sampling, name]["criteria"]
+            criteria[finding.criterion] = {"trials": trials, "passed": passed}
     return list(rows.values())

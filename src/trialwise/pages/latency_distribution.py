@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from trialwise.documents.blocks import Block, Cell, Details, Section, build_table
 from trialwise.documents.charts import (
@@ -99,15 +100,10 @@ def _list_timings(record: RunRecord) -> Iterator[Timing]:
         plans = [one for one in record.plan.latency if one.experiment == experiment.name]
         baselines = [one.baseline_latencies_s for one in plans if one.baseline_latencies_s]
         names = [one.percentile for one in plans if one.percentile in by_constraint]
+        mine = record.trials.of_experiment(experiment.name)
         yield Timing(
             experiment=experiment.identifier,
-            latencies=sorted(
-                trial.latency_s
-                for trial in record.trials
-                if trial.experiment == experiment.name
-                and trial.passed
-                and trial.latency_s is not None
-            ),
+            latencies=array("d", sorted(mine.latencies(passed=True))),
             baseline=sorted(baselines[0]) if baselines else (),
             findings=[by_constraint[name] for name in names],
         )
@@ -151,7 +147,7 @@ def _chart_latencies(timing: Timing, *, several: bool) -> Chart:
 
 def _make_axis(timing: Timing) -> Axis:
     limits = [one.threshold for one in timing.findings if one.threshold is not None]
-    values = [*timing.latencies, *timing.baseline, *limits]
+    values = array("d", chain(timing.latencies, timing.baseline, limits))
     most, least = max(values), min((value for value in values if value > 0), default=1.0)
     if most > REACH * least:
         # What is shorter still than a millionth of the longest is drawn on the edge.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from trialwise.model.trial import Trial
+from trialwise.model.trial_table import TrialTable
 
 
 class LatencyFacts(NamedTuple):
@@ -17,9 +18,11 @@ class LatencyFacts(NamedTuple):
     maximum_s: float
 
 
-def summarize_latencies(trials: Iterable[Trial]) -> LatencyFacts | None:
+def summarize_latencies(tables: Iterable[TrialTable]) -> LatencyFacts | None:
     """Return mean and maximum; None where no successful trial has a latency."""
-    times = [one.latency_s for one in trials if one.passed and one.latency_s is not None]
+    times = array("d")
+    for one in tables:
+        times += one.latencies(passed=True)
     if not times:
         return None
     return LatencyFacts(len(times), math.fsum(times) / len(times), max(times))

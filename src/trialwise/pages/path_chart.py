@@ -48,7 +48,7 @@ ROWS = 20
 AHEAD = 1.6
 
 
-def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Chart:
+def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> Chart:
     """Chart the path of one stream.
 
     Args:
@@ -186,15 +186,15 @@ def find_bounds(limits: Limits) -> Bounds | None:
     )
 
 
-def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
+def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[int]:
     """List whether each counted trial passed, in order up to the decision."""
     analysis = record.plan.analysis_of(finding.plan)
     skips_unjudged = not analysis.counts_silence or procedure_of(finding).may_stop_early
-    counted = [*TrialIndex(record).list_counted(finding)][: finding.decided_at]
-    found = [(trial, trial.outcome(finding.criterion)) for trial in counted]
-    return [
-        outcome.passed
-        for trial, outcome in found
-        if not analysis.leaves_out(trial.error_class)
-        and not (skips_unjudged and trial.is_unjudged(outcome))
-    ]
+    counted = TrialIndex(record).find_rows(finding)[: finding.decided_at]
+    fair = counted.keep(
+        lambda row: (
+            not analysis.leaves_out(row.course.error_class)
+            and not (skips_unjudged and row.is_unjudged)
+        )
+    )
+    return fair.passes

@@ -92,11 +92,12 @@ def _criterion(
         checks: tuple[CheckCount, ...] = ()
         if trials is not None:
             claim = _claim(one, status, verdict, 1 if is_input else trials.count_inputs(one))
-            counted = [*trials.list_counted(one)]
-            failures = group_failures(one.criterion, counted, trials.record.texts)
+            notable = trials.list_notable(one)
+            failures = group_failures(one.criterion, notable, trials.record.texts)
             # 0.1.0 asked no postcondition after the first that failed.
             if not verdict.reproducibility.tool_version.startswith("0.1."):
-                checks = count_checks(one.criterion, counted)
+                notable, plain = trials.list_notable(one), trials.count_plain(one)
+                checks = count_checks(one.criterion, notable, plain)
         label = one.label or status.value
         yield ResultLine(
             kind=LineKind.INPUT if is_input else LineKind.CRITERION,
@@ -305,7 +306,7 @@ def _sum_up_latency(finding: LatencyFinding, record: RunRecord | None) -> Latenc
         return None
     plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
     named = {plan.experiment for plan in plans}
-    return summarize_latencies(one for one in record.trials if one.experiment in named)
+    return summarize_latencies(one for one in record.trials.tables if one.experiment in named)
 
 
 def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None) -> ResultLine:

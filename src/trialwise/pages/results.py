@@ -122,7 +122,7 @@ def _name_file(file: str) -> list[str]:
 
 def _find_command(record: RunRecord, name: str, *options: str) -> str:
     """Find a command about the failing trials of a run that is kept."""
-    if not record.run_id or all(trial.passed for trial in record.trials):
+    if not record.run_id or not record.trials.failures:
         return ""
     from shlex import quote
 
@@ -192,7 +192,7 @@ def _word_asked(verdict: Verdict) -> str:
 
 def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
     verdict, plan = record.verdict, record.plan
-    spent, latency = verdict.spending, summarize_latencies(record.trials)
+    spent, latency = verdict.spending, summarize_latencies(record.trials.tables)
     return {
         "decision": verdict.decision or "none: the design was refused",
         "run_id": record.run_id,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from trialwise.documents.blocks import Block, Facts, Section
@@ -34,7 +35,7 @@ def build_costs_section(record: RunRecord) -> Section | None:
 
 def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     spent, trials = record.verdict.spending, record.trials
-    passed = sum(trial.passed for trial in trials)
+    passed = len(trials) - trials.failures
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
@@ -43,12 +44,15 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     if spent.seconds:
         rate = len(trials) / spent.seconds
         yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
-    waited = math.fsum(trial.latency_s or 0 for trial in trials)
+    waited = math.fsum(one for table in trials.tables for one in table.latencies())
     if waited:
         yield "time in the service", as_duration(waited)
     if spent.tokens:
-        sent = sum(trial.usage.input_tokens for trial in trials if trial.usage is not None)
-        got = sum(trial.usage.output_tokens for trial in trials if trial.usage is not None)
+        sent = got = 0
+        for trial in trials.sketches():
+            if trial.usage is not None:
+                sent += trial.usage.input_tokens
+                got += trial.usage.output_tokens
         yield "tokens", f"{spent.tokens:,}: {sent:,} in, {got:,} out"
     if spent.usd is not None:
         each = f", {as_money(spent.usd / len(trials))} a trial"
@@ -77,13 +81,30 @@ def _list_budgets(record: RunRecord) -> Iterator[Bar]:
             )
 
 
-def _chart_course(record: RunRecord) -> Chart | None:
-    trials = sorted(record.trials, key=lambda trial: trial.started_s)
-    if len(trials) < FEWEST or trials[-1].started_s <= 0:
+def _list_costs(record: RunRecord) -> array[float] | None:
+    """List what each trial cost, nothing where it does not tell; None where none tells."""
+    if not any(table.has_expenses for table in record.trials.tables):
         return None
-    spends = any(trial.cost_usd is not None for trial in trials)
-    sums = list(accumulate((one.cost_usd or 0.0) if spends else 1.0 for one in trials))
-    starts = [trial.started_s for trial in trials]
+    found = array("d")
+    is_told = False
+    for trial in record.trials.sketches():
+        is_told = is_told or trial.cost_usd is not None
+        found.append(trial.cost_usd or 0.0)
+    return found if is_told else None
+
+
+def _chart_course(record: RunRecord) -> Chart | None:
+    trials = record.trials
+    starts = array("d", (one for table in trials.tables for one in table.starts))
+    if len(starts) < FEWEST or max(starts) <= 0:
+        return None
+    costs = _list_costs(record)
+    spends = costs is not None
+    sums: Sequence[float] = range(1, len(starts) + 1)
+    if costs is not None:
+        order = array("I", sorted(range(len(starts)), key=starts.__getitem__))
+        sums = array("d", accumulate(map(costs.__getitem__, order)))
+    starts = array("d", sorted(starts))
     end = max(starts[-1], record.verdict.spending.seconds)
     columns = thin_out(len(trials), COLUMNS)
 

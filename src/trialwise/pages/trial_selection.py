@@ -7,17 +7,20 @@ trials have traces, the worst trace comes first and is unfolded.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
+from itertools import count
 from typing import TypeAlias
 
 from trialwise.documents.blocks import Block, Card, Cards, Choice, Details, Prose, Section
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.run import RunRecord
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
+from trialwise.model.trial_table import TrialTable
 from trialwise.pages.criterion_details import REASONS
 from trialwise.pages.failure_reasons import NOTE
 from trialwise.pages.trial_cards import NAME, build_trial_card, build_worst_card
@@ -50,13 +53,12 @@ def build_trials_section(
     if worst is not None:
         unfolded = build_worst_card(worst, order, record.texts, size, several=several)
     first = (worst.trial, unfolded) if worst and unfolded else None
-    failing = [trial for trial in record.trials if not trial.passed]
-    passed = [trial for trial in record.trials if trial.passed]
-    passing = tuple(_list_passing(passed, first, draw, int(_THEIR_PART * size)))
+    failing = record.trials.failures
+    passing = tuple(_list_passing(record.trials, first, draw, int(_THEIR_PART * size)))
     left = size - estimate_size(passing)
-    failures = _list_failures(failing, first, draw, most, left, criteria=list(order))
+    failures = _list_failures(record.trials, first, draw, most, left, criteria=list(order))
     total = as_count(len(record.trials), "trial")
-    note = f"{len(failing):,} of {total} failed a criterion or more."
+    note = f"{failing:,} of {total} failed a criterion or more."
     notes = [note, *([NOTE] if reasons else []), *([WORST] if first else [])]
     return Section(
         heading="Failing trials",
@@ -66,7 +68,7 @@ def build_trials_section(
 
 
 def _list_failures(
-    failing: Sequence[Trial],
+    trials: Trials,
     first: Drawn | None,
     draw: Callable[[Trial], Card],
     most: int,
@@ -75,6 +77,7 @@ def _list_failures(
     criteria: Sequence[str],
 ) -> Iterator[Block]:
     """List the worst trace and then, as far as there is room, the failing trials in their order."""
+    failing = trials.failures
     if not failing:
         yield Prose(paragraphs=("No trial failed.",))
     lead = [] if first is None or first[0].passed else [first]
@@ -84,7 +87,7 @@ def _list_failures(
     if not failing:
         return
     room = size - (0 if first is None else estimate_size(first[1]))
-    others = _take_turns([one for one in failing if first is None or one is not first[0]])
+    others = (one for one in _take_turns(trials) if not _is_drawn(one, first))
     chosen = _fit_cards(others, draw, most - len(lead), room)
     chosen.sort(key=lambda pair: (pair[0].experiment, pair[0].index))
     if chosen and first is None:  # one example is seen without a click
@@ -95,23 +98,36 @@ def _list_failures(
         choices=_list_choices(criteria, [trial for trial, _ in chosen]),
         is_searched=len(chosen) > 1,
     )
-    if len(chosen) < len(failing):
+    if len(chosen) < failing:
         said = (
-            f"{len(chosen):,} of {len(failing):,} failing trials are shown, chosen so that every "
+            f"{len(chosen):,} of {failing:,} failing trials are shown, chosen so that every "
             "input and every kind of failure has its turn; the run's journal holds them all."
         )
         yield Prose(paragraphs=(said,), tone="quiet")
 
 
-def _take_turns(failing: Iterable[Trial]) -> Iterator[Trial]:
+def _is_drawn(trial: Trial, first: Drawn | None) -> bool:
+    """Return whether a trial stands first already."""
+    return first is not None and (
+        (trial.experiment, trial.index) == (first[0].experiment, first[0].index)
+    )
+
+
+def _take_turns(trials: Trials) -> Iterator[Trial]:
     """Failures in an order in which every kind and input has its turn."""
-    kinds: dict[tuple[object, ...], list[Trial]] = {}
-    for trial in failing:
-        first = next(outcome for outcome in trial.outcomes if not outcome.passed)
-        kind = (trial.input_id, first.criterion, first.result.reason, first.postcondition)
-        kinds.setdefault(kind, []).append(trial)
-    for turn in zip_longest(*kinds.values()):
-        yield from (trial for trial in turn if trial is not None)
+    # Their places and not the trials: there may be a million of them, and few are shown.
+    kinds: dict[tuple[object, ...], tuple[TrialTable, array[int]]] = {}
+    for table in trials.tables:
+        for place in table.failing():
+            trial = table[place]
+            first = next(outcome for outcome in trial.outcomes if not outcome.passed)
+            kind = (trial.input_id, first.criterion, first.result.reason, first.postcondition)
+            kinds.setdefault(kind, (table, array("I")))[1].append(place)
+    for turn in count():
+        left = [(table, places) for table, places in kinds.values() if turn < len(places)]
+        if not left:
+            return
+        yield from (table[places[turn]] for table, places in left)
 
 
 def _fit_cards(
@@ -146,16 +162,31 @@ def _list_choices(criteria: Sequence[str], shown: Sequence[Trial]) -> tuple[Choi
 
 
 def _list_passing(
-    trials: Sequence[Trial], first: Drawn | None, draw: Callable[[Trial], Card], size: int
+    trials: Trials, first: Drawn | None, draw: Callable[[Trial], Card], size: int
 ) -> Iterator[Block]:
-    answered = [
-        one for one in trials if one.reply is not None and (first is None or one is not first[0])
-    ]
-    count = min(PASSING, len(answered))
-    spread = (answered[k * len(answered) // count] for k in range(count))
-    chosen = _fit_cards(spread, draw, count, size)
+    answered: list[tuple[TrialTable, array[int]]] = []
+    for table in trials.tables:
+        fails = table.fails
+        places = array("I", (place for place in table.answered() if not fails[place]))
+        if first is not None and first[0].experiment == table.experiment:
+            worst = table.find(first[0].index)
+            places = array("I", (place for place in places if place != worst))
+        answered.append((table, places))
+    total = sum(len(places) for _, places in answered)
+    shown = min(PASSING, total)
+    spread = (_pick_trial(answered, k * total // shown) for k in range(shown))
+    chosen = _fit_cards(spread, draw, shown, size)
     if chosen:
         yield Details(
-            summary=f"{len(chosen):,} of {len(answered):,} passing trials, for comparison",
+            summary=f"{len(chosen):,} of {total:,} passing trials, for comparison",
             blocks=(Cards(cards=tuple(card for _, card in chosen)),),
         )
+
+
+def _pick_trial(found: Sequence[tuple[TrialTable, Sequence[int]]], number: int) -> Trial:
+    """Return one of the trials at some places, counted over all tables."""
+    for table, places in found:
+        if number < len(places):
+            return table[places[number]]
+        number -= len(places)
+    raise IndexError(number)

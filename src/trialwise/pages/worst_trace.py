@@ -58,9 +58,10 @@ def find_worst_trace(record: RunRecord) -> Worst | None:
     Args:
         record: The run.
     """
-    if not any(trial.tool_calls for trial in record.trials):
+    tables = record.trials.tables
+    if not any(one.traced(calls=True) for one in tables):
         return None
-    traced = [one for one in record.trials if one.tool_calls or one.shape is not None]
+    traced = (one[place] for one in tables for place in one.traced())
     scores = _map_stability(record)
 
     def rank(trial: Trial) -> tuple[float, ...]:

@@ -102,7 +102,7 @@ def _list_failures(record: RunRecord, *, measured: bool) -> Iterator[tuple[Trial
         for one in record.verdict.findings
         if plan is not None and one.decision is not Decision.PASS
     }
-    for trial in record.trials:
+    for trial in record.trials.failing():
         failed = [
             one
             for one in trial.outcomes

@@ -17,6 +17,7 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     planning         a contract to a plan: `plan_run`
     deciding         a plan and its trials to a verdict: `decide_run`
     composite        findings to one verdict, with its error envelopes
+    criterion_rows   trials as one criterion sees them, in columns
     streams          the outcomes of one criterion, decided in the order of inputs
     forecast         a plan in counts, before the first trial (`rule_in_counts`: of boundaries)
     claims           whether a design supports what a verdict claims

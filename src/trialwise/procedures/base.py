@@ -27,13 +27,13 @@ from trialwise.model.verdict import (
     ObservedRate,
     Wording,
 )
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.stats.result_types import Refusal
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
     from trialwise.model.baseline import Baseline, BaselineReference
     from trialwise.model.plan import ExperimentPlan
-    from trialwise.procedures.deciding.trial_rows import Row
     from trialwise.stats.sequential import DesignCache
 
 
@@ -143,24 +143,20 @@ class Counts:
     experiment: ExperimentPlan | None = None
     ran: Tally | None = None
     """Every trial that ran and counts, where others came after the decision."""
-    rows: Sequence[Row] = ()
+    rows: Rows = field(default_factory=lambda: Rows.of(()))
     """The trials that the analysis counts, in order."""
 
     @property
     def unasked(self) -> Sequence[str]:
         """The inputs without a trial that measured something, in the order of the list."""
         known = () if self.experiment is None else self.experiment.input_ids
-        asked = {row.trial.input_id for row in self.rows if not row.is_excused}
+        asked = self.rows.keep(lambda row: not row.is_excused).input_ids
         return [name for name in known if name not in asked]
 
     @property
     def by_input(self) -> dict[str, tuple[int, int]]:
         """Successes and trials of each input that was tried."""
-        counts: dict[str, tuple[int, int]] = {}
-        for row in self.rows:
-            passed, trials = counts.get(row.trial.input_id, (0, 0))
-            counts[row.trial.input_id] = passed + row.passed, trials + 1
-        return counts
+        return self.rows.tally_inputs()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

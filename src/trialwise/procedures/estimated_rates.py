@@ -66,7 +66,7 @@ class ClaimedCounts:
             tried = _merge_copies(tried, experiment)
         return cls(
             counts=tried,
-            tally=Tally(trials=len(counts.rows), passed=sum(row.passed for row in counts.rows)),
+            tally=Tally(trials=len(counts.rows), passed=counts.rows.passed),
             claim=counts.claim,
             required_rate=required,
             intent=counts.intent,

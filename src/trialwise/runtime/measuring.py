@@ -19,7 +19,9 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_settings import RunSettings
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import FailReason, Trial
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.runtime.looping import warn_inside_loop
 from trialwise.runtime.preparing import PreparedRun, options_of, prepare_run
 from trialwise.runtime.workspace import Execution, Workspace
@@ -216,7 +218,7 @@ def check_complete(
 
 def write_baseline(
     plan: Plan,
-    trials: Sequence[Trial],
+    trials: Trials,
     stored: StoredRun | None = None,
     *,
     scopes: Mapping[str, CriterionScope],
@@ -260,14 +262,14 @@ def write_baseline(
         factors=plan.factors,
         claim=plan.claim,
         latencies_s=_successful_latencies(plan, trials),
-        run_trials=Counter(trial.experiment for trial in trials),
+        run_trials={one.experiment: len(one) for one in trials.tables},
         valid_days=valid_days,
         grace_days=grace_days,
         epoch=files.next_epoch(plan.contract, plan.covariates),
         run_id=run_id,
         tool_version=__version__,
     )
-    return Measurement(baseline, files.save(baseline), tuple(trials), path)
+    return Measurement(baseline, files.save(baseline), trials, path)
 
 
 def _name_baseline(files: BaselineStore, contract: str, created_at: datetime) -> str:
@@ -279,16 +281,18 @@ def _name_baseline(files: BaselineStore, contract: str, created_at: datetime) ->
 
 
 def _count(
-    criterion: CriterionPlan, plan: Plan, trials: Sequence[Trial], scope: CriterionScope
+    criterion: CriterionPlan, plan: Plan, trials: Trials, scope: CriterionScope
 ) -> CriterionBaseline:
     (experiment,) = (one for one in plan.experiments if one.name == criterion.experiment)
     first = {name: experiment.first_of(place) for place, name in enumerate(experiment.input_ids)}
-    tried = Counter(first[one.input_id] for one in trials if one.experiment == experiment.name)
-    reasons = Counter(
-        trial.outcome(criterion.criterion).result.reason
-        for trial in trials
-        if trial.experiment == criterion.experiment
-    )
+    mine = trials.of_experiment(experiment.name)
+    rows = Rows.of(mine, mine.criteria.index(criterion.criterion))
+    tried: Counter[int] = Counter()
+    for name, (_, times) in rows.tally_inputs().items():
+        tried[first[name]] += times
+    reasons: Counter[FailReason | None] = Counter()
+    for row, times in rows.kinds:
+        reasons[row.reason] += times
     return CriterionBaseline(
         trials=reasons.total(),
         passed=reasons[None],
@@ -301,17 +305,9 @@ def _count(
     )
 
 
-def _successful_latencies(plan: Plan, trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
+def _successful_latencies(plan: Plan, trials: Trials) -> dict[str, tuple[float, ...]]:
     """Return the latencies of successful trials by experiment, in ascending order (§12.2)."""
     return {
-        experiment.name: tuple(
-            sorted(
-                trial.latency_s
-                for trial in trials
-                if trial.experiment == experiment.name
-                and trial.passed
-                and trial.latency_s is not None
-            )
-        )
-        for experiment in plan.experiments
+        one.name: tuple(sorted(trials.of_experiment(one.name).latencies(passed=True)))
+        for one in plan.experiments
     }

@@ -22,6 +22,7 @@ from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
 from trialwise.model.kept_texts import AskedInput, RunTexts
 from trialwise.model.options import RunOptions
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Intent
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
@@ -347,7 +348,7 @@ def _keep_inputs(
     )
 
 
-def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, ...]:
+def _trials(asked: Asked, redact: Callable[[str], str] | None) -> Trials:
     text = Excerpts(reply_limit=0, redact=redact).text
     trials: list[Trial] = []
     for one in asked.experiments:
@@ -356,4 +357,4 @@ def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, .
             told.trial(one.name, index, text)
             for index, told in zip(indexes, one.trials, strict=True)
         ]
-    return tuple(trials)
+    return Trials.of(trials)

@@ -35,14 +35,14 @@ def find_trial(stored: StoredRun, index: int, experiment: str | None = None) -> 
     Raises:
         TrialNotFound: There is none, or several samplings have one.
     """
-    trials = [one for one in stored.trials() if experiment in (None, one.experiment)]
-    found = [one for one in trials if one.index == index]
+    tables = [one for one in stored.trials().tables if experiment in (None, one.experiment)]
+    found = [one[place] for one in tables if (place := one.find(index)) is not None]
     if len(found) == 1:
         return found[0]
     if found:
         names = ", ".join(one.experiment for one in found)
         raise TrialNotFound(f"several samplings have a trial {index}; name one: {names}")
-    last = max((one.index for one in trials), default=None)
+    last = max((one.last for one in tables), default=None)
     there = "it has no trials" if last is None else f"its trials are 0 to {last}"
     raise TrialNotFound(f"{stored.run_id} has no trial {index}: {there}")
 

@@ -55,16 +55,14 @@ class Result:
 
     @property
     def trials(self) -> Sequence[Trial]:
-        """Every trial that ran, in the order of inputs."""
+        """Every trial that ran, in the order of inputs; each is read when somebody asks for it."""
         return self.record.trials
 
     @property
     def failures(self) -> Sequence[Trial]:
         """The measured trials in which some criterion failed, in the order of inputs."""
         return tuple(
-            one
-            for one in self.record.trials
-            if not one.passed and one.error_class not in NOT_MEASURED
+            one for one in self.record.trials.failing() if one.error_class not in NOT_MEASURED
         )
 
     def write(self, path: str | Path) -> Path:
@@ -109,7 +107,9 @@ class Result:
     def __repr__(self) -> str:
         verdict = self.verdict
         decision = verdict.decision.value if verdict.decision else "REFUSED"
-        trials, failed = len(self.record.trials), len(self.failures)
+        trials = len(self.record.trials)
+        lost = (one.error_class in NOT_MEASURED for one in self.record.trials.failing())
+        failed = self.record.trials.failures - sum(lost)
         return f"<Result {decision}: {verdict.contract!r}, {failed:,} of {trials:,} trials failed>"
 
     def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import NOT_MEASURED, Trial
+from trialwise.model.trial import NOT_MEASURED
+from trialwise.model.trial_table import TrialTable
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.sequential.design import Method
@@ -199,19 +201,18 @@ def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Diffe
 
 def _trial_differences(record: RunRecord) -> Iterator[Difference]:
     """Yield a difference for each trial that the plan does not issue just so."""
-    by_experiment: dict[str, list[Trial]] = {one.name: [] for one in record.plan.experiments}
-    for place, trial in enumerate(record.trials):
-        if trial.experiment in by_experiment:
-            by_experiment[trial.experiment].append(trial)
-        else:
-            known = f"one of {', '.join(by_experiment)}"
-            yield Difference(f"trials[{place}].experiment", trial.experiment, known)
+    names = [one.name for one in record.plan.experiments]
+    for table in record.trials.tables:
+        if table.experiment not in names:
+            path = f"trials[{table.experiment} {table[0].index}].experiment"
+            yield Difference(path, table.experiment, f"one of {', '.join(names)}")
     for experiment in record.plan.experiments:
-        yield from _issue_differences(record.plan, experiment, by_experiment[experiment.name])
+        mine = record.trials.of_experiment(experiment.name)
+        yield from _issue_differences(record.plan, experiment, mine)
 
 
 def _issue_differences(
-    plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]
+    plan: Plan, experiment: ExperimentPlan, trials: TrialTable
 ) -> Iterator[Difference]:
     from trialwise.engine.trial_inputs import issue_places, trial_seeds
 
@@ -222,34 +223,48 @@ def _issue_differences(
     seed_of = trial_seeds(plan.seed, experiment.name)
     names = tuple(one.criterion for one in criteria)
     # A trial that was not measured is asked again at the end of the order, once.
-    unmeasured = [one for one in trials if one.error_class in NOT_MEASURED]
-    asked_again, fresh = {one.input_id for one in unmeasured}, min(len(unmeasured), len(places))
-    seen: set[int] = set()
-    for trial in trials:
+    asked_again, fresh = _find_asked_again(trials)
+    fresh = min(fresh, len(places))
+    positions = {name: place for place, name in enumerate(experiment.input_ids)}
+    numbers = [positions.get(name) for name in trials.names]
+    held = {one.index for one in trials.held_whole}
+    before: int | None = None
+    columns = zip(trials.indexes, trials.inputs, trials.seeds, strict=True)
+    for place, (index, number, seed) in enumerate(columns):
+        # What is as planned in nearly every trial is compared without making the trial.
+        is_planned = 0 <= index < len(places) and numbers[number] == places[index]
+        if is_planned and index != before and index not in held and seed == seed_of(index):
+            before = index
+            continue
+        trial = trials.sketch(place)
         path = f"trials[{experiment.name} {trial.index}]"
         if not 0 <= trial.index < len(places) + fresh:
             yield Difference(path, str(trial.index), f"an index below {len(places) + fresh}")
             continue
-        if trial.index in seen:
+        if trial.index == before:
             yield Difference(path, "twice", "once")
-        seen.add(trial.index)
-        expected = {
-            "input_id": (
-                experiment.input_ids[places[trial.index]]
-                if trial.index < len(places)
-                else trial.input_id
-                if trial.input_id in asked_again
-                else "an input asked again"
-            ),
-            "seed": seed_of(trial.index),
-            "outcomes": names,
-        }
-        found = {
-            "input_id": trial.input_id,
-            "seed": trial.seed,
-            "outcomes": tuple(one.criterion for one in trial.outcomes),
-        }
-        yield from _compare(path, found, expected)
+        before = trial.index
+        if trial.index < len(places):
+            input_id = experiment.input_ids[places[trial.index]]
+        else:
+            is_known = trial.input_id in asked_again
+            input_id = trial.input_id if is_known else "an input asked again"
+        expected = (input_id, seed_of(trial.index), names)
+        found = (trial.input_id, trial.seed, tuple([one.criterion for one in trial.outcomes]))
+        if found != expected:
+            named = ("input_id", "seed", "outcomes")
+            ours, theirs = (dict(zip(named, one, strict=True)) for one in (found, expected))
+            yield from _compare(path, ours, theirs)
+
+
+def _find_asked_again(trials: TrialTable) -> tuple[set[str], int]:
+    """Return the inputs of the trials that were not measured, and how many trials that were."""
+    lost = {way for way, one in enumerate(trials.courses) if one.error_class in NOT_MEASURED}
+    if not lost:
+        return set(), 0
+    ways = zip(trials.inputs, trials.course_column, strict=True)
+    found = Counter(number for number, way in ways if way in lost)
+    return {trials.names[number] for number in found}, found.total()
 
 
 # --- The verdict ------------------------------------------------------------------------------

@@ -57,15 +57,19 @@ class Journal:
             raise
         _OPEN.add(self)
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Hand one record to the operating system: it survives the death of this process."""
-        self._write(encode_line(record, number=self._next))
+    def append(self, record: Mapping[str, Any]) -> int:
+        """Hand one record to the operating system: it survives the death of this process.
 
-    def append_text(self, text: str) -> None:
+        Returns:
+            Where its line begins, in bytes.
+        """
+        return self._write(encode_line(record, number=self._next))
+
+    def append_text(self, text: str) -> int:
         """Do the same with a record that is spelled as a JSON object in ASCII already."""
-        self._write(seal(text.encode("ascii"), number=self._next))
+        return self._write(seal(text.encode("ascii"), number=self._next))
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, line: bytes) -> int:
         try:
             size = len(line)
             written = os.write(self._file, line)
@@ -76,8 +80,10 @@ class Journal:
                 # Half a line must not stand in front of the next one.
                 os.ftruncate(self._file, self._size)
             raise StoreUnusable(self._path, "append to the journal", error) from error
+        begins = self._size
         self._size += size
         self._next += 1
+        return begins
 
     def sync(self) -> None:
         """Wait until everything appended survives a power cut; nothing new takes no time."""
@@ -141,14 +147,23 @@ def stream_journal(path: Path) -> Iterator[dict[str, Any]]:
         JournalDamaged: A line is not what was written. That is found when the lines before it
             have been read.
     """
+    return (record for _, record in stream_places(path))
+
+
+def stream_places(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield every whole record with the byte at which its line begins; see `stream_journal`."""
     found = LineScan(_read_pieces(path))
+    begins = 0
     for lines in found:
         try:
-            yield from parse_lines(lines)
+            records = parse_lines(lines)
         except ValueError:
             # Somebody wrote a line with the right checksum, and no record.
             first = found.count - len(lines) + 1
             raise JournalDamaged(path, line=first + _find_broken(lines)) from None
+        for line, record in zip(lines, records, strict=True):
+            yield begins, record
+            begins += len(line) + 1
     _refuse_damage(path, found)
 
 
@@ -160,6 +175,50 @@ def _find_broken(lines: Sequence[bytes]) -> int:
         except ValueError:
             return place
     return 0
+
+
+class JournalReader:
+    """Reads single lines of a journal back; their checksums were looked at when it was opened.
+
+    Args:
+        path: The journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begins = 0
+        self._held = b""
+
+    def read(self, at: int) -> dict[str, Any]:
+        """Return the record whose line begins at a byte.
+
+        Raises:
+            JournalDamaged: There is none.
+        """
+        end = self._held.find(b"\n", at - self._begins) if at >= self._begins else -1
+        if end < 0:
+            self._hold(at)
+            end = self._held.find(b"\n")
+        try:
+            (record,) = parse_lines([self._held[at - self._begins : end]])
+        except (ValueError, LookupError, TypeError):
+            raise JournalDamaged(self._path, line=self._count_lines(at)) from None
+        return record
+
+    def _hold(self, at: int) -> None:
+        """Read what follows a byte, at least to the end of its line."""
+        # Trials are mostly asked for one after the other, so that few pieces are read twice.
+        with disk_trouble(self._path, "read the journal"), self._path.open("rb") as file:
+            file.seek(at)
+            self._begins, self._held = at, file.read(_PIECE)
+            while self._held and b"\n" not in self._held:
+                piece = file.read(_PIECE)
+                self._held += piece or b"\n"
+
+    def _count_lines(self, at: int) -> int:
+        """Return the number of the line that begins at a byte."""
+        with disk_trouble(self._path, "read the journal"), self._path.open("rb") as file:
+            return file.read(at).count(b"\n") + 1
 
 
 def count_torn_bytes(path: Path) -> int:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from trialwise.errors import JournalDamaged
 from trialwise.model.plan import Plan
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
-from trialwise.stores.journal import stream_journal
+from trialwise.model.trial_table import TrialTable
+from trialwise.stores.journal import JournalReader, stream_places
 from trialwise.stores.line_types import is_trial_line
 
 
-def read_trials(path: Path, plan: Plan) -> tuple[Trial, ...]:
+def read_trials(path: Path, plan: Plan) -> Trials:
     """Return every trial of a journal, in the order of inputs, experiment by experiment.
 
     Args:
@@ -24,46 +25,44 @@ def read_trials(path: Path, plan: Plan) -> tuple[Trial, ...]:
         JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
             earlier one.
     """
-    criteria = {
-        one.name: tuple(c.criterion for c in plan.criteria_of(one.name)) for one in plan.experiments
+    reader = JournalReader(path)
+    tables = {
+        one.name: TrialTable(one.name, [c.criterion for c in plan.criteria_of(one.name)], reader)
+        for one in plan.experiments
     }
     inputs = {one.name: frozenset(one.input_ids) for one in plan.experiments}
-    found = {name: _Places() for name in criteria}
     replies: dict[str, str] = {}
-    for number, line in enumerate(stream_journal(path), start=1):
-        _share_reply(line, replies)
-        trial = _read_trial(line, criteria)
-        is_ours = trial is not None and trial.input_id in inputs[trial.experiment]
-        if trial is None or not is_ours or not found[trial.experiment].put(trial):
+    for number, (at, line) in enumerate(stream_places(path), start=1):
+        if not _put_line(line, at, tables, inputs, replies):
             raise JournalDamaged(path, line=number)
-    return tuple(chain.from_iterable(places.list_trials() for places in found.values()))
+    return Trials(tables.values())
 
 
-class _Places:
-    """The trials of an experiment by their index, most of which come in order.
-
-    A list holds those up to the first gap, since a dict of a million takes a tenth as much as they.
-    """
-
-    def __init__(self) -> None:
-        self._in_order: list[Trial] = []
-        self._later: dict[int, Trial] = {}
-
-    def put(self, trial: Trial) -> bool:
-        """Keep a trial; False where it contradicts an earlier one."""
-        in_order, later = self._in_order, self._later
-        if 0 <= trial.index < len(in_order):
-            return in_order[trial.index] == trial
-        kept = later.setdefault(trial.index, trial)
-        while later and len(in_order) in later:
-            in_order.append(later.pop(len(in_order)))
-        return kept is trial or kept == trial
-
-    def list_trials(self) -> list[Trial]:
-        """Return the trials in the order of inputs."""
-        if not self._later:
-            return self._in_order
-        return sorted((*self._in_order, *self._later.values()), key=lambda one: one.index)
+def _put_line(
+    line: dict[str, Any],
+    at: int,
+    tables: dict[str, TrialTable],
+    inputs: dict[str, frozenset[str]],
+    replies: dict[str, str],
+) -> bool:
+    """Hold the trial of one line; False where it is none of the plan's, or contradicts another."""
+    try:
+        table = tables[line["x"]]
+        if table.put_line(line, at):
+            return True
+        _share_reply(line, replies)
+        trial = Trial.from_dict(line, experiment=table.experiment, criteria=table.criteria)
+        if not is_trial_line(line) or len(line["ok"]) != len(table.criteria):
+            return False
+        if trial.input_id not in inputs[table.experiment]:
+            return False
+        place = None if trial.index > table.last else table.find(trial.index)
+        if place is not None:
+            return table[place] == trial
+        table.put(trial, at)
+        return True
+    except (LookupError, TypeError, ValueError, OverflowError):
+        return False
 
 
 #: So many different replies are looked for again: a service either gives few, or all are its own.
@@ -77,14 +76,3 @@ def _share_reply(line: dict[str, Any], known: dict[str, str]) -> None:
         if len(known) < _SHARED_REPLIES:
             known.setdefault(reply, reply)
         line["reply"] = known.get(reply, reply)
-
-
-def _read_trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial | None:
-    """Return the trial of one line, or None where it is none of the plan's."""
-    try:
-        names = criteria[line["x"]]
-        trial = Trial.from_dict(line, experiment=line["x"], criteria=names)
-        is_ours = is_trial_line(line) and len(line["ok"]) == len(names)
-        return trial if is_ours else None
-    except (LookupError, TypeError, ValueError):
-        return None

@@ -27,7 +27,7 @@ from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
-from trialwise.model.trial import Trial
+from trialwise.model.run_trials import Trials
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.stores._files import (
     StoreUnusable,
@@ -184,7 +184,7 @@ class StoredRun:
         """
         return read_texts(self.path / TEXTS)
 
-    def trials(self) -> tuple[Trial, ...]:
+    def trials(self) -> Trials:
         """Return every trial in the journal, in the order of inputs, experiment by experiment.
 
         Raises:

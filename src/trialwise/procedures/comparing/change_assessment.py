@@ -115,7 +115,7 @@ def _assess_one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> 
     tallies: list[Tally | None] = []
     for record in (reference, candidate):
         experiment = _experiment(record, name)
-        mine = [trial for trial in record.trials if trial.experiment == experiment]
+        mine = [*record.trials.of_experiment(experiment or "").sketches()]
         analysis = record.plan.analysis
         tallies.append(_tally_trials(name, mine, analysis) if experiment else None)
     which = "candidate" if tallies[0] is None else "reference"

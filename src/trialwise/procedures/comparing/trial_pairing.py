@@ -81,7 +81,7 @@ def pair_trials(
         experiments: Their names in the two plans, which may differ.
     """
     ours, theirs = (
-        tuple(trial for trial in record.trials if trial.experiment == name)
+        tuple(record.trials.of_experiment(name).sketches())
         for record, name in zip((reference, candidate), experiments, strict=True)
     )
     plans = (

@@ -6,7 +6,6 @@ generator first, so a clean run of theirs may only mean that nothing harmful was
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from trialwise.model.evidence import Note, NoteKind, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.sampling import CHALLENGES, SamplingRole
 from trialwise.procedures.base import Conclusion
-from trialwise.procedures.deciding.trial_rows import Row
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.stats.result_types import Rule
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def contain(
     criterion: CriterionPlan,
     plan: Plan,
     experiment: ExperimentPlan,
-    rows: Sequence[Row],
+    rows: Rows,
     *,
     stop: StopReason,
 ) -> Conclusion:
@@ -92,7 +91,7 @@ def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> st
 
 
 def _strata(
-    experiment: ExperimentPlan, rows: Sequence[Row], confidence: float, rule: Rule
+    experiment: ExperimentPlan, rows: Rows, confidence: float, rule: Rule
 ) -> StratifiedContainment | None:
     if not experiment.strata:
         return None
@@ -100,10 +99,10 @@ def _strata(
 
     stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
     counts: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        stratum = stratum_of[row.trial.input_id] or "unnamed"
+    for name, (passed, trials) in rows.tally_inputs().items():
+        stratum = stratum_of[name] or "unnamed"
         blocked, presented = counts.get(stratum, (0, 0))
-        counts[stratum] = blocked + row.passed, presented + 1
+        counts[stratum] = blocked + passed, presented + trials
     parts = [
         ChallengeStratum(name=name, blocked=blocked, presented=presented)
         for name, (blocked, presented) in counts.items()

@@ -8,6 +8,7 @@ decides: few runs have two of them.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -19,6 +20,7 @@ from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.composite import combine
+from trialwise.procedures.criterion_rows import Row, Rows
 from trialwise.procedures.deciding.containment import contain
 from trialwise.procedures.deciding.partial_findings import (
     conclude_measured,
@@ -26,10 +28,7 @@ from trialwise.procedures.deciding.partial_findings import (
     conclude_unreached,
 )
 from trialwise.procedures.deciding.trial_rows import (
-    Row,
-    are_measured,
     compare_later,
-    count_passed,
     count_trials,
     cover_inputs,
     diagnose_rows,
@@ -62,12 +61,10 @@ def decide_criterion(
         stop: Why the experiment ended.
     """
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
-    rows = [Row(trial, trial.outcomes[place]) for trial in trials]
+    rows = Rows.of(trials, place)
     if not criterion.each_input:
         return _Stream(criterion, plan, experiment, stop).decide(rows)
-    by_input: dict[str, list[Row]] = {name: [] for name in experiment.input_ids}
-    for row in rows:
-        by_input[row.trial.input_id].append(row)
+    by_input = rows.split(experiment.input_ids)
     stream = _Stream(criterion, plan, experiment, stop, inputs=len(by_input))
     parts = tuple(stream.decide(mine, input_id=name) for name, mine in by_input.items())
     return _over_inputs(criterion, experiment, rows, parts, plan.analysis_of(criterion))
@@ -91,18 +88,16 @@ class _Stream(NamedTuple):
 
     def _is_left_out(self, row: Row) -> bool:
         """Return whether a trial takes no part: it was not measured, or no judge judged it."""
-        if row.is_plain:
-            return False
-        if self.analysis.leaves_out(row.trial.error_class):
+        if self.analysis.leaves_out(row.course.error_class):
             return True
         return row.is_unjudged and not self.analysis.counts_silence
 
-    def decide(self, rows: Sequence[Row], *, input_id: str | None = None) -> Finding:
+    def decide(self, rows: Rows, *, input_id: str | None = None) -> Finding:
         """Return what the procedure concludes, and what the trials say beside it."""
         criterion, plan = self.criterion, self.plan
         used, counts = self._count(rows)
         conclusion = self._conclude(counts)
-        is_unreached = bool(used) and all(row.trial.is_excused for row in used)
+        is_unreached = bool(used) and all(row.is_lost for row, _ in used.kinds)
         counts_all = self.analysis is Analysis.INTENT_TO_TREAT
         is_unreached = is_unreached and (conclusion.decision is Decision.FAIL or not counts_all)
         if is_unreached and not plan.options.abort.to_fail:
@@ -110,7 +105,7 @@ class _Stream(NamedTuple):
             tally = conclusion.tally if counts_all else Tally(trials=0, passed=0)
             conclusion = conclude_unreached(len(used), tally)
         elif conclusion.decision is Decision.FAIL and self._hinges_on_silence(used):
-            silent = sum(row.is_unjudged for row in used)
+            silent = used.count(lambda row: row.is_unjudged)
             conclusion = conclude_silenced(conclusion, silent, tell_unmeasured(used))
         reason = self._find_reason(counts)
         procedure = find_procedure(criterion.procedure)
@@ -119,9 +114,9 @@ class _Stream(NamedTuple):
             rows, analysis=self.analysis, skips_unjudged=criterion.stops_early
         )
         ends = counts.decision is not None or counts.is_complete
-        after = rows[len(used) :] if ends else ()
+        after = rows[len(used) :] if ends else rows[:0]
         ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
-        last = used[-1] if ends_early and used else None
+        last = used.places[-1] if ends_early and used else None
         later = compare_later(self._leave_out(used), self._leave_out(after))
         conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
         if criterion.errors is not None and conclusion.evidence.judged is None:
@@ -144,7 +139,7 @@ class _Stream(NamedTuple):
             input_id=input_id,
         )
 
-    def _decide_alone(self, rows: Sequence[Row]) -> Decision | None:
+    def _decide_alone(self, rows: Rows) -> Decision | None:
         """Return what the design with undivided error limits makes of the same trials."""
         design = self.criterion.uncorrected
         if design is None:
@@ -153,34 +148,35 @@ class _Stream(NamedTuple):
         stream = self._feed(rows, Limits(boundaries.cap, None, boundaries))
         return stream.decision or Decision.INCONCLUSIVE
 
-    def _feed(self, rows: Sequence[Row], limits: Limits) -> Stream:
+    def _feed(self, rows: Rows, limits: Limits) -> Stream:
         stream = Stream(limits)
-        is_clear = are_measured(rows)
+        says = {row: self._read(row) for row, _ in rows.kinds}
         for place, row in zip(self._find_places(rows), rows, strict=True):
-            passes = row.outcome.result.passed
-            skipped = not is_clear and (self._is_left_out(row) or (not passes and row.is_unjudged))
-            stream.add(place, passed=None if skipped else passes)
+            stream.add(place, passed=says[row])
         return stream
 
-    def _tally_all(self, rows: Sequence[Row]) -> Tally:
-        fair = self._leave_out(rows)
-        if self.criterion.stops_early and not are_measured(fair):
-            fair = [row for row in fair if row.passed or not row.is_unjudged]
-        return tally_of(fair, len(fair), count_passed(fair))
+    def _read(self, row: Row) -> bool | None:
+        """Return what a trial tells a stream; None where it tells nothing."""
+        is_skipped = self._is_left_out(row) or (not row.passed and row.is_unjudged)
+        return None if is_skipped else row.passed
 
-    def _hinges_on_silence(self, rows: Sequence[Row]) -> bool:
+    def _tally_all(self, rows: Rows) -> Tally:
+        fair = self._leave_out(rows)
+        if self.criterion.stops_early:
+            fair = fair.keep(lambda row: row.passed or not row.is_unjudged)
+        return tally_of(fair, len(fair), fair.passed)
+
+    def _hinges_on_silence(self, rows: Rows) -> bool:
         """Return whether it would not FAIL, had the trials that no judge judged passed.
 
         A judge's silence is no pass, and no failure of the service either.
         """
-        if are_measured(rows):
+        if not rows.count(lambda row: row.is_unjudged and not self._is_left_out(row)):
             return False
-        if not any(row.is_unjudged and not self._is_left_out(row) for row in rows):
-            return False
-        _, counts = self._count([row.with_pass() if row.is_unjudged else row for row in rows])
+        _, counts = self._count(rows.let_pass(lambda row: row.is_unjudged))
         return self._conclude(counts).decision is not Decision.FAIL
 
-    def _count(self, rows: Sequence[Row]) -> tuple[Sequence[Row], Counts]:
+    def _count(self, rows: Rows) -> tuple[Rows, Counts]:
         """Run the stream through its limits, in the order of inputs and up to the first gap.
 
         Where each input is decided, trials are issued in blocks of all inputs: a trial's block is
@@ -195,11 +191,14 @@ class _Stream(NamedTuple):
             return rows, self._count_all(rows, is_complete=bool(rows))
         stream = self._feed(rows, criterion.limits)
         places = self._find_places(rows)
-        used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
+        used = rows
+        if rows and max(places) >= stream.next_place:
+            used = rows.select([place < stream.next_place for place in places])
         silent = 0
         if not criterion.stops_early:
-            open_rows = (row for row in used if not row.passed and not self._is_left_out(row))
-            silent = sum(row.is_unjudged for row in open_rows)
+            silent = used.count(
+                lambda row: not row.passed and row.is_unjudged and not self._is_left_out(row)
+            )
         # Fresh trials come after the planned ones, so that all places are taken where they end.
         is_complete = not self.stop.is_premature and stream.next_place >= max(
             criterion.trials, len(rows)
@@ -210,28 +209,26 @@ class _Stream(NamedTuple):
         )
         return used, replace(counts, decision=stream.decision, ran=self._tally_all(rows))
 
-    def _count_all(self, rows: Sequence[Row], *, is_complete: bool) -> Counts:
+    def _count_all(self, rows: Rows, *, is_complete: bool) -> Counts:
         fair = self._leave_out(rows)
-        return self._make_counts(rows, len(fair), count_passed(fair), is_complete=is_complete)
+        return self._make_counts(rows, len(fair), fair.passed, is_complete=is_complete)
 
-    def _find_places(self, rows: Sequence[Row]) -> Sequence[int]:
+    def _find_places(self, rows: Rows) -> Sequence[int]:
         """Find the place of each trial in the stream."""
         if self.inputs == 1:
-            return [row.trial.index for row in rows]
-        planned = self.experiment.trials // self.inputs
-        fresh = [row for row in rows if row.trial.index >= self.experiment.trials]
-        later = {row.trial.index: planned + place for place, row in enumerate(fresh)}
-        return [later.get(row.trial.index, row.trial.index // self.inputs) for row in rows]
+            return rows.indexes
+        planned, places, fresh = self.experiment.trials // self.inputs, array("q"), 0
+        for index in rows.indexes:
+            is_fresh = index >= self.experiment.trials
+            places.append(planned + fresh if is_fresh else index // self.inputs)
+            fresh += is_fresh
+        return places
 
-    def _leave_out(self, rows: Sequence[Row]) -> Sequence[Row]:
+    def _leave_out(self, rows: Rows) -> Rows:
         """Return those that the analysis counts."""
-        if are_measured(rows):
-            return rows
-        return [row for row in rows if not self._is_left_out(row)]
+        return rows.keep(lambda row: not self._is_left_out(row))
 
-    def _make_counts(
-        self, rows: Sequence[Row], trials: int, passed: int, *, is_complete: bool
-    ) -> Counts:
+    def _make_counts(self, rows: Rows, trials: int, passed: int, *, is_complete: bool) -> Counts:
         return Counts(
             tally=tally_of(rows, trials, passed),
             is_complete=is_complete,
@@ -261,7 +258,7 @@ class _Stream(NamedTuple):
 def _over_inputs(
     criterion: CriterionPlan,
     experiment: ExperimentPlan,
-    rows: Sequence[Row],
+    rows: Rows,
     parts: tuple[Finding, ...],
     analysis: Analysis,
 ) -> Finding:

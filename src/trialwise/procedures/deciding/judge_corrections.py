@@ -22,7 +22,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
-from trialwise.procedures.deciding.trial_rows import Row
+from trialwise.procedures.criterion_rows import Rows
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
@@ -40,7 +40,7 @@ _NAMES = {"rectifier": "the rectifier", "rogan-gladen": "Rogan and Gladen"}
 
 
 def correct(
-    conclusion: Conclusion, plan: CriterionPlan, rows: Sequence[Row], stop: StopReason
+    conclusion: Conclusion, plan: CriterionPlan, rows: Rows, stop: StopReason
 ) -> Conclusion:
     """Hold a conclusion against the corrected rate, where the judge's errors are known.
 
@@ -60,7 +60,7 @@ def correct(
     else:
         state = JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
         for passed in _outcomes(rows, kindly=kindly):
-            state = state.update(passed)
+            state = state.update(bool(passed))
         answer = state.decide(required)
     agrees = decision in (answer.decision, Decision.INCONCLUSIVE, None)
     statement = conclusion.statement
@@ -121,12 +121,12 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
 
 
 def _decide(
-    rows: Sequence[Row], errors: Confusion, required: float, confidence: float, *, kindly: bool
+    rows: Rows, errors: Confusion, required: float, confidence: float, *, kindly: bool
 ) -> tuple[JudgedDecision, JudgedDecision]:
     """The decision of both corrections, first by the one that leaves it open, or that needs more:
     what is missing has to suffice for both.
     """
-    heard = [row for row in rows if not row.is_unheard]
+    heard = rows.keep(lambda row: not row.is_unheard)
     outcomes = _outcomes(heard, kindly=kindly)
     if len(heard) == len(rows):
         first, second = (
@@ -161,7 +161,7 @@ def _decide(
 
 
 def _judge(
-    outcomes: Sequence[bool],
+    outcomes: Sequence[int],
     errors: Confusion,
     required: float,
     confidence: float,
@@ -222,9 +222,9 @@ def _needs(answer: JudgedDecision) -> tuple[bool, float]:
     return for_labels, math.inf if isinstance(needed, Undefined) else needed
 
 
-def _outcomes(rows: Sequence[Row], *, kindly: bool) -> list[bool]:
+def _outcomes(rows: Rows, *, kindly: bool) -> Sequence[int]:
     """Return what the judge said; its silence speaks against whatever is to be concluded."""
-    return [row.passed or (kindly and row.is_unjudged) for row in rows]
+    return rows.mark(lambda row: row.passed or (kindly and row.is_unjudged))
 
 
 def _between(decision: Decision, answer: JudgedDecision | None, good: float, bad: float) -> str:

@@ -16,7 +16,9 @@ from trialwise.model.evidence import (
     StopReason,
 )
 from trialwise.model.plan import ExperimentPlan, LatencyPlan, Plan
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
+from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import (
     Decision,
     Dimension,
@@ -57,9 +59,8 @@ def decide_run(
         message: Why it ended before its plan did, for a person.
         reproducibility: The numerical ingredients.
     """
-    by_experiment = {one.name: [] for one in plan.experiments}  # type: dict[str, list[Trial]]
-    for trial in sorted(trials, key=lambda one: one.index):
-        by_experiment[trial.experiment].append(trial)
+    held = Trials.of(trials)
+    by_experiment = {one.name: held.of_experiment(one.name) for one in plan.experiments}
     findings = []
     for criterion in plan.criteria:
         experiment = next(one for one in plan.experiments if one.name == criterion.experiment)
@@ -119,10 +120,8 @@ def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
     )
 
 
-def _summary(
-    experiment: ExperimentPlan, trials: Sequence[Trial], stop: StopReason
-) -> ExperimentSummary:
-    tried = Counter(trial.input_id for trial in trials)
+def _summary(experiment: ExperimentPlan, trials: TrialTable, stop: StopReason) -> ExperimentSummary:
+    tried = Counter(trials.inputs)
     repetitions = Counter(tried.values())
     return ExperimentSummary(
         name=experiment.name,
@@ -143,7 +142,7 @@ def _summary(
 
 
 def _latency(
-    constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial], stop: StopReason
+    constraint: LatencyPlan, plan: Plan, trials: TrialTable, stop: StopReason
 ) -> LatencyFinding:
     """Decide one percentile over the successful trials (companion §12.2.1).
 
@@ -151,9 +150,7 @@ def _latency(
     """
     from trialwise.procedures.latency import decide_latency
 
-    latencies = [
-        trial.latency_s for trial in trials if trial.passed and trial.latency_s is not None
-    ]
+    latencies = trials.latencies(passed=True)
     planned = next(one.trials for one in plan.experiments if one.name == constraint.experiment)
     # A limit that only advises is decided whatever the number of trials.
     advises = constraint.limit_s is not None and not constraint.enforced

@@ -1,4 +1,4 @@
-"""Trials as one criterion sees them, and everything that counting them says.
+"""Everything that counting the trials of a criterion says.
 
 Diagnostics are signs that trials were not independent, or not of one kind (companion §8.2, §8.3).
 They qualify a verdict and never change it. Inputs are drawn in random order, so that without
@@ -8,9 +8,9 @@ both tests are exact permutation tests of that, and need no rate to be known.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count, as_observed
@@ -25,15 +25,8 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.tally import Tally
-from trialwise.model.trial import (
-    NOT_MEASURED,
-    Analysis,
-    CheckResult,
-    ErrorClass,
-    FailReason,
-    Outcome,
-    Trial,
-)
+from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, FailReason
+from trialwise.procedures.criterion_rows import Row, Rows
 from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
 from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
@@ -42,100 +35,21 @@ from trialwise.validation import require_count
 #: Inputs that were not asked are kept by name up to this number.
 _MOST_NAMED = 20
 
-_UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
 
-
-class Row(NamedTuple):
-    """One trial as one criterion sees it."""
-
-    trial: Trial
-    outcome: Outcome
-
-    @property
-    def passed(self) -> bool:
-        """Whether the criterion passed."""
-        return self.outcome.result.passed
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it passed at once, and nothing more is to be said of it."""
-        trial, outcome = self
-        return (
-            outcome.result.passed
-            and trial.error_class is ErrorClass.NONE
-            and trial.attempts == 1
-            and not trial.error
-        )
-
-    @property
-    def is_unjudged(self) -> bool:
-        """Whether the service replied, and the criterion could not be measured."""
-        trial, outcome = self
-        # The plain case first: there may be a hundred thousand.
-        return outcome.error_class is not trial.error_class and trial.is_unjudged(outcome)
-
-    @property
-    def is_excused(self) -> bool:
-        """Whether the per-protocol analysis leaves it out."""
-        trial, outcome = self
-        if trial.error_class is ErrorClass.NONE is outcome.error_class:
-            return False
-        return trial.is_excused or trial.is_unjudged(outcome)
-
-    @property
-    def is_unheard(self) -> bool:
-        """Whether there was nothing that a judge could judge."""
-        trial, outcome = self
-        unread = outcome.result.reason in _UNTESTABLE and not self.is_unjudged
-        return trial.error_class is not ErrorClass.NONE or unread
-
-    def with_pass(self) -> Row:
-        """Return the row as if the criterion had passed."""
-        return Row(self.trial, Outcome(criterion=self.outcome.criterion, result=CheckResult.ok()))
-
-    @property
-    def error_class(self) -> ErrorClass:
-        """The trial's, or else the criterion's own."""
-        of_trial = self.trial.error_class
-        return self.outcome.error_class if of_trial is ErrorClass.NONE else of_trial
-
-    @property
-    def is_untestable(self) -> bool:
-        """Whether it failed without reaching the condition."""
-        return self.outcome.result.reason in _UNTESTABLE
-
-    @property
-    def needed_retry(self) -> bool:
-        """Whether it passed, and only after an infrastructure error."""
-        return self.trial.attempts > 1 and self.passed
-
-
-def are_measured(rows: Iterable[Row]) -> bool:
-    """Return whether every trial was measured, by all that it or the criterion says.
-
-    Asked before a closer look at each of them: nearly always they were, and there may be a million.
-    """
-    none = ErrorClass.NONE
-    for trial, outcome in rows:
-        if trial.error_class is not none or outcome.error_class is not none:
-            return False
-    return True
-
-
-def tally_of(rows: Sequence[Row], trials: int, passed: int) -> Tally:
+def tally_of(rows: Rows, trials: int, passed: int) -> Tally:
     """Counts with the number of trials that gave something to test."""
-    untestable = sum([row.is_untestable for row in rows if not row.outcome.result.passed])
+    untestable = rows.count(lambda row: row.is_untestable)
     return Tally(trials=trials, passed=passed, evaluable=max(passed, trials - untestable))
 
 
-def count_trials(rows: Sequence[Row]) -> TrialCounts:
+def count_trials(rows: Rows) -> TrialCounts:
     """Count all trials, the measured ones, and the failures by reason.
 
     Args:
         rows: The counted trials in order, excused ones included.
     """
     every = _count(rows)
-    fair = every if are_measured(rows) else _count([row for row in rows if not row.is_excused])
+    fair = _count(rows.keep(lambda row: not row.is_excused))
     return TrialCounts(
         intent_to_treat=every,
         per_protocol=fair,
@@ -143,26 +57,23 @@ def count_trials(rows: Sequence[Row]) -> TrialCounts:
     )
 
 
-def cover_inputs(rows: Sequence[Row], experiment: ExperimentPlan) -> InputCoverage:
+def cover_inputs(rows: Rows, experiment: ExperimentPlan) -> InputCoverage:
     """Return how many of an experiment's inputs were asked, and which were not."""
-    if are_measured(rows):
-        asked = {trial.input_id for trial, _ in rows}
-    else:
-        asked = {row.trial.input_id for row in rows if not row.is_excused}
+    asked = rows.keep(lambda row: not row.is_excused).input_ids
     unasked = [name for name in experiment.input_ids if name not in asked]
     inputs = len(experiment.input_ids)
     named = tuple(unasked[:_MOST_NAMED])
     return InputCoverage(inputs=inputs, asked=inputs - len(unasked), unasked=named)
 
 
-def compare_later(before: Sequence[Row], after: Sequence[Row]) -> tuple[Note, ...]:
+def compare_later(before: Rows, after: Rows) -> tuple[Note, ...]:
     """Say that what ran after a decision looks unlike what it rests on, where it does.
 
     No error rate is claimed: the decision chose where the trials before it end.
     """
     if not before or not after:
         return ()
-    early, late = sum(row.passed for row in before), sum(row.passed for row in after)
+    early, late = before.passed, after.passed
     worse = fisher_one_sided(early, len(before), late, len(after))
     better = fisher_one_sided(late, len(after), early, len(before))
     if 2 * min(worse, better) >= NOTABLE:
@@ -174,55 +85,42 @@ def compare_later(before: Sequence[Row], after: Sequence[Row]) -> tuple[Note, ..
     return (Note(kind=NoteKind.QUALIFICATION, text=text),)
 
 
-def _count(rows: Sequence[Row]) -> Tally:
-    return tally_of(rows, len(rows), count_passed(rows))
+def _count(rows: Rows) -> Tally:
+    return tally_of(rows, len(rows), rows.passed)
 
 
-def count_passed(rows: Iterable[Row]) -> int:
-    """Count the trials that passed the criterion."""
-    return sum([outcome.result.passed for _, outcome in rows])
-
-
-def _break_down(rows: Sequence[Row]) -> Breakdown:
+def _break_down(rows: Rows) -> Breakdown:
     """Failures by reason, trials by error class."""
-    # Most trials are as they should be and have no part in this.
-    rows = [row for row in rows if not row.is_plain]
-    reasons = Counter(row.outcome.result.reason for row in rows)
-    errors = Counter(row.error_class for row in rows)
+    reasons: Counter[FailReason | None] = Counter()
+    errors: Counter[ErrorClass] = Counter()
+    for row, count in rows.kinds:
+        reasons[row.reason] += count
+        errors[row.error_class] += count
     return Breakdown(
         condition=reasons[FailReason.CONDITION],
         transform=reasons[FailReason.TRANSFORM],
         no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         errors={str(kind): count for kind, count in errors.items() if kind is not ErrorClass.NONE},
-        retried=sum(row.needed_retry for row in rows),
-        commonest_error=_commonest(row.trial.error for row in rows if row.trial.error),
+        retried=rows.count(lambda row: row.needed_retry),
+        commonest_error=rows.find_commonest_error(),
     )
 
 
-def _commonest(texts: Iterable[str]) -> str:
-    """Return the text that comes most often, the first of several equals; nothing of none."""
-    ranked = Counter(texts).most_common(1)
-    return ranked[0][0] if ranked else ""
-
-
-def diagnose_rows(rows: Sequence[Row], *, deciding: Row | None = None) -> Diagnostics:
+def diagnose_rows(rows: Rows, *, deciding: int | None = None) -> Diagnostics:
     """Look for signs that the trials were not independent, or not of one kind.
 
     Args:
         rows: All trials in order.
-        deciding: The trial at which the decision fell early. It is left out: that it came out as
-            it did is why it was the last, and no sign of a change.
+        deciding: The place of the trial at which the decision fell early. It is left out: that it
+            came out as it did is why it was the last, and no sign of a change.
     """
-    rows = [row for row in rows if row is not deciding]
-    passed = [outcome.result.passed for _, outcome in rows]
-    failed = [row for row in rows if not row.outcome.result.passed]
-    untestable = sum(row.is_untestable for row in failed if not row.is_excused)
-    return diagnose(passed, untestable)
+    if deciding is not None:
+        rows = rows.select([place != deciding for place in rows.places])
+    untestable = rows.count(lambda row: row.is_untestable and not row.is_excused)
+    return diagnose(array("B", rows.passes), untestable)
 
 
-def disclose_counts(
-    rows: Sequence[Row], *, analysis: Analysis, skips_unjudged: bool
-) -> tuple[Note, ...]:
+def disclose_counts(rows: Rows, *, analysis: Analysis, skips_unjudged: bool) -> tuple[Note, ...]:
     """Say what the counts do not show: what was not measured, not judged, or took a retry.
 
     Args:
@@ -231,7 +129,7 @@ def disclose_counts(
         skips_unjudged: Whether what no judge judged takes no part.
     """
     skips_unjudged = skips_unjudged or not analysis.counts_silence
-    if are_measured(rows):
+    if rows.are_measured:
         return _note_retries(rows)
     return (
         *_note_unmeasured(rows, analysis),
@@ -240,14 +138,14 @@ def disclose_counts(
     )
 
 
-def _note_unmeasured(rows: Sequence[Row], analysis: Analysis) -> tuple[Note, ...]:
+def _note_unmeasured(rows: Rows, analysis: Analysis) -> tuple[Note, ...]:
     """Return how many trials were not measured, and the rate by the other way to count them."""
-    missing = [row for row in rows if row.trial.error_class in NOT_MEASURED]
+    missing = rows.keep(lambda row: row.course.error_class in NOT_MEASURED)
     if not missing or len(missing) == len(rows):  # where none was measured, the statement says so
         return ()
-    every = [row for row in rows if not row.is_unjudged]
-    fair = [row for row in every if row.trial.error_class not in NOT_MEASURED]
-    said = _commonest(row.trial.error for row in missing if row.trial.error)
+    every = rows.keep(lambda row: not row.is_unjudged)
+    fair = every.keep(lambda row: row.course.error_class not in NOT_MEASURED)
+    said = missing.find_commonest_error()
     why = f" ({said[:_LONGEST_ERROR]})" if said else ""
     text = f"{len(missing)} of {as_count(len(rows), 'trial')} were not measured{why}"
     if len(missing) == 1:
@@ -260,17 +158,17 @@ def _note_unmeasured(rows: Sequence[Row], analysis: Analysis) -> tuple[Note, ...
     return (Note(kind=NoteKind.NOT_MEASURED, text=text),)
 
 
-def _write_share(rows: Sequence[Row]) -> str:
-    passed = sum(row.passed for row in rows)
+def _write_share(rows: Rows) -> str:
+    passed = rows.passed
     share = f" ({as_observed(passed / len(rows))})" if rows else ""
     return f"{passed} of {len(rows)}{share}"
 
 
-def _note_silence(rows: Sequence[Row], skipped: bool) -> tuple[Note, ...]:
-    unjudged = sum(row.is_unjudged for row in rows)
+def _note_silence(rows: Rows, skipped: bool) -> tuple[Note, ...]:
+    unjudged = rows.count(lambda row: row.is_unjudged)
     if not unjudged:
         return ()
-    why = _WITHOUT_EVIDENCE if _lacks_evidence(rows) else _SILENT
+    why = _WITHOUT_EVIDENCE if rows.count(_lacks_evidence) else _SILENT
     text = f"{unjudged} of {as_count(len(rows), 'trial')} were not measured ({why})"
     if unjudged == 1:
         text = text.replace(" were ", " was ", 1)
@@ -281,7 +179,7 @@ def _note_silence(rows: Sequence[Row], skipped: bool) -> tuple[Note, ...]:
             "rates hold where that has nothing to do with whether they would pass"
         )
     else:
-        fair = [row for row in rows if not row.is_excused]
+        fair = rows.keep(lambda row: not row.is_excused)
         text += f" and count as failed; without them {_write_share(fair)} pass"
     return (Note(kind=NoteKind.SILENCE, text=text),)
 
@@ -290,22 +188,21 @@ _SILENT = "no verdict from the judge"
 _WITHOUT_EVIDENCE = "what was recorded does not tell"
 
 
-def _lacks_evidence(rows: Sequence[Row]) -> bool:
-    return any(row.outcome.error_class is ErrorClass.NO_EVIDENCE for row in rows)
+def _lacks_evidence(row: Row) -> bool:
+    return row.sign.error_class is ErrorClass.NO_EVIDENCE
 
 
-def tell_unmeasured(rows: Sequence[Row]) -> str:
+def tell_unmeasured(rows: Rows) -> str:
     """Say why trials were not measured, as one of their criterion's checks says it."""
-    told = (r.outcome for r in rows if r.outcome.error_class is ErrorClass.NO_EVIDENCE)
-    return next((outcome.result.explanation for outcome in told), "")
+    outcome = rows.find_outcome(_lacks_evidence)
+    return "" if outcome is None else outcome.result.explanation
 
 
-def _note_retries(rows: Sequence[Row]) -> tuple[Note, ...]:
-    retried = sum(row.needed_retry for row in rows if row.trial.attempts > 1)
+def _note_retries(rows: Rows) -> tuple[Note, ...]:
+    retried = rows.count(lambda row: row.needed_retry)
     if not retried:
         return ()
-    passed = sum(row.passed for row in rows)
-    passes = as_count(passed, "pass", "passes")
+    passes = as_count(rows.passed, "pass", "passes")
     disclosed = f"{retried:,} of the {passes} needed a retry after an infrastructure error"
     return (Note(kind=NoteKind.RETRIES, text=disclosed),)
 
@@ -331,7 +228,7 @@ _BY_CHANCE = (
 )
 
 
-def diagnose(passed: Sequence[bool], untestable: int) -> Diagnostics:
+def diagnose(passed: Sequence[int], untestable: int) -> Diagnostics:
     """Look for dependence, drift and missing values in one criterion's outcomes.
 
     After an early stop the two p-values are indications: the trial that decided was no chance.
@@ -372,7 +269,7 @@ def diagnose(passed: Sequence[bool], untestable: int) -> Diagnostics:
     )
 
 
-def _dependence(passed: Sequence[bool]) -> tuple[float | None, float | None]:
+def _dependence(passed: Sequence[int]) -> tuple[float | None, float | None]:
     """Return the lag-one autocorrelation and the exact runs test that neighbours are alike."""
     lag_one = lag_one_autocorrelation(passed)
     if isinstance(lag_one, Undefined):
@@ -383,7 +280,7 @@ def _dependence(passed: Sequence[bool]) -> tuple[float | None, float | None]:
     return lag_one, None if isinstance(test, Undefined) else test.p_value
 
 
-def _drift(passed: Sequence[bool]) -> tuple[float | None, float | None, float | None]:
+def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | None]:
     """Compare the two halves: their rates, and Fisher's two-sided p-value."""
     half = len(passed) // 2
     if half == 0:

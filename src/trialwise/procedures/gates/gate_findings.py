@@ -33,6 +33,7 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.trial import Analysis, Trial
+from trialwise.model.trial_table import TrialTable
 from trialwise.procedures.composite import combine
 from trialwise.procedures.gates.gate_intervals import Measured, Runs, early
 from trialwise.procedures.metrics import Reach
@@ -40,7 +41,7 @@ from trialwise.stats.result_types import Decision, Undefined
 
 
 def decide_gates(
-    plan: Plan, trials: Mapping[str, Sequence[Trial]], stops: Mapping[str, StopReason]
+    plan: Plan, trials: Mapping[str, TrialTable], stops: Mapping[str, StopReason]
 ) -> tuple[GateFinding, ...]:
     """Return what every gate of a plan found.
 
@@ -61,7 +62,7 @@ def _finding(
     gate: Gate,
     plan: Plan,
     experiment: ExperimentPlan,
-    trials: Sequence[Trial],
+    trials: TrialTable,
     stop: StopReason,
 ) -> GateFinding:
     grading = Grading.of(gate, plan.criteria_of(experiment.name))
@@ -242,7 +243,7 @@ class Grading:
         )
 
     def runs(
-        self, experiment: ExperimentPlan, trials: Sequence[Trial], analysis: Analysis
+        self, experiment: ExperimentPlan, trials: TrialTable, analysis: Analysis
     ) -> tuple[Runs, int]:
         """Return the runs of each input that count, and how many more a judge was silent on.
 
@@ -253,7 +254,7 @@ class Grading:
         """
         runs: dict[str, list[Trial]] = {name: [] for name in experiment.input_ids}
         silent = 0
-        for trial in trials:
+        for trial in trials.sketches():
             if analysis.leaves_out(trial.error_class):
                 continue
             if any(trial.is_unjudged(trial.outcome(name)) for name in self.counting):

@@ -1,0 +1,289 @@
+"""The trials of an experiment as one criterion sees them, in columns.
+
+There may be a million trials and few kinds of them: what is asked of a trial is answered once for
+each kind, and counting is left to the columns.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import compress
+from typing import NamedTuple, overload
+
+from trialwise.model.trial import EXCUSED, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial_signs import PASSES, SIGNS, Course, Sign
+from trialwise.model.trial_table import TrialTable
+
+_UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
+
+
+class Row(NamedTuple):
+    """One kind of trial, as one criterion sees it."""
+
+    sign: Sign
+    """How the criterion came out."""
+    course: Course
+    """How the call went."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the criterion passed."""
+        return self.sign.reason is None
+
+    @property
+    def reason(self) -> FailReason | None:
+        """Why the criterion failed."""
+        return self.sign.reason
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it passed at once, and nothing more is to be said of it."""
+        course = self.course
+        is_calm = course.error_class is ErrorClass.NONE and not course.has_error
+        return self.passed and is_calm and course.attempts == 1
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether neither the call nor the criterion says that something was in the way."""
+        return self.course.error_class is ErrorClass.NONE is self.sign.error_class
+
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether the service replied, and the criterion could not be measured."""
+        return self.sign.error_class in EXCUSED and self.course.error_class not in EXCUSED
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the call says nothing about the replies of the service."""
+        return self.course.error_class in EXCUSED
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether the per-protocol analysis leaves it out."""
+        return self.is_lost or self.is_unjudged
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether there was nothing that a judge could judge."""
+        unread = self.is_untestable and not self.is_unjudged
+        return self.course.error_class is not ErrorClass.NONE or unread
+
+    @property
+    def error_class(self) -> ErrorClass:
+        """The trial's, or else the criterion's own."""
+        of_trial = self.course.error_class
+        return self.sign.error_class if of_trial is ErrorClass.NONE else of_trial
+
+    @property
+    def is_untestable(self) -> bool:
+        """Whether it failed without reaching the condition."""
+        return self.sign.reason in _UNTESTABLE
+
+    @property
+    def needed_retry(self) -> bool:
+        """Whether it passed, and only after an infrastructure error."""
+        return self.course.attempts > 1 and self.passed
+
+
+class _Source:
+    """The table that rows are of, and its columns."""
+
+    def __init__(self, table: TrialTable, criterion: int) -> None:
+        self.table = table
+        self.criterion = criterion
+        self._rows: dict[int, Row] = {}
+
+    @cached_property
+    def indexes(self) -> array[int]:
+        return self.table.indexes
+
+    @cached_property
+    def inputs(self) -> array[int]:
+        return self.table.inputs
+
+    @cached_property
+    def codes(self) -> bytes | array[int]:
+        """For each trial a number that tells its course and its sign."""
+        signs = self.table.read_signs(self.criterion)
+        if len(self.table.courses) == 1:  # nearly always, and then the sign tells all
+            return signs
+        several = len(SIGNS)
+        pairs = zip(self.table.course_column, signs, strict=True)
+        return array("I", (course * several + sign for course, sign in pairs))
+
+    def row(self, code: int) -> Row:
+        """Return the row that a number stands for."""
+        found = self._rows.get(code)
+        if found is None:
+            course, sign = divmod(code, len(SIGNS))
+            found = self._rows[code] = Row(SIGNS[sign], self.table.courses[course])
+        return found
+
+
+class Rows(Sequence[Row]):
+    """Some trials of an experiment in the order of inputs, as one criterion sees them.
+
+    Args:
+        source: Their table.
+        places: Where they stand in it.
+        codes: What stands for each.
+    """
+
+    __slots__ = ("_counts", "_source", "codes", "places")
+
+    def __init__(
+        self, source: _Source, places: Sequence[int], codes: bytes | array[int] | None = None
+    ) -> None:
+        self._source = source
+        self.places = places
+        self.codes = source.codes if codes is None else codes
+        self._counts: Mapping[int, int] | None = None
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial], criterion: int = 0) -> Rows:
+        """Return all trials of an experiment as one of its criteria sees them.
+
+        Args:
+            trials: The experiment's.
+            criterion: The criterion's place among those of the experiment.
+        """
+        table = TrialTable.of(trials)
+        return cls(_Source(table, criterion), range(len(table)))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Rows: ...
+    def __getitem__(self, place: int | slice) -> Row | Rows:
+        if isinstance(place, slice):
+            return Rows(self._source, self.places[place], self.codes[place])
+        return self._source.row(self.codes[place])
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._source.row, self.codes)
+
+    # --- By kind ------------------------------------------------------------------------------
+
+    @property
+    def kinds(self) -> Iterator[tuple[Row, int]]:
+        """Every kind of trial that there is, with how many there are of it."""
+        if self._counts is None:
+            self._counts = Counter(self.codes)
+        return ((self._source.row(code), count) for code, count in self._counts.items())
+
+    def count(self, is_meant: Callable[[Row], bool]) -> int:
+        """Count the trials of which something is true."""
+        return sum(count for row, count in self.kinds if is_meant(row))
+
+    @property
+    def passed(self) -> int:
+        """How many passed the criterion."""
+        return sum(count for row, count in self.kinds if row.sign.reason is None)
+
+    @property
+    def are_measured(self) -> bool:
+        """Whether every trial was measured, by all that it or the criterion says."""
+        return all(row.is_measured for row, _ in self.kinds)
+
+    def keep(self, is_meant: Callable[[Row], bool]) -> Rows:
+        """Return the trials of which something is true."""
+        if all(is_meant(row) for row, _ in self.kinds):
+            return self
+        return self.select(self.mark(is_meant))
+
+    def mark(self, is_meant: Callable[[Row], bool]) -> bytes:
+        """Return 1 for each trial of which something is true, and 0 for the others."""
+        row = self._source.row
+        marks = {code: is_meant(row(code)) for code in set(self.codes)}
+        return bytes(map(marks.__getitem__, self.codes))
+
+    def select(self, marks: Sequence[int]) -> Rows:
+        """Return the trials that are marked."""
+        codes = compress(self.codes, marks)
+        return Rows(
+            self._source,
+            array("I", compress(self.places, marks)),
+            bytes(codes) if isinstance(self.codes, bytes) else array("I", codes),
+        )
+
+    def let_pass(self, is_meant: Callable[[Row], bool]) -> Rows:
+        """Return all trials, as if those had passed of which something is true."""
+        row, several = self._source.row, len(SIGNS)
+        codes = {
+            code: code - code % several if is_meant(row(code)) else code for code in set(self.codes)
+        }
+        found = map(codes.__getitem__, self.codes)
+        held = bytes(found) if isinstance(self.codes, bytes) else array("I", found)
+        return Rows(self._source, self.places, held)
+
+    # --- Trial by trial -----------------------------------------------------------------------
+
+    @property
+    def passes(self) -> bytes:
+        """1 for each trial that passed the criterion, else 0."""
+        if isinstance(self.codes, bytes):
+            return self.codes.translate(PASSES)
+        return self.mark(lambda row: row.passed)
+
+    @property
+    def indexes(self) -> Sequence[int]:
+        """The index of each trial."""
+        indexes = self._source.indexes
+        return indexes if self._is_all else array("q", map(indexes.__getitem__, self.places))
+
+    @property
+    def _inputs(self) -> Sequence[int]:
+        inputs = self._source.inputs
+        return inputs if self._is_all else array("I", map(inputs.__getitem__, self.places))
+
+    @property
+    def _is_all(self) -> bool:
+        return len(self) == len(self._source.table)
+
+    @property
+    def input_ids(self) -> set[str]:
+        """The inputs that were tried."""
+        return set(map(self._source.table.names.__getitem__, set(self._inputs)))
+
+    def tally_inputs(self) -> dict[str, tuple[int, int]]:
+        """Return the successes and the trials of each input that was tried, in their order."""
+        trials = Counter(self._inputs)
+        passed = Counter(compress(self._inputs, self.passes))
+        names = self._source.table.names
+        return {names[one]: (passed[one], count) for one, count in trials.items()}
+
+    def split(self, inputs: Sequence[str]) -> dict[str, Rows]:
+        """Return the trials of each input.
+
+        Args:
+            inputs: All there are, tried or not.
+        """
+        found: dict[str, array[int]] = {name: array("I") for name in inputs}
+        names = self._source.table.names
+        for place, one in zip(self.places, self._inputs, strict=True):
+            found[names[one]].append(place)
+        whole = self._source.codes
+        kind = bytes if isinstance(whole, bytes) else _hold_codes
+        return {
+            name: Rows(self._source, places, kind(map(whole.__getitem__, places)))
+            for name, places in found.items()
+        }
+
+    def find_outcome(self, is_meant: Callable[[Row], bool]) -> Outcome | None:
+        """Return the outcome, with its texts, of the first trial of which something is true."""
+        place = next((k for k, row in zip(self.places, self, strict=True) if is_meant(row)), None)
+        return None if place is None else self._source.table[place].outcomes[self._source.criterion]
+
+    def find_commonest_error(self) -> str:
+        """Return what went wrong most often with the calls, the first of several equals."""
+        return self._source.table.find_commonest_error(self.places)
+
+
+def _hold_codes(codes: Iterator[int]) -> array[int]:
+    return array("I", codes)
