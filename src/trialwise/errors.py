@@ -84,7 +84,8 @@ class JournalDamaged(TrialwiseError):
     def __init__(self, path: Path, *, line: int) -> None:
         super().__init__(
             f"{path}: line {line} is damaged, and lines follow it. Nothing was changed. Restore "
-            f"the file from a copy, or keep its first {line - 1} lines to go on from there."
+            f"the file from a copy. If there is none, `trialwise runs --repair {path.parent.name}` "
+            "sets the damaged lines aside, and `run --resume` asks their trials again."
         )
         self.path = path
         self.line = line

@@ -83,3 +83,61 @@ def test_no_flipped_bit_loses_a_trial_in_silence(killed: Path) -> None:
         assert found == whole[:-1]
         assert count_torn_bytes(journal(killed)) > 0
     assert refused > 1980
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "texts.jsonl"])
+def test_damage_is_refused_set_aside_and_the_rest_is_used(killed: Path, name: str) -> None:
+    """A flipped bit in line 2: nothing is lost but that line, and every trial is there once."""
+    path = journal(killed).with_name(name)
+    lines = path.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([lines[0], lines[1].replace(b'"', b"!", 1), *lines[2:]])
+    path.write_bytes(damaged)
+    run = path.parent.name
+    refused = call(killed, "run", "-q", "--resume")
+    assert refused[0] == 2
+    assert f"trialwise runs --repair {run}" in refused[2]
+    assert "DAMAGED" in call(killed, "runs")[1] or name == "texts.jsonl"
+
+    code, output, errors = call(killed, "runs", "--repair", run)
+    assert code == 0, errors
+    assert "1 damaged line left out" in output
+    assert path.with_name(f"{path.stem}.damaged-1.jsonl").read_bytes() == damaged
+
+    assert call(killed, "run", "-q", "--resume")[0] == 0
+    asked_again = 1 if name == "journal.jsonl" else 0
+    assert count_calls(killed) == 10 + asked_again
+    assert decisions(killed) == ["PASS"]
+    assert call(killed, "show", "--verify")[0] == 0
+    assert call(killed, "runs", "--repair", run)[0] == 2
+
+
+def test_no_damage_loses_more_than_the_damaged_lines(killed: Path) -> None:
+    """Every prefix, flipped bits, lost, doubled and swapped lines: the rest is what was written."""
+    from trialwise.stores.journal import read_journal
+    from trialwise.stores.journal_repair import repair_run
+    from trialwise.stores.runs import RunStore
+
+    path, random = journal(killed), Random(3)
+    stored = RunStore(killed / ".trialwise").open(path.parent.name)
+    data, written = path.read_bytes(), read_journal(path)
+    lines = data.splitlines(keepends=True)
+    cases = [
+        (data[:end], len(data[:end].splitlines(keepends=True))) for end in range(0, len(data), 97)
+    ]
+    cases += [(flip(data, random), len(written) + 1) for _ in range(60)]
+    cases += [
+        (b"".join(lines[:3] + lines[4:]), len(written)),
+        (b"".join(lines[:3] + lines[2:]), len(written) + 1),
+        (b"".join([lines[1], lines[0], *lines[2:]]), len(written)),
+        (data.replace(b"\n", b"", 1), len(written)),
+    ]
+    for content, pieces in cases:
+        path.write_bytes(content)
+        repair = repair_run(stored)["journal.jsonl"]
+        found = read_journal(path)
+
+        assert [one for one in written if one in found] == found
+        assert len(found) == repair.kept >= min(pieces, len(written)) - 2
+        if repair.aside is not None:
+            assert repair.aside.read_bytes() == content
+            repair.aside.unlink()

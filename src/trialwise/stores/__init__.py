@@ -3,6 +3,7 @@
 runs        a folder for each run: plan, journal and record
 run_files   plan and record, read in any format
 journal     one checksummed line for each trial, durable as it completes
+journal_repair  sets damaged lines of an unfinished run aside
 journal_trials  the trials of a journal, read line by line
 line_types  the types of what stands in a line
 run_texts   inputs and tracebacks of a run, each once
