@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.executors.worker_projects import kept_indices, kill_a_worker, start
+from tests.executors.cut_proxy import CutProxy
+from tests.executors.worker_projects import (
+    finish,
+    kept_indices,
+    kill_a_worker,
+    start,
+    wait_for_calls,
+)
 
 from trialwise.testing import assert_executor_conforms
 
@@ -47,4 +58,68 @@ def test_code_that_workers_do_not_have_is_sent_and_a_killed_worker_is_replaced(
     out, err = run.communicate(timeout=90)
 
     assert run.returncode == 0, (out, err)
+    assert kept_indices(project) == list(range(60))
+
+
+@pytest.fixture(scope="module")
+def client_port(cluster: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Where Ray's client connects to the cluster, as from another machine."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ["--host", "127.0.0.1", "--port", str(port), "--mode", "legacy", "--address", cluster]
+    log = tmp_path_factory.mktemp("ray") / "client.log"
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "ray.util.client.server", *options],
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        ends = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                assert time.monotonic() < ends, log.read_text(encoding="utf-8")
+                time.sleep(0.1)
+        yield port
+    finally:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def proxy(client_port: int) -> Iterator[CutProxy]:
+    """What stands between Ray's client and its server."""
+    proxy = CutProxy(client_port)
+    yield proxy
+    proxy.close()
+
+
+def test_a_run_goes_on_after_its_connection_was_cut(project: Path, proxy: CutProxy) -> None:
+    """Ray's client connects again; every trial is kept once."""
+    run = start(project, "-q", "--executor", f"ray:ray://127.0.0.1:{proxy.port}")
+    wait_for_calls(project, 6)
+    proxy.cut()
+    time.sleep(0.5)
+    proxy.mend()
+    code, output, errors = finish(run, 90)
+
+    assert code == 0, output + errors
+    assert kept_indices(project) == list(range(60))
+
+
+def test_a_cut_that_lasts_leaves_a_run_that_can_be_resumed(project: Path, proxy: CutProxy) -> None:
+    """Ray's client tries for 30 s; then the run ends undecided, and goes on in this process."""
+    run = start(project, "-q", "--executor", f"ray:ray://127.0.0.1:{proxy.port}")
+    wait_for_calls(project, 10)
+    proxy.cut()
+    code, output, errors = finish(run, 90)
+
+    assert code == 4, output + errors
+    assert "the Ray cluster is gone" in output
+    assert len(kept_indices(project)) < 60
+    code, output, errors = finish(start(project, "-q", "--resume"))
+    assert code == 0, output + errors
     assert kept_indices(project) == list(range(60))

@@ -7,7 +7,8 @@ dies, and runs the batch once more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import ray
@@ -90,10 +91,15 @@ class RayPool:
         return self._share * len(self._actors)
 
     def submit(self, number: int, batch: Batch) -> None:
-        """Send a batch to the actor that has the fewest."""
+        """Send a batch to the actor that has the fewest.
+
+        Raises:
+            PoolLost: The cluster is gone.
+        """
         loads = Counter(place for _, place in self._refs.values())
         place = min(range(len(self._actors)), key=loads.__getitem__)
-        self._refs[self._actors[place].run.remote(batch)] = number, place
+        with _naming_loss():
+            self._refs[self._actors[place].run.remote(batch)] = number, place
 
     def wait(self, timeout_s: float) -> Sequence[EndedBatch]:
         """Return the batches that have ended.
@@ -104,38 +110,61 @@ class RayPool:
         if not self._refs:
             return []
         refs = list(self._refs)
-        try:
+        with _naming_loss():
             ready, _ = ray.wait(refs, num_returns=1, timeout=timeout_s)
             if ready:
                 ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
-        except ConnectionError as error:
-            raise PoolLost(
-                f"the Ray cluster is gone ({error}); completed trials are kept, and the run can "
-                "be resumed"
-            ) from error
-        return [self._read(ref) for ref in ready]
+        ended: list[EndedBatch] = []
+        for ref in ready:
+            try:
+                ended.append(self._read(ref))
+            except PoolLost:
+                # What has come back is counted first; the next call raises again.
+                if not ended:
+                    raise
+                break
+        return ended
 
     def _read(self, ref: Any) -> EndedBatch:
-        number, _ = self._refs.pop(ref)
+        number, _ = self._refs[ref]
         try:
-            return EndedBatch(number, ray.get(ref))
+            with _naming_loss():
+                ended = EndedBatch(number, ray.get(ref))
         except RayError as error:
             problem = f"the Ray worker failed ({type(error).__name__})"
-            return EndedBatch(number, None, problem, is_death=isinstance(error, _DEATHS))
+            ended = EndedBatch(number, None, problem, is_death=isinstance(error, _DEATHS))
+        del self._refs[ref]
+        return ended
 
     def cancel(self) -> None:
         """Cancel the batches that have not started; those that have are not waited for."""
-        for ref in self._refs:
-            ray.cancel(ref)
-        self._refs.clear()
+        refs, self._refs = list(self._refs), {}
+        with _naming_loss():
+            for ref in refs:
+                ray.cancel(ref)
 
     def close(self) -> None:
         """Close the service in every actor, and disconnect if this run connected."""
         try:
-            closing = [actor.close.remote() for actor in self._actors]
-            ray.wait(closing, num_returns=len(closing), timeout=_CLOSING_S)
-            for actor in self._actors:
-                ray.kill(actor)
+            with suppress(PoolLost), _naming_loss():
+                closing = [actor.close.remote() for actor in self._actors]
+                ray.wait(closing, num_returns=len(closing), timeout=_CLOSING_S)
+                for actor in self._actors:
+                    ray.kill(actor)
         finally:
             if self._is_ours:
                 ray.shutdown()
+
+
+@contextmanager
+def _naming_loss() -> Iterator[None]:
+    """Name the loss of the cluster, for which Ray's client raises a plain exception."""
+    try:
+        yield
+    except Exception as error:
+        if ray.is_initialized() and not isinstance(error, ConnectionError):
+            raise
+        raise PoolLost(
+            f"the Ray cluster is gone ({error}); completed trials are kept, and the run can be "
+            "resumed"
+        ) from error
