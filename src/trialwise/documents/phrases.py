@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from trialwise.quick_dataclass import dataclass
 
 REFUSED = "REFUSED"
 """What is shown instead of a decision where a design was refused."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import typing
 from collections.abc import Mapping
+from functools import cache
 from inspect import get_annotations
+from types import CodeType
 from typing import Any, ForwardRef
 
 from trialwise import stats
@@ -30,11 +32,17 @@ def read_hints(cls: type) -> dict[str, Any]:
         # A text is read in the module that declares the field, which may be another's.
         names = _Names(vars(sys.modules[base.__module__]))
         for name, hint in get_annotations(base).items():
-            found = eval(hint, vars(typing), names) if isinstance(hint, str) else hint
+            found = eval(_compile(hint), vars(typing), names) if isinstance(hint, str) else hint
             # What a field says beside its type is for suites, and no matter of records.
             annotated = typing.get_origin(found) is typing.Annotated
             hints[name] = typing.get_args(found)[0] if annotated else found
     return hints
+
+
+@cache
+def _compile(hint: str) -> CodeType:
+    # Kept, since most hints stand in many classes and compiling one takes long.
+    return compile(hint, "<hint>", "eval")
 
 
 class _Names(dict[str, Any]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -14,6 +14,7 @@ from trialwise.declarations.settings import setting
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.trial import Analysis
+from trialwise.quick_dataclass import dataclass
 from trialwise.validation import (
     require_choice,
     require_count,

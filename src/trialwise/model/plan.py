@@ -7,7 +7,7 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 from trialwise.model.claim import Claim, Estimator, SamplingMode
@@ -16,6 +16,7 @@ from trialwise.model.evidence import Guard, Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design, Intent
+from trialwise.quick_dataclass import dataclass
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw

@@ -7,7 +7,6 @@ that it was not the condition that failed (companion §1.4.5a).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from sys import intern
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Usage
+from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape

@@ -7,7 +7,7 @@ finding has no decision, only reasons.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -30,6 +30,7 @@ from trialwise.model.evidence import (
     TrialCounts,
 )
 from trialwise.model.tally import Tally
+from trialwise.quick_dataclass import dataclass
 from trialwise.stats.result_types import Decision as Decision  # noqa: PLC0414 (model's own)
 from trialwise.stats.result_types import Interval, Refusal, Rule
 

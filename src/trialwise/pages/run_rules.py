@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from textwrap import wrap
 
 from trialwise.documents.numbers import (
@@ -17,6 +17,7 @@ from trialwise.documents.numbers import (
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.forecast import Forecast, Together, forecast, forecast_together
+from trialwise.quick_dataclass import dataclass
 
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.

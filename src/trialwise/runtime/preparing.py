@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
@@ -18,6 +18,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

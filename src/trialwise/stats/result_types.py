@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
+
+from trialwise.quick_dataclass import dataclass
 
 # `typing` costs half an interpreter's start, and nothing here needs it to run.
 TYPE_CHECKING = False

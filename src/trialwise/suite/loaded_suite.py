@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
+from trialwise.quick_dataclass import dataclass
 from trialwise.suite.environment import Redaction
 
 
