@@ -550,6 +550,20 @@ def _judge_seeds() -> Iterator[bytes]:
     yield from _chosen(2, _read_examples("judge/gold.calibration.json"))
 
 
+def _read_votes(data: bytes) -> None:
+    from trialwise.judges.votes import read_choice, read_vote
+
+    answer = data.decode("utf-8", "surrogateescape")
+    for read in (read_vote, read_choice):
+        with suppress(ValueError):  # which the judge reports as an answer without a vote
+            read(answer)
+
+
+def _vote_seeds() -> Iterator[bytes]:
+    yield b'Sure: {"pass": true, "confidence": 0.9, "reasoning": "fine"}'
+    yield b'{"better": "second", "much": true, "reasoning": "shorter"}'
+
+
 # --- Suites of other tools --------------------------------------------------------------------
 
 
@@ -639,6 +653,7 @@ TARGETS = {
         ),
         Target("recording", _replay, _tape_seeds, _JSON_WORDS),
         Target("judge-files", _read_judge_files, _judge_seeds, (*_JSON_WORDS, "units:", "- ")),
+        Target("judge-answer", _read_votes, _vote_seeds, (*_JSON_WORDS, '"pass"', '"better"')),
         Target("import", _import, _foreign_seeds, _FOREIGN_WORDS),
     )
 }

@@ -10,10 +10,12 @@ import pytest
 
 import trialwise as tw
 from trialwise.errors import JournalDamaged
+from trialwise.judges.gold import GoldSetError, read_gold
+from trialwise.judges.votes import read_vote
 from trialwise.model.lines import seal
 from trialwise.services.failures import RecordingError
 from trialwise.services.replay import PREFIX, ReplayService
-from trialwise.stores.runs import RunStore, StoredRun
+from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 
 @pytest.fixture
@@ -106,3 +108,34 @@ def test_a_recording_without_a_reply(line: bytes) -> None:
     """A line of a recording whose checksum fits and that holds no trial gave a traceback."""
     with pytest.raises(RecordingError, match="line 1 of the lines given"):
         ReplayService([seal(PREFIX.encode() + line)])
+
+
+def test_a_number_of_thousands_of_digits_in_a_gold_set(tmp_path: Path) -> None:
+    """A number of more than 4,300 digits in a gold set gave a traceback."""
+    path = tmp_path / "gold.jsonl"
+    path.write_text("9" * 5000 + "\n", encoding="utf-8")
+
+    with pytest.raises(GoldSetError, match="line 1 is not JSON"):
+        read_gold(path)
+
+
+def test_a_pattern_of_many_thousand_characters() -> None:
+    """A pattern of 250,000 characters took seconds to compile; the longest has 10,000 now."""
+    with pytest.raises(tw.InvalidArgument, match="at most 10,000 characters"):
+        tw.matches('{"a":' * 50_000)
+    assert tw.matches("a" * 10_000).pattern == "a" * 10_000
+
+
+@pytest.mark.parametrize("name", ["plan.json", "record.json"])
+def test_a_file_that_nests_without_end(run: StoredRun, name: str) -> None:
+    """A stored file that nests thousands of levels deep gave a traceback."""
+    (run.path / name).write_text("[" * 50_000, encoding="utf-8")
+
+    with pytest.raises(StoreUnusable, match="it is not as it was written"):
+        StoredRun(run.path).record()
+
+
+def test_a_confidence_of_hundreds_of_digits() -> None:
+    """A judge that answered with a confidence of 400 digits ended the run with a traceback."""
+    with pytest.raises(ValueError, match="`confidence` that is not between 0 and 1"):
+        read_vote('{"pass": true, "confidence": ' + "9" * 400 + "}")

@@ -28,6 +28,36 @@ def test_the_seeds_are_read(name: str) -> None:
     assert all(map(TARGETS[name], list_seeds(name)))
 
 
+HOSTILE = {
+    "nothing": b"",
+    "lists": b"[" * 50_000,
+    "objects": b'{"a":' * 50_000,
+    "closed lists": b"[" * 5_000 + b"]" * 5_000,
+    "parentheses": b"(" * 5_000 + b"1" + b")" * 5_000,
+    "elements": b"<a>" * 50_000,
+    "entities": b'<!DOCTYPE a [<!ENTITY b "cc"><!ENTITY d "&b;&b;&b;&b;">]><a>&d;</a>',
+    "aliases": b"a: &a [x, x]\n" + b"".join(b"a%d: &a [*a, *a]\n" % n for n in range(40)),
+    "digits": b"9" * 50_000,
+    "exponent": b"1e999999999",
+    "minus signs": b"-" * 50_000,
+    "quotes": b'"' * 50_001,
+    "line ends": b"\n" * 50_000,
+    "zeros": bytes(50_000),
+    "half a pair": b'"\\ud800"',
+    "wrong utf-8": b"\xff\xfe\xed\xa0\x80",
+    "byte order mark": b"\xef\xbb\xbf{}",
+    "archive": b"PK\x03\x04" + b"\xff" * 200,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_bytes(name: str, content: bytes) -> None:
+    """Nesting, repetition and numbers without end, for each format that the first byte chooses."""
+    for first in (b"", b"\x00", b"\x01", b"\x02", b"\x03", b"\x04"):
+        TARGETS[name](first + content)
+
+
 @pytest.mark.parametrize("name", NAMES)
 @FUZZ
 @given(data=st.data())

@@ -24,6 +24,8 @@ from trialwise.validation import require_count
 
 __all__ = ["Matches", "matches"]
 
+#: The longest pattern; compiling a longer one may take seconds.
+MAX_PATTERN = 10_000
 #: A search of at most this many steps takes a few tenths of a second.
 _CHEAP_STEPS = 10_000_000
 
@@ -198,6 +200,9 @@ def check_pattern(argument: str, pattern: object) -> None:
     """A regular expression that compiles, or `InvalidArgument` with the position."""
     if not isinstance(pattern, str):
         raise InvalidArgument(argument, pattern, "be a regular expression as text")
+    if len(pattern) > MAX_PATTERN:
+        allowed = f"be a regular expression of at most {MAX_PATTERN:,} characters"
+        raise InvalidArgument(argument, f"one of {len(pattern):,}", allowed)
     try:
         compiled(pattern)
     except re.error as error:

@@ -150,6 +150,8 @@ def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
             value = json.loads(line)
         except json.JSONDecodeError as error:
             value = _Broken(f"is not JSON: {error.msg} in column {error.colno}")
+        except ValueError:
+            value = _Broken("is not JSON: it holds a number of thousands of digits")
         except RecursionError:
             value = _Broken("is not JSON: it nests too deeply")
         if isinstance(value, dict) and set(value) == {"provenance"}:

@@ -10,7 +10,6 @@ whatever the missing ones would have said; otherwise there is no verdict.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -151,7 +150,7 @@ def _reasoning(fields: dict[str, Any]) -> str:
 def _is_share(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and 0 <= value <= 1
+    return 0 <= value <= 1  # which NaN is not, and what a number of 400 digits can be asked
 
 
 def quorum_of(given: str | float | Fraction) -> Fraction | None:
