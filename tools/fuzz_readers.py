@@ -49,11 +49,14 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="only read what was found again")
     parser.add_argument("--figures", type=Path, default=CORPUS / "figures.json")
     given = parser.parse_args()
-    if given.again:
+    kept: dict[str, Any] = {"rows": []}
+    if given.figures.exists():
         kept = json.loads(given.figures.read_text(encoding="utf-8"))
-    else:
+    if not given.again:
+        # A run over some targets leaves the figures of the others as they are.
+        others = [row for row in kept["rows"] if row["target"] not in given.targets]
         kept = {"on": f"{datetime.now(UTC):%Y-%m-%d}", "python": platform.python_version()}
-        kept["rows"] = []
+        kept["rows"] = others
         seconds = given.minutes * 60 / len(given.targets)
         CORPUS.mkdir(parents=True, exist_ok=True)
         for name in given.targets:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.fuzz_readers import write_block
+from tools.generated_blocks import find_block, replace_block
 from tools.write_reliability import PAGE, write_page
 
 REPORT = """<testsuites><testsuite>
@@ -30,3 +32,40 @@ def test_the_page_counts_what_passed_and_failed(tmp_path: Path) -> None:
 def test_no_case_of_the_page_failed() -> None:
     """A page with failures is not to be published."""
     assert " failed" not in PAGE.read_text(encoding="utf-8").partition("## ")[0]
+
+
+ROWS = [
+    {"target": "suite", "executions": 1200, "features": 30, "findings": [], "minutes": 1.5},
+    {
+        "target": "trace",
+        "executions": 34,
+        "features": 5,
+        "findings": [{"error": "KeyError: 'a' (src/trialwise/x.py:3)", "input": "f"}],
+        "minutes": 1.5,
+    },
+]
+
+
+def test_the_section_on_fuzzing_adds_up_its_rows() -> None:
+    """Minutes, inputs and findings, and what is not mended is named."""
+    left = ["`trace`: KeyError: 'a' (src/trialwise/x.py:3)"]
+    text = write_block({"on": "2026-01-01", "python": "3.11.0", "rows": ROWS}, left)
+
+    assert "3 minutes,\n1,234 inputs, 1 findings, of which 1 are not mended." in text
+    assert "| trace | 1.5 | 34 | 5 | 1 |" in text
+    assert f"- {left[0]}" in text
+    assert "- A line of a journal whose checksum fits" in text
+
+
+def test_each_tool_leaves_the_part_of_the_other_alone() -> None:
+    """The block is replaced in its place, or put at the end."""
+    page = replace_block("# Page\n", "fuzzing", "old")
+
+    assert replace_block(page, "fuzzing", "new") == page.replace("old", "new")
+    assert "old" in find_block(page, "fuzzing")
+    assert find_block("# Page", "fuzzing") == ""
+
+
+def test_nothing_that_fuzzing_found_is_left() -> None:
+    """A page with findings is not to be published."""
+    assert "Not mended yet" not in find_block(PAGE.read_text(encoding="utf-8"), "fuzzing")
