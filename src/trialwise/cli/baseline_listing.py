@@ -90,10 +90,10 @@ class Shelf:
         )
 
     def find(self, name: str) -> tuple[Path, Baseline]:
-        """Find the baseline of an identifier, or the newest of a contract.
+        """Find the baseline with an identifier, or the newest one of a contract.
 
         Raises:
-            BaselineError: There is none, or there are several of that identifier.
+            BaselineError: No baseline has this name, or several have this identifier.
         """
         by_name = [one for one in self.entries if one.baseline.identifier == name]
         if len(by_name) > 1:

@@ -41,7 +41,7 @@ Activity = Callable[[Reply], bool]
 
 
 class _Session(NamedTuple):
-    """What is kept of the session that a reply tells of."""
+    """The parts of an agent's session that a trial keeps."""
 
     shape: TraceShape | None = None
     ended: str | None = None
@@ -52,7 +52,7 @@ _NO_SESSION = _Session()
 
 
 class Examined(NamedTuple):
-    """What all criteria say of a reply."""
+    """The results of all criteria for one reply."""
 
     outcomes: tuple[Outcome, ...]
     error_class: ErrorClass = ErrorClass.NONE

@@ -64,12 +64,12 @@ def judgement_messages(
     """Return the conversation that asks for one vote.
 
     Args:
-        rubric: What the output has to meet.
-        output: What is judged.
-        given: What the service was asked; None is not shown.
-        expected: What a right output says; None is not shown.
-        limit: The most characters shown of each of them.
-        rubric_first: Whether the rubric stands before the material or behind it.
+        rubric: The requirement on the output.
+        output: The reply to judge.
+        given: The input of the service. None leaves it out.
+        expected: The expected reply. None leaves it out.
+        limit: Upper limit on the characters shown of each text.
+        rubric_first: Whether the rubric comes before the other texts or after them.
     """
     material = {**_beside(given, expected), "OUTPUT": output}
     return _messages(_JUDGE, rubric, material, limit=limit, rubric_first=rubric_first)
@@ -84,7 +84,7 @@ def comparison_messages(
 
 
 def shown_text(value: Any) -> str:
-    """Return a value as a juror sees it: as text, as JSON, or as Python shows it."""
+    """Return the text of a value that a judge is shown: a string, JSON, or its repr."""
     if isinstance(value, str):
         return value
     try:

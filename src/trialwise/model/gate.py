@@ -31,14 +31,14 @@ from trialwise.validation import (
 
 
 class Basis(StrEnum):
-    """What kind of number a target is; none of them has an error rate."""
+    """The kind of number that a target limits. None of them has an error rate."""
 
     COUNT = "count"
-    """A count of this run, which estimates nothing."""
+    """A count of this run. It estimates nothing."""
     UNBIASED = "unbiased estimate"
     PLUG_IN = "plug-in estimate, biased"
     HEURISTIC = "heuristic"
-    """A convention: a low number says where to look, and proves nothing."""
+    """A convention. A low number tells where to look and proves nothing."""
 
 
 _TARGETS: dict[str, dict[str, Basis]] = {

@@ -97,13 +97,13 @@ class LineScan:
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
         self.count = 0
-        """How many whole lines were found so far."""
+        """The number of whole lines found so far."""
         self.size = 0
-        """How many bytes they take; what follows at the end is the torn rest of a line."""
+        """The number of bytes of the whole lines. A torn line may follow them."""
         self.damaged: int | None = None
-        """The first line, from 1, that has its end and is not as written."""
+        """The number of the first whole line, counted from 1, whose checksum is wrong."""
         self.torn = 0
-        """How many bytes of a last line there are whose end is missing."""
+        """The number of bytes of a last line that has no newline."""
 
     def __iter__(self) -> Iterator[Sequence[bytes]]:
         """Yield whole lines, without their ends, some at a time."""

@@ -414,7 +414,7 @@ def _list_qualifications(finding: Finding) -> Iterator[str]:
 
 
 def _compare_denominators(finding: Finding) -> Iterator[str]:
-    """Say both rates where they differ, with and without trials that were not measured."""
+    """State the rate with and without the trials that were not measured, if they differ."""
     every, fair = finding.intent_to_treat or finding.tally, finding.per_protocol
     # Inputs that are decided one by one have both counts of their own.
     if fair is None or every.rate is None or fair.trials == every.trials or finding.by_input:

@@ -359,14 +359,14 @@ class Procedure:
         return ()
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
-        """Compute a design anew from what else the plan says, to verify a record.
+        """Compute the design again from the rest of the plan, to verify a record.
 
-        None where there is nothing to compute, or more than a computation to check.
+        Return None if the plan has no design, or if its check needs more than a computation.
         """
         return None
 
     def knows_rate(self, finding: Finding) -> bool:
-        """Return whether the rate was counted completely, so that nothing is estimated."""
+        """Return whether every case was counted, so that the rate is known and not estimated."""
         return False
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:

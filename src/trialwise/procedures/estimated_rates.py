@@ -144,12 +144,12 @@ def matched_estimate(
     strata: Mapping[str, str | None],
     method: StratifiedMethod = "exact",
 ) -> ClusterEstimate | StratifiedEstimate:
-    """Return the estimator of a claim; the lower end of its interval is the bound at alpha.
+    """Estimate the rate of a claim. The lower end of the interval is the bound at alpha.
 
     Args:
-        claim: With an estimator.
+        claim: A claim that has an estimator.
         counts: The counts of at least one input, each with at least one trial.
-        alpha: Below one half.
+        alpha: The level of the bound, below 0.5.
         weights: The weights of each input, 1 where not given.
         strata: The strata of each input, for a stratum-weighted rate.
         method: The method of a weighted rate's interval.
@@ -274,7 +274,7 @@ def _weighted_observed(
 
 
 def _state_assumptions(claim: Claim, estimator: Estimator, alpha: float) -> str:
-    """Return what the level belongs to, and what it takes for granted."""
+    """Return the level of the bound with its assumptions."""
     if estimator is Estimator.STRATIFIED:
         given = (
             "the weights are as declared and the trials of one stratum are independent, by an "

@@ -146,7 +146,7 @@ class SharedProgress:
 
 
 class _LineOfEach(LiveDisplay):
-    """Draws a line for each run that goes on."""
+    """Draws one line for each unfinished run."""
 
     def __init__(self, stream: TextIO, capabilities: Capabilities, clock: Clock) -> None:
         super().__init__(stream, capabilities, clock)
