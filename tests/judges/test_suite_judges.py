@@ -364,7 +364,7 @@ def test_a_judged_rate_is_corrected(folder: Path, juror: Start, says: Says) -> N
     do("calibrate")
 
     plain = do("correct", "gold.calibration.json", "--judged", "87/100")
-    asked = do("correct", "gold.calibration.json", "--judged", "87/100", "--at-least", "80%")
+    asked = do("correct", "gold.calibration.json", "--judged", "87/100", "--at-least", "82%")
     found = json.loads(
         do(
             "correct",

@@ -179,14 +179,15 @@ PASSED, FAILED = trial_of("+"), trial_of("-")
 @cache
 def two_rates(good: float, bad: float) -> CriterionPlan:
     (plan,) = planned(Criterion("c", Measured(LABELS), at_least=good, margin=good - bad)).criteria
-    return replace(plan, alpha=ALPHA, beta=BETA)
+    # The rule of plans from before 0.2; tests/stats/test_judged_tests.py is about the present one.
+    return replace(plan, alpha=ALPHA, beta=BETA, corrected_by=())
 
 
 @cache
 def one_rate(required: float, n: int) -> CriterionPlan:
     (plan,) = planned(Criterion("c", Measured(LABELS), at_least=required), trials=n).criteria
     assert plan.alpha == ALPHA
-    return plan
+    return replace(plan, corrected_by=())
 
 
 def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) -> Decision | None:

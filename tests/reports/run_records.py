@@ -612,7 +612,7 @@ LABELS = Confusion(true_pass=208, false_pass=3, true_fail=26, false_fail=3)
 UNMEASURED = "the judge has no gold set"
 
 
-def judged(passed: int = 420, trials: int = 500, **question: Any) -> RunRecord:
+def judged(passed: int = 406, trials: int = 500, **question: Any) -> RunRecord:
     """A measured judge that passes so many trials; its errors may leave open what that shows."""
     asked = [Criterion("helpful", Asks(errors=LABELS), **{"at_least": 0.75, **question})]
     plan = plan_of("shop", QUESTIONS[:4], asked, trials=trials)

@@ -39,8 +39,8 @@ from trialwise.pages.run_report import render_html
 from trialwise.stats.judged_decision import decide_judged
 from trialwise.stats.result_types import Undefined
 
-#: By hand: judged 420 of 500; of 211 that people pass 3 fail, of 29 that people fail 3 pass.
-JUDGED = Fraction(420, 500)
+#: By hand: judged 406 of 500; of 211 that people pass 3 fail, of 29 that people fail 3 pass.
+JUDGED = Fraction(406, 500)
 RECTIFIED = JUDGED + Fraction(3 - 3, 240)
 ROGAN_GLADEN = (JUDGED + Fraction(26, 29) - 1) / (Fraction(208, 211) + Fraction(26, 29) - 1)
 
@@ -80,14 +80,14 @@ def test_both_corrections_are_kept_and_named() -> None:
         assert float(rate) == pytest.approx(one.corrected.rate, abs=1e-12)
 
 
-@pytest.mark.parametrize("passed", [378, 390, 400, 410, 420])
+@pytest.mark.parametrize("passed", [378, 386, 394, 402, 406])
 def test_what_is_missing_suffices_for_both_corrections(passed: int) -> None:
     """With so many trials at the same rate either decides; what suffices for one would not do."""
     found = finding(judged(passed)).judged
     assert found is not None
     assert Decision.INCONCLUSIVE is found.decision
     several = [
-        decide_judged(passed, 500, LABELS, 0.75, correction=one)
+        decide_judged(passed, 500, LABELS, 0.75, confidence=0.9, correction=one)
         for one in ("rectifier", "rogan-gladen")
     ]
     if any(one.open_because == "labels" for one in several):
@@ -97,7 +97,8 @@ def test_what_is_missing_suffices_for_both_corrections(passed: int) -> None:
     size = found.trials_needed
     assert size == max(one.trials_needed for one in several if isinstance(one.trials_needed, int))
     for one in ("rectifier", "rogan-gladen"):
-        again = decide_judged(round(passed / 500 * size), size, LABELS, 0.75, correction=one)
+        at = round(passed / 500 * size)
+        again = decide_judged(at, size, LABELS, 0.75, confidence=0.9, correction=one)
         assert Decision.PASS is again.decision
 
 
@@ -113,7 +114,7 @@ def test_the_numbers_of_a_correction_are_facts() -> None:
         "corrected_rate": one.corrected.rate,
         "corrected_low": one.corrected.interval.low,
         "corrected_high": one.corrected.interval.high,
-        "corrected_confidence": 0.95,
+        "corrected_confidence": 0.9,
         "labels": 240,
         "open_because": "trials",
         "labels_needed": 240,
@@ -138,7 +139,7 @@ def test_without_a_judge_there_are_no_such_facts() -> None:
     )
 
 
-@pytest.mark.parametrize("passed", [420, 495])
+@pytest.mark.parametrize("passed", [406, 495])
 def test_text_reports_show_both_corrections_and_the_labels(passed: int) -> None:
     """Whether or not they leave it open, with what is missing where they do."""
     record = judged(passed)
@@ -149,7 +150,7 @@ def test_text_reports_show_both_corrections_and_the_labels(passed: int) -> None:
         " ".join(render_analysis(record.verdict, title="shop").split()),
     )
 
-    assert is_open == (passed == 420)
+    assert is_open == (passed == 406)
     assert "corrected by 240 labels: " in markdown
     assert "(rectifier) and " in markdown
     assert "(Rogan–Gladen)" in markdown

@@ -168,22 +168,24 @@ def _experiment(contract: SuiteContract, criterion: str | None) -> str:
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
+    default=0.90,
     show_default=True,
+    help="Confidence of the intervals. With 0.90 each side has an error of 5 %, as in a run.",
 )
 @click.option(
     "--correction",
-    type=click.Choice(["rectifier", "rogan-gladen"]),
+    type=click.Choice(["rectifier", "rogan-gladen", "pooled"]),
     default="rectifier",
     show_default=True,
-    help="What decides: for labels drawn as the trials were, or collected by class.",
+    help="The rate that decides: for labels drawn like the trials, collected by class, or drawn "
+    "from this very service, so that they count as trials.",
 )
 @click.option(
     "--method",
-    type=click.Choice(["exact", "cells", "score"]),
+    type=click.Choice(["exact", "boxes", "cells", "score"]),
     default="exact",
     show_default=True,
-    help="Guaranteed, by Wilson cells, or narrower and near.",
+    help="Exact tests, exact or Wilson's cells (wider), or an approximation.",
 )
 @json_option
 def correct(
@@ -192,7 +194,8 @@ def correct(
     """Correct a judged rate for the judge's errors, and say what a decision still needs.
 
     By the rectifier, for labels drawn as the judged trials were, and by Rogan and Gladen, for
-    labels collected by class. With --at-least the one of --correction decides: exits 0, 1 or 3.
+    labels collected by class; with --correction pooled also with the labels as trials. With
+    --at-least the one of --correction decides: exits 0, 1 or 3.
 
     \b
     Example:
@@ -201,7 +204,7 @@ def correct(
     from trialwise.cli.judge_texts import correction_facts, correction_lines
     from trialwise.cli.printing import say, say_json
     from trialwise.judges import read_calibration
-    from trialwise.stats import decide_judged, rectified_rate, rogan_gladen_rate
+    from trialwise.stats import decide_judged, pooled_rate, rectified_rate, rogan_gladen_rate
 
     passed, trials = judged
     if required is not None and not 0 < required < 1:
@@ -212,9 +215,15 @@ def correct(
     answer = None
     if required is not None:
         answer = decide_judged(passed, trials, counts, required, correction=correction, **options)
+    pooled = None
+    if correction == "pooled":
+        if given["method"] != "exact":
+            raise refusal("--method", given["method"], "be exact with --correction pooled")
+        pooled = pooled_rate(passed, trials, counts, confidence=given["confidence"])
     facts = correction_facts(
         rectified_rate(passed, trials, counts, **options),
         rogan_gladen_rate(passed, trials, counts, **options),
+        pooled,
         answer,
         correction=correction,
         advisory=measured.marks(judge=measured.judge),

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 _SHOWN_UNITS = 10
-#: The labels and the trials differ in what the judge says of them by more than chance would.
-_UNLIKE = 0.01
 
 
 def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, Any]:
@@ -89,6 +87,7 @@ def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
 def correction_facts(
     rectified: CorrectedRate,
     other: CorrectedRate | Undefined,
+    pooled: CorrectedRate | None,
     answer: JudgedDecision | None,
     *,
     correction: str,
@@ -107,6 +106,8 @@ def correction_facts(
         "advisory": list(advisory),
         "notes": list(_warn_unlike(rectified, correction)),
     }
+    if pooled is not None:
+        facts["pooled"] = _estimate(pooled.rate, pooled.interval)
     if answer is not None:
         facts |= {
             "correction": correction,
@@ -126,6 +127,8 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
     yield f"judged         {judged['value']:.3f} of {judged['trials']} trials"
     yield f"rectified      {_word_estimate(facts['rectified'])}"
     yield f"Rogan–Gladen   {_word_estimate(facts['rogan_gladen'])}"
+    if "pooled" in facts:
+        yield f"pooled         {_word_estimate(facts['pooled'])}"
     if "sentence" in facts:
         yield facts["sentence"]
     for reason in facts["advisory"]:
@@ -136,19 +139,13 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
 def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
     """Yield a word of warning where the labels cannot have been drawn as the judged trials were."""
     from trialwise.documents.numbers import as_observed
-    from trialwise.stats import fisher_one_sided
+    from trialwise.stats.judged_tests import UNLIKE, compare_labels
 
-    counts, trials = rectified.confusion, rectified.trials
-    passed = round(rectified.judged_rate * trials)
-    labelled = counts.true_pass + counts.false_pass, counts.labels
-    p_value = min(
-        1.0,
-        2 * fisher_one_sided(*labelled, passed, trials),
-        2 * fisher_one_sided(passed, trials, *labelled),
-    )
-    if p_value < _UNLIKE:
+    passed = round(rectified.judged_rate * rectified.trials)
+    p_value = compare_labels(passed, rectified.trials, rectified.confusion)
+    if p_value < UNLIKE:
         way_out = "" if correction == "rogan-gladen" else "; decide by --correction rogan-gladen"
-        there, here = labelled[0] / labelled[1], rectified.judged_rate
+        there, here = rectified.confusion.judged_rate, rectified.judged_rate
         yield (
             f"The judge passes {as_observed(there)} of the labelled outputs and "
             f"{as_observed(here)} of these trials (p = {p_value:.2g}): the labels were not drawn "

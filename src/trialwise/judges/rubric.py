@@ -59,6 +59,8 @@ class Judge(Check, spelling="judge"):
     shows_expected: bool
     """Whether the jurors see what a right reply says; every input has to say it then."""
     output_limit: int
+    labels_count_as_trials: bool = field(compare=False)
+    """Whether the gold set was drawn from the service as it is now, like the trials."""
     title: str
     calibration: Calibration | None = field(compare=False)
     files: GoldFiles | None = field(compare=False)
@@ -227,6 +229,7 @@ def judge(
     shows_input: bool = True,
     shows_expected: bool = False,
     output_limit: int = OUTPUT_LIMIT,
+    labels_count_as_trials: bool = False,
     timeout_s: float = TIMEOUT_S,
     retries: int = RETRIES,
     cache: VoteCache | None = None,
@@ -252,6 +255,9 @@ def judge(
             reference; a contract with an input that has none is refused.
         output_limit: The most characters of the reply, of the input and of the reference that
             they see.
+        labels_count_as_trials: Whether the labelled outputs are those of the service as it is now,
+            drawn like the trials. The labels are then evidence for the rate, and a decision takes
+            fewer trials. Labels of an older version would count for the new one.
         timeout_s: The most seconds of one call.
         retries: Further calls after one that failed.
         cache: Where votes are kept by content; None keeps none.
@@ -275,6 +281,7 @@ def judge(
         shows_input=shows_input,
         shows_expected=shows_expected,
         output_limit=output_limit,
+        labels_count_as_trials=labels_count_as_trials,
         title=name,
         calibration=calibration,
         files=files,

@@ -122,6 +122,8 @@ class CriterionPlan:
     """Why it can only advise, where it rests on a judge whose errors are not known well enough."""
     errors: Confusion | None = None
     """How often its judge is wrong, where it is a judge's and that was measured."""
+    corrected_by: tuple[str, ...] = ()
+    """The exact tests that have to agree on a judged rate; empty in plans from before 0.2."""
     stops_early: bool = False
     """Whether the boundaries of its design may decide after any trial."""
     analysis: Analysis | None = None

@@ -103,3 +103,12 @@ def measured_errors(postconditions: Sequence[object]) -> Confusion | None:
         return None
     found: Confusion | None = getattr(postconditions[0], "errors", None)
     return found
+
+
+def counts_labels(postconditions: Sequence[object]) -> bool:
+    """Return whether the labels of a criterion's judge count as trials of the service.
+
+    >>> counts_labels([len])
+    False
+    """
+    return any(getattr(one, "labels_count_as_trials", False) for one in postconditions)

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from trialwise.stats.judged_decision import JudgedDecision
 
 
-CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
-"""How reports call the two corrections."""
+CORRECTION_NAMES = {
+    "rectifier": "rectifier",
+    "rogan-gladen": "Rogan–Gladen",
+    "pooled": "with the labels as trials",
+}
+"""How reports call the corrections."""
 
 
 def list_corrections(finding: Finding) -> Iterator[JudgedDecision]:
@@ -128,8 +132,8 @@ def _if_known(value: int | Undefined) -> int | None:
 
 
 _NOTE = (
-    "A decision stands where both corrected rates say the same. The criterion's own rate and its "
-    "path are about what the judge says."
+    "The decision is that of the corrected rates, where they agree. The criterion's own rate and "
+    "its path are about what the judge says."
 )
 
 

@@ -63,9 +63,10 @@ _MODULES = {
     "judge_certification": "Certification alpha_lower_bound certify_judge labels_to_certify",
     "judge_correction": (
         "CorrectedRate CorrectionMethod JudgeAccuracy Rectifier judge_accuracy labels_needed "
-        "rectified_rate rectifier rogan_gladen_rate"
+        "pooled_rate rectified_rate rectifier rogan_gladen_rate"
     ),
-    "judged_decision": "Correction JudgedDecision JudgedSequence OpenBecause decide_judged",
+    "judged_decision": "JudgedDecision JudgedSequence OpenBecause decide_judged",
+    "judged_tests": "Correction JudgedTest",
     "latency_baseline": (
         "ExceedanceCutoff OrderStatisticBound PrecedenceExistence PrecedenceThreshold TIE_POLICY "
         "exceedance_cutoff order_statistic_bound order_statistic_false_alarm precedence_existence "

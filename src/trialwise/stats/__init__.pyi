@@ -65,14 +65,16 @@ from trialwise.stats.judge_correction import JudgeAccuracy as JudgeAccuracy
 from trialwise.stats.judge_correction import Rectifier as Rectifier
 from trialwise.stats.judge_correction import judge_accuracy as judge_accuracy
 from trialwise.stats.judge_correction import labels_needed as labels_needed
+from trialwise.stats.judge_correction import pooled_rate as pooled_rate
 from trialwise.stats.judge_correction import rectified_rate as rectified_rate
 from trialwise.stats.judge_correction import rectifier as rectifier
 from trialwise.stats.judge_correction import rogan_gladen_rate as rogan_gladen_rate
-from trialwise.stats.judged_decision import Correction as Correction
 from trialwise.stats.judged_decision import JudgedDecision as JudgedDecision
 from trialwise.stats.judged_decision import JudgedSequence as JudgedSequence
 from trialwise.stats.judged_decision import OpenBecause as OpenBecause
 from trialwise.stats.judged_decision import decide_judged as decide_judged
+from trialwise.stats.judged_tests import Correction as Correction
+from trialwise.stats.judged_tests import JudgedTest as JudgedTest
 from trialwise.stats.latency_baseline import TIE_POLICY as TIE_POLICY
 from trialwise.stats.latency_baseline import ExceedanceCutoff as ExceedanceCutoff
 from trialwise.stats.latency_baseline import OrderStatisticBound as OrderStatisticBound

@@ -76,6 +76,11 @@ class Confusion:
         return self.true_fail + self.false_pass
 
     @property
+    def judged_rate(self) -> float:
+        """The share of the labelled outputs that the judge passes."""
+        return (self.true_pass + self.false_pass) / self.labels
+
+    @property
     def disagreements(self) -> int:
         """Units on which the judge and people differ."""
         return self.false_pass + self.false_fail

@@ -21,16 +21,17 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.agreement import Confusion
+from trialwise.stats.judged_tests import Correction, JudgedTest
 from trialwise.stats.normal import upper_z
 from trialwise.stats.paired import paired_difference_interval
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
-CorrectionMethod: TypeAlias = Literal["exact", "cells", "score"]
-"""How an interval is made: guaranteed, by Wilson cells, or by square-and-add."""
+CorrectionMethod: TypeAlias = Literal["exact", "boxes", "cells", "score"]
+"""How an interval is made: by exact tests, by exact or Wilson's cells, or by square-and-add."""
 
-METHODS: tuple[CorrectionMethod, ...] = ("exact", "cells", "score")
+METHODS: tuple[CorrectionMethod, ...] = ("exact", "boxes", "cells", "score")
 
 #: Of the error allowed, the trials' part; the rest goes to the labels, which are the dearer ones.
 SAMPLING_SHARE = 1 / 3
@@ -167,9 +168,10 @@ def rectified_rate(
 ) -> CorrectedRate:
     """The judged rate plus the rectifier, with an interval for both uncertainties.
 
-    - "exact": Clopper–Pearson cells, their errors added up, a third of them the trials'. At least
-      `confidence` at every rate and for every judge, and far more than that as a rule: it is about
-      twice as wide as "score".
+    - "exact": the rates that no exact one-sided test rejects, half of the error on each side; see
+      `judged_tests`. At least `confidence` at every rate and for every judge.
+    - "boxes": Clopper–Pearson cells, their errors added up, a third of them the trials'. It covers
+      as surely and is about twice as wide.
     - "cells": the same with Wilson cells, as `rectifier` has them.
     - "score": Wilson's interval for the judged rate and Tango's for the rectifier, a paired
       difference, squared and added (Zou & Donner 2008). Near `confidence`, not guaranteed: over the
@@ -186,7 +188,7 @@ def rectified_rate(
         The judge's verdicts beside people's labels.
     confidence : float
         Strictly between 0 and 1, two-sided.
-    method : {"exact", "cells", "score"}
+    method : {"exact", "boxes", "cells", "score"}
         The construction.
 
     Examples
@@ -200,10 +202,12 @@ def rectified_rate(
     require_choice("method", method, METHODS)
     sampling, labels = shares(confidence)
     judged = k / n
-    if method == "score":
+    if method == "exact":
+        ends = _bound_by_tests(k, n, confusion, confidence, "rectifier")
+    elif method == "score":
         ends = _squared_and_added(k, n, confusion, confidence)
     else:
-        rule: Rule = "exact" if method == "exact" else "wilson"
+        rule: Rule = "exact" if method == "boxes" else "wilson"
         cell = _cell(k, n, sampling, rule)
         band = rectifier(confusion, confidence=1 - labels, rule=rule).interval
         ends = cell.low + band.low, cell.high + band.high
@@ -231,7 +235,9 @@ def rogan_gladen_rate(
 ) -> CorrectedRate | Undefined:
     """(judged rate + specificity − 1)/(sensitivity + specificity − 1), with an interval.
 
-    - "exact": the worst of the box that three Clopper–Pearson cells span; at least `confidence`.
+    - "exact": as for `rectified_rate`; at least `confidence`.
+    - "boxes": the worst of the box that three Clopper–Pearson cells span. It covers as surely and
+      is wider.
     - "cells": the same with Wilson cells.
     - "score": after Lang & Reiczigel 2014, who also add two to the labels that the variances of the
       accuracies are divided by; without, it is a little wider. Near `confidence`, not guaranteed:
@@ -272,10 +278,12 @@ def rogan_gladen_rate(
     told_apart = confusion.true_pass / confusion.good + specificity - 1
     if told_apart <= 0:
         return Undefined("the judge tells good from bad no better than chance")
-    if method == "score":
+    if method == "exact":
+        ends = _bound_by_tests(k, n, confusion, confidence, "rogan-gladen")
+    elif method == "score":
         ends = _lang_reiczigel(k, n, confusion, upper_z((1 - confidence) / 2))
     else:
-        rule: Rule = "exact" if method == "exact" else "wilson"
+        rule: Rule = "exact" if method == "boxes" else "wilson"
         ends = _box(
             _cell(k, n, sampling, rule),
             _cell(confusion.true_pass, confusion.good, labels / 2, rule),
@@ -289,6 +297,44 @@ def rogan_gladen_rate(
         confusion=confusion,
         method=method,
     )
+
+
+def pooled_rate(
+    passed: SupportsIndex, trials: SupportsIndex, confusion: Confusion, *, confidence: float = 0.95
+) -> CorrectedRate:
+    """The rate of all units, labelled or judged, with the labels as evidence like the trials.
+
+    The labelled outputs must be those of the same service, as it is now, on the same inputs. Then
+    this is the narrowest of the corrected rates: what people passed of the labels and what the
+    judge passed of the trials are counted together, plus the judge's net error on the trials. The
+    interval holds the rates that no exact one-sided test rejects.
+
+    Parameters as for `rectified_rate`.
+
+    Examples
+    --------
+    >>> gold = Confusion(true_pass=70, false_pass=6, true_fail=20, false_fail=4)
+    >>> round(pooled_rate(164, 200, gold).rate, 3)
+    0.78
+    """
+    k, n = require_successes(passed, trials)
+    require_open_rate("confidence", confidence)
+    ends = _bound_by_tests(k, n, confusion, confidence, "pooled")
+    return CorrectedRate(
+        rate=unit(JudgedTest(k, n, confusion, "pooled").estimate),
+        interval=_limit_to_unit(ends, confidence, "exact"),
+        judged_rate=k / n,
+        trials=n,
+        confusion=confusion,
+        method="exact",
+    )
+
+
+def _bound_by_tests(
+    k: int, n: int, confusion: Confusion, confidence: float, correction: Correction
+) -> tuple[float, float]:
+    test, alpha = JudgedTest(k, n, confusion, correction), (1 - confidence) / 2
+    return test.lower_bound(alpha), test.upper_bound(alpha)
 
 
 def labels_needed(confusion: Confusion, half_width: float, *, confidence: float = 0.95) -> int:

@@ -6,10 +6,12 @@ open because trials are few; open because the labels alone leave it so, at any n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise.errors import InvalidArgument
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.confidence_sequences import BoundedSequence
 from trialwise.stats.judge_correction import (
@@ -17,19 +19,19 @@ from trialwise.stats.judge_correction import (
     CorrectionMethod,
     Rectifier,
     labels_needed,
+    pooled_rate,
     rectified_rate,
     rectifier,
     rogan_gladen_rate,
     shares,
     unit,
 )
+from trialwise.stats.judged_tests import Correction, JudgedTest
+from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Decision, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
-Correction: TypeAlias = Literal["rectifier", "rogan-gladen"]
-"""How a judged rate is corrected."""
-
-CORRECTIONS: tuple[Correction, ...] = ("rectifier", "rogan-gladen")
+CORRECTIONS: tuple[Correction, ...] = ("rectifier", "rogan-gladen", "pooled")
 
 OpenBecause: TypeAlias = Literal["nothing", "trials", "labels"]
 """What keeps a decision open: nothing, too few trials, or too few labels."""
@@ -39,6 +41,7 @@ SETTLED_TRIALS = 50
 #: More trials, or more labels, than anybody will pay for: what is open then stays open.
 MOST = 10**7
 
+_NO_TRIALS = Undefined("no number of trials decides it with these labels")
 _TOO_CLOSE = Undefined("the corrected rate lies too close to the requirement, or is undefined")
 
 _Correct: TypeAlias = Callable[[int, int, Confusion], CorrectedRate | Undefined]
@@ -203,27 +206,33 @@ def decide_judged(
 ) -> JudgedDecision:
     """Whether the corrected rate meets a requirement, or what is missing to say so.
 
-    PASS where the whole interval lies at or above the requirement, FAIL where it lies below. Else
-    the labels are the limit if they leave it open at any number of trials, and the trials if not.
+    By "exact" PASS where a rate above the requirement is shown and FAIL where one below is, each at
+    level (1 − confidence)/2. By the other methods PASS where the whole interval lies at or above
+    the requirement, FAIL where it lies below. Otherwise the labels are the limit if they leave it
+    open at any number of trials, and the trials if not.
 
     Parameters
     ----------
     passed, trials, confusion, confidence, method : as for `rectified_rate`.
     required_rate : float
         Strictly between 0 and 1.
-    correction : {"rectifier", "rogan-gladen"}
-        Which.
+    correction : {"rectifier", "rogan-gladen", "pooled"}
+        How the rate is corrected; "pooled" goes with the method "exact" only.
 
     Examples
     --------
     >>> gold = Confusion(true_pass=70, false_pass=6, true_fail=20, false_fail=4)
     >>> answer = decide_judged(176, 200, gold, 0.80)
     >>> answer.decision, answer.open_because, answer.labels_needed
-    (<Decision.INCONCLUSIVE: 'INCONCLUSIVE'>, 'labels', 338)
+    (<Decision.INCONCLUSIVE: 'INCONCLUSIVE'>, 'labels', 230)
     """
     required = require_open_rate("required_rate", required_rate)
     require_choice("correction", correction, CORRECTIONS)
     k, n = require_successes(passed, trials)
+    if method == "exact":
+        return _decide_by_tests(JudgedTest(k, n, confusion, correction), required, confidence)
+    if correction == "pooled":
+        raise InvalidArgument("method", method, 'be "exact" where the labels count as trials')
 
     def correct(successes: int, size: int, labels: Confusion) -> CorrectedRate | Undefined:
         make = rectified_rate if correction == "rectifier" else rogan_gladen_rate
@@ -248,6 +257,110 @@ def decide_judged(
     )
 
 
+def _decide_by_tests(test: JudgedTest, required: float, confidence: float) -> JudgedDecision:
+    level = 1 - require_open_rate("confidence", confidence)
+    corrected = _correct_by_tests(test, required, confidence)
+    decision = Decision.INCONCLUSIVE
+    because: OpenBecause = "nothing"
+    needs: tuple[int | Undefined, int | Undefined] = (test.labels.labels, test.trials)
+    if isinstance(corrected, Undefined):
+        because, needs = "labels", (_TOO_CLOSE, _NO_TRIALS)
+    elif (decision := _decision(corrected.interval, required)) is Decision.INCONCLUSIVE:
+        because, needs = _estimate_needs(test, required, level / 2)
+    return JudgedDecision(
+        decision=decision,
+        required_rate=required,
+        corrected=corrected,
+        open_because=because,
+        labels_needed=needs[0],
+        trials_needed=needs[1],
+        correction=test.correction,
+    )
+
+
+def _correct_by_tests(
+    test: JudgedTest, required: float, confidence: float
+) -> CorrectedRate | Undefined:
+    """Return the corrected rate, with an interval whose ends agree with the tests at `required`.
+
+    The ends are found with a small error, so that without this the interval could hold a rate that
+    its own test rejects.
+    """
+    make: dict[Correction, Callable[..., CorrectedRate | Undefined]] = {
+        "rectifier": rectified_rate,
+        "rogan-gladen": rogan_gladen_rate,
+        "pooled": pooled_rate,
+    }
+    data = test.passed, test.trials, test.labels
+    corrected = make[test.correction](*data, confidence=confidence)
+    if isinstance(corrected, Undefined):
+        return corrected
+    (low, high), alpha = corrected.interval, (1 - confidence) / 2
+    if test.shows_above(required, alpha):
+        low = max(low, required)
+    elif test.shows_below(required, alpha):
+        high = min(high, math.nextafter(required, 0))
+    else:
+        low, high = min(low, math.nextafter(required, 0)), max(high, required)
+    return replace(corrected, interval=replace(corrected.interval, low=low, high=high))
+
+
+def _estimate_needs(
+    test: JudgedTest, required: float, alpha: float
+) -> tuple[OpenBecause, tuple[int | Undefined, int | Undefined]]:
+    """Estimate what would decide it if the rates seen went on: trials, or else labels.
+
+    By the normal approximation: z² (labels' variance + trials' variance / n) = gap². Half a label
+    is added to each error count, since no error among the labels does not mean that none exists.
+    """
+    labels, m = test.labels, test.labels.labels
+    gap = abs(test.estimate - required)
+    if not gap:
+        return "labels", (_TOO_CLOSE, _NO_TRIALS)
+    wanted = (gap / upper_z(alpha)) ** 2
+    judged = (test.passed + 0.5) / (test.trials + 1)
+    of_trials = judged * (1 - judged)
+    if test.correction == "rogan-gladen":
+        sensitivity = (labels.true_pass + 0.5) / (labels.good + 1)
+        specificity = (labels.true_fail + 0.5) / (labels.bad + 1)
+        told_apart = (sensitivity + specificity - 1) ** 2
+        spread = required**2 * sensitivity * (1 - sensitivity) / labels.good
+        spread += (1 - required) ** 2 * specificity * (1 - specificity) / labels.bad
+        of_labels, of_trials = m * spread / told_apart, of_trials / told_apart
+    else:
+        missed, through = (labels.false_fail + 0.5) / m, (labels.false_pass + 0.5) / m
+        of_labels = missed + through - (missed - through) ** 2
+    left = wanted - of_labels / m
+    if left > 0 and _has_decided(test, required, alpha, MOST):
+        # Labels that count as trials stand in for as many of them.
+        units = of_trials / left - (m if test.correction == "pooled" else 0)
+        start = max(math.ceil(units), math.ceil(1.05 * test.trials))
+        trials = _raise(start, lambda count: _has_decided(test, required, alpha, count))
+        return "trials", (m, min(trials, MOST))
+    start = max(math.ceil(of_labels / wanted), math.ceil(1.05 * m))
+    found = _raise(start, lambda count: _has_decided(test, required, alpha, MOST, count))
+    return "labels", (_TOO_CLOSE if found > MOST else found, _NO_TRIALS)
+
+
+def _raise(count: int, decides: Callable[[int], bool]) -> int:
+    """Return the first of numbers that grow by a quarter each that decides, or one above `MOST`."""
+    while count <= MOST and not decides(count):
+        count = math.ceil(1.25 * count)
+    return count
+
+
+def _has_decided(
+    test: JudgedTest, required: float, alpha: float, trials: int, labels: int | None = None
+) -> bool:
+    """Return whether as many trials and labels with the rates seen would decide."""
+    scaled = test.labels if labels is None else _scale_confusion(test.labels, labels)
+    passed = round(test.passed / test.trials * trials)
+    later = JudgedTest(passed, trials, scaled, test.correction)
+    if test.estimate > required:
+        return later.shows_above(required, alpha)
+    return later.shows_below(required, alpha)
+
+
 def _needs(
     correct: _Correct, rate: float, trials: int, confusion: Confusion, required: float
 ) -> tuple[OpenBecause, tuple[int | Undefined, int | Undefined]]:
@@ -262,8 +375,7 @@ def _needs(
     labels = _smallest(
         lambda count: with_trials(MOST, _scale_confusion(confusion, count)), confusion.labels
     )
-    missing = Undefined("no number of trials decides it with these labels")
-    return "labels", (_TOO_CLOSE if labels is None else labels, missing)
+    return "labels", (_TOO_CLOSE if labels is None else labels, _NO_TRIALS)
 
 
 def _decision(interval: Interval, required: float) -> Decision:

@@ -16,7 +16,16 @@ from trialwise.suite.yaml_reading import plain
 
 _SHARE = r"majority|[0-9]{1,6}\s*/\s*[0-9]{1,6}|[0-9]{1,9}(?:\.[0-9]{1,17})?%?"
 _PATH = Text("a path", environment="read")
-_SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")
+_SAME = (
+    "votes",
+    "quorum",
+    "shows_input",
+    "shows_expected",
+    "output_limit",
+    "labels_count_as_trials",
+    "retries",
+    "name",
+)
 
 
 class _Quorum(Scalar):
@@ -82,6 +91,13 @@ JUDGE_KEYS = (
         "The file with the result of `trialwise judge calibrate`.",
         default="beside the gold set",
     ),
+    Key(
+        "labels_count_as_trials",
+        Flag(),
+        "Whether the labelled outputs are those of the service as it is now, drawn like the "
+        "trials. The labels are then evidence for the rate, beside the trials.",
+        default="false",
+    ),
     Key("cache", _PATH, "A folder for answers, so that you pay for the same question only once."),
     Key("shows_input", Flag(), "Whether jurors see the input.", default="true"),
     Key(
@@ -135,9 +151,10 @@ def _juror(fields: Fields, context: Context) -> Any:
 def _read_measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
     """Read the files of a judge's calibration, and the calibration where there is one."""
     if "gold" not in fields:
-        if "calibration" in fields:
-            message = "`calibration` goes with `gold`, the gold set it was measured by"
-            return context.refuse(fields.keys["calibration"], message)
+        for key in ("calibration", "labels_count_as_trials"):
+            if key in fields:
+                message = f"`{key}` goes with `gold`, the gold set that the judge is measured by"
+                return context.refuse(fields.keys[key], message)
         return {}
     from trialwise.judges.calibration import GoldFiles, read_calibration
     from trialwise.judges.gold import read_gold

@@ -1,42 +1,47 @@
 """What a judge's measured errors leave of a finding.
 
 A judged rate is not the rate: the judge passes some of what is bad and fails some of what is good.
-Where its errors were measured, a decision stands only if the corrected rate says the same; where no
-size was asked for, the corrected rate alone decides, once all trials are in. It is corrected twice:
-the rectifier needs the difference of its two errors to carry over from the labels to the trials,
-Rogan and Gladen's estimate needs the two accuracies to. What both say holds if either does. A trial
-without a reply fails, and no judge erred about it: the corrected rate of the replies is then
-multiplied by their share.
+Where its errors were measured, the corrected rate decides, once all trials are in. It is corrected
+twice: the rectifier needs the shares of its two errors to carry over from the labels to the trials,
+Rogan and Gladen's estimate needs the two accuracies to. What both say holds if either does. Where
+the labels count as trials, one test that pools them with the trials decides. A trial without a
+reply fails, and no judge erred about it: the corrected rate of the replies is then multiplied by
+their share.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from trialwise.decimals import complement
+from trialwise.documents.numbers import as_observed
 from trialwise.model.evidence import Evidence, Note, NoteKind, StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.stats.agreement import Confusion
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
-    Correction,
     JudgedDecision,
     JudgedSequence,
     decide_judged,
 )
+from trialwise.stats.judged_tests import UNLIKE, Correction, compare_labels
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 
 #: Of the error that is allowed, what goes to the share of trials that had a reply.
 _OF_SHARE = 0.2
-_NAMES = {"rectifier": "the rectifier", "rogan-gladen": "Rogan and Gladen"}
+_NAMES = {
+    "rectifier": "the rectifier",
+    "rogan-gladen": "Rogan and Gladen",
+    "pooled": "labels and trials together",
+}
 
 
 def correct(
@@ -53,24 +58,66 @@ def correct(
     errors, required, decision = plan.errors, plan.threshold.required_rate, conclusion.decision
     if errors is None or required is None or plan.alpha is None or not rows:
         return conclusion
-    confidence, kindly = complement(plan.alpha), decision is Decision.FAIL
+    kindly = decision is Decision.FAIL
     other: JudgedDecision | None = None
-    if stop is StopReason.COMPLETE:
-        answer, other = _decide(rows, errors, required, confidence, kindly=kindly)
-    else:
+    statement = conclusion.statement
+    if stop is not StopReason.COMPLETE:
+        confidence = complement(plan.alpha)
         state = JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
         for passed in _outcomes(rows, kindly=kindly):
             state = state.update(bool(passed))
         answer = state.decide(required)
-    agrees = decision in (answer.decision, Decision.INCONCLUSIVE, None)
-    statement = conclusion.statement
+    elif _decides_alone(plan, conclusion):
+        answer, other = _decide(plan, rows, required, plan.alpha, kindly=False)
+        if answer.decision is not Decision.PASS:
+            # Silence counts against a PASS above, and against a FAIL here.
+            answer, other = _decide(plan, rows, required, plan.alpha, kindly=True)
+            if answer.decision is Decision.PASS:
+                answer = replace(answer, decision=Decision.INCONCLUSIVE)
+        if answer.decision is not Decision.INCONCLUSIVE:
+            statement = _state_decision(answer, required)
+            decision = answer.decision
+    else:
+        answer, other = _decide(plan, rows, required, plan.alpha, kindly=kindly)
+    if unlike := _find_unlike_labels(plan, rows):
+        decision, statement = Decision.INCONCLUSIVE, unlike
+    elif decision not in (answer.decision, Decision.INCONCLUSIVE, None):
+        decision, statement = Decision.INCONCLUSIVE, f"{statement} {_why(answer)}"
     return replace(
         conclusion,
         evidence=replace(conclusion.evidence, judged=answer, judged_otherwise=other),
-        decision=decision if agrees else Decision.INCONCLUSIVE,
-        statement=statement if agrees else f"{statement} {_why(answer)}",
+        decision=decision,
+        statement=statement,
         notes=(*conclusion.notes, _corrected(answer, other, trials=len(rows))),
     )
+
+
+def _find_unlike_labels(plan: CriterionPlan, rows: Rows) -> str:
+    """Return what is wrong with labels that count as trials and cannot have been drawn like them.
+
+    Labels of an older version of the service would otherwise be evidence for the new one.
+    """
+    if "pooled" not in plan.corrected_by or plan.errors is None:
+        return ""
+    heard = rows.keep(lambda row: not (row.is_unheard or row.is_unjudged))
+    passed = sum(heard.mark(lambda row: row.passed))
+    if not heard or compare_labels(passed, len(heard), plan.errors) >= UNLIKE:
+        return ""
+    return (
+        f"The judge passes {as_observed(plan.errors.judged_rate)} of the labelled outputs and "
+        f"{as_observed(passed / len(heard))} of these trials, so the labels are not those of "
+        "the service as it is now. Draw new labels, or remove `labels_count_as_trials`."
+    )
+
+
+def _decides_alone(plan: CriterionPlan, conclusion: Conclusion) -> bool:
+    """Return whether the corrected rate replaces what the judged counts say.
+
+    Plans from before 0.2 and estimators of other rates only let it object. Without a measured trial
+    there is nothing to correct.
+    """
+    is_tested = bool(plan.corrected_by) and plan.estimator is None
+    return is_tested and conclusion.decision is not None and bool(conclusion.tally.trials)
 
 
 def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
@@ -95,14 +142,17 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
     assert alpha is not None
     assert beta is not None
     decision, answer, other = Decision.INCONCLUSIVE, None, None
+    unlike = _find_unlike_labels(plan, rows)
     if rows:
-        answer, other = _decide(rows, errors, good, complement(alpha), kindly=True)
+        answer, other = _decide(plan, rows, good, alpha, kindly=True)
         if answer.decision is Decision.FAIL:
             decision = Decision.FAIL
         else:
-            answer, other = _decide(rows, errors, bad, complement(beta), kindly=False)
+            answer, other = _decide(plan, rows, bad, beta, kindly=False)
             if answer.decision is Decision.PASS:
                 decision = Decision.PASS
+        if unlike:
+            decision = Decision.INCONCLUSIVE
     return Conclusion(
         decision=decision,
         tally=counts.tally,
@@ -110,7 +160,7 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
         null=f"p ≥ {good:g}, where a FAIL is rare",
         alternative=f"p ≤ {bad:g}, where a PASS is rare",
         observed_rate=observed_status(counts.tally, good) if rows else ObservedRate.NOT_APPLICABLE,
-        statement=_between(decision, answer, good, bad),
+        statement=unlike or _between(decision, answer, good, bad),
         confidence_statement=(
             f"P(FAIL) ≤ {alpha:g} at every true rate of {good:g} or more, and P(PASS) ≤ {beta:g} "
             f"at every true rate of {bad:g} or less, for labels and trials drawn alike and "
@@ -121,38 +171,41 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
 
 
 def _decide(
-    rows: Rows, errors: Confusion, required: float, confidence: float, *, kindly: bool
-) -> tuple[JudgedDecision, JudgedDecision]:
-    """The decision of both corrections, first by the one that leaves it open, or that needs more:
-    what is missing has to suffice for both.
+    plan: CriterionPlan, rows: Rows, required: float, alpha: float, *, kindly: bool
+) -> tuple[JudgedDecision, JudgedDecision | None]:
+    """Return the decision of all corrections of a plan, with one of them that agrees or differs.
+
+    The first is the one that leaves it open, or that needs more: what is missing has to suffice for
+    both.
+
+    Args:
+        plan: The criterion's, with its judge's errors.
+        rows: The trials.
+        required: The rate that is asked for.
+        alpha: The chance of a decision in the direction that is asked about, where it is wrong.
+        kindly: Whether a FAIL is asked about; else a PASS.
     """
     heard = rows.keep(lambda row: not row.is_unheard)
-    outcomes = _outcomes(heard, kindly=kindly)
+    asked = _Question(plan, _outcomes(heard, kindly=kindly))
     if len(heard) == len(rows):
-        first, second = (
-            _judge(outcomes, errors, required, confidence, correction) for correction in CORRECTIONS
-        )
+        answers = [asked.decide(one, required, alpha) for one in asked.corrections]
     else:
-        alpha = 1 - confidence
         share = clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
         # The rate is the share of replies times the rate among them: divided, a limit for that.
         limit = required / max(share.high if kindly else share.low, required / 2)
-        first, second = (
+        answers = [
             _told_of_all(
-                _judge(
-                    outcomes,
-                    errors,
-                    limit if limit < 1 else required,
-                    1 - (1 - _OF_SHARE) * alpha,
-                    correction,
-                ),
+                asked.decide(one, limit if limit < 1 else required, (1 - _OF_SHARE) * alpha),
                 required,
                 is_beyond=limit >= 1,
                 kindly=kindly,
                 per_reply=Fraction(len(rows), max(1, len(heard))),
             )
-            for correction in CORRECTIONS
-        )
+            for one in asked.corrections
+        ]
+    if len(answers) == 1:
+        return answers[0], None
+    first, second = answers
     if first.decision is second.decision:
         return (second, first) if _needs(second) > _needs(first) else (first, second)
     if first.decision is Decision.INCONCLUSIVE:
@@ -160,32 +213,43 @@ def _decide(
     return replace(second, decision=Decision.INCONCLUSIVE), first
 
 
-def _judge(
-    outcomes: Sequence[int],
-    errors: Confusion,
-    required: float,
-    confidence: float,
-    correction: Correction,
-) -> JudgedDecision:
-    if not outcomes:
-        nothing = Undefined("no reply was judged")
-        return JudgedDecision(
-            decision=Decision.INCONCLUSIVE,
-            required_rate=required,
-            corrected=nothing,
-            open_because="trials",
-            labels_needed=nothing,
-            trials_needed=nothing,
+@dataclass(frozen=True)
+class _Question:
+    """What the judge said of the replies, and how a plan corrects it."""
+
+    plan: CriterionPlan
+    outcomes: Sequence[int]
+
+    @property
+    def corrections(self) -> tuple[Correction, ...]:
+        return cast("tuple[Correction, ...]", self.plan.corrected_by) or CORRECTIONS[:2]
+
+    def decide(self, correction: Correction, required: float, alpha: float) -> JudgedDecision:
+        """Decide by one correction; `alpha` is the error in one direction."""
+        errors, outcomes = self.plan.errors, self.outcomes
+        assert errors is not None
+        if not outcomes:
+            nothing = Undefined("no reply was judged")
+            return JudgedDecision(
+                decision=Decision.INCONCLUSIVE,
+                required_rate=required,
+                corrected=nothing,
+                open_because="trials",
+                labels_needed=nothing,
+                trials_needed=nothing,
+                correction=correction,
+            )
+        # Boxes were decided by two-sided intervals at the same level.
+        is_tested = bool(self.plan.corrected_by)
+        return decide_judged(
+            sum(outcomes),
+            len(outcomes),
+            errors,
+            required,
+            confidence=complement(2 * alpha if is_tested else alpha),
+            method="exact" if is_tested else "boxes",
             correction=correction,
         )
-    return decide_judged(
-        sum(outcomes),
-        len(outcomes),
-        errors,
-        required,
-        confidence=confidence,
-        correction=correction,
-    )
 
 
 def _told_of_all(
@@ -225,6 +289,11 @@ def _needs(answer: JudgedDecision) -> tuple[bool, float]:
 def _outcomes(rows: Rows, *, kindly: bool) -> Sequence[int]:
     """Return what the judge said; its silence speaks against whatever is to be concluded."""
     return rows.mark(lambda row: row.passed or (kindly and row.is_unjudged))
+
+
+def _state_decision(answer: JudgedDecision, required: float) -> str:
+    where = "above" if answer.decision is Decision.PASS else "below"
+    return f"The rate, corrected for the judge's errors, is {where} the required {required:g}."
 
 
 def _between(decision: Decision, answer: JudgedDecision | None, good: float, bad: float) -> str:

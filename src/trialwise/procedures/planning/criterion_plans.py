@@ -13,7 +13,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.postcondition import advisory_reasons, measured_errors
+from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
 
@@ -50,6 +50,10 @@ def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
 CORRECTED_RATE = "judged/corrected-interval"
 
 
+#: By whether the labels count as trials. Otherwise two tests have to agree, because each of them
+#: needs something else to carry over from the labels to the trials.
+_TESTS: dict[bool, tuple[str, ...]] = {False: ("rectifier", "rogan-gladen"), True: ("pooled",)}
+
 _BOTH_JUDGED = (
     "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
     "it did for the baseline, that looks like a change of the service."
@@ -81,6 +85,7 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
         plan,
         advisory=reasons,
         errors=errors,
+        corrected_by=() if errors is None else _TESTS[counts_labels(criterion.checks)],
         # What the judge said so far may be certain and the rate corrected for its errors still not.
         curtailed=plan.curtailed and errors is None,
         caveats=(*plan.caveats, *_caveats(plan)),
