@@ -25,6 +25,12 @@ def main() -> None:
         "--full", action="store_const", const=FULL, dest="effort", help="longer, larger designs"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the page there too")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="TEXT",
+        help="measure only groups whose title holds this text; may be given several times",
+    )
     parser.add_argument("--list", action="store_true", help="print the names and measure nothing")
     parser.set_defaults(effort=ORDINARY)
     arguments = parser.parse_args()
@@ -33,6 +39,8 @@ def main() -> None:
         return
     results = []
     for group in GROUPS:
+        if arguments.only and not any(text in group.title for text in arguments.only):
+            continue
         print(f"measuring: {group.title}", file=sys.stderr)
         results.append((group, measure(group.benchmarks, arguments.effort)))
     print(table(results))

@@ -43,6 +43,30 @@ def run(trials: int, *, service: object = trivial, concurrency: int = 1) -> floa
     return rate
 
 
+_SUITE = Path(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, _SUITE, ignore_errors=True)
+
+
+def run_suite(trials: int, *, service: str = "trivial") -> None:
+    """The same through a suite file and the command `run`, with its progress and its summary."""
+    from contextlib import chdir, redirect_stderr, redirect_stdout
+    from io import StringIO
+
+    from trialwise.cli.main import cli
+
+    suite = _SUITE / f"{service}.yaml"
+    suite.write_text(
+        f'service: {{python: "bench.engine:{service}"}}\n'
+        "inputs: [a, b]\n"
+        "curtail: false\n"
+        "criteria:\n"
+        "  - {name: good, equals: good, at_least: 50%}\n"
+    )
+    arguments = ["run", f"--suite={suite}", f"--trials={trials}"]
+    with chdir(_SUITE), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        assert cli.main(args=arguments, prog_name="trialwise", standalone_mode=False) == 0
+
+
 def bare_calls(trials: int) -> float:
     """The same calls in a bare event loop."""
 
