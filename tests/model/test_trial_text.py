@@ -10,7 +10,7 @@ import pytest
 
 from trialwise.model.reply import Usage
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
-from trialwise.model.trial_text import spell_trial
+from trialwise.model.trial_text import make_plain_trial, spell_trial
 
 _PASSED = tuple(Outcome(criterion=name, result=CheckResult.ok()) for name in ("short", "polite"))
 _PLAIN = Trial(
@@ -91,3 +91,13 @@ def test_every_field_of_a_trial_is_among_the_changes() -> None:
     changed = {name for changes in parameters for name in changes}
 
     assert set(Trial.__slots__) == told | changed
+
+
+def test_a_plain_trial_is_what_the_class_makes() -> None:
+    """Every field is set, also those that are as they are by default."""
+    made = make_plain_trial("inputs", 3, "1", 2**62 + 1, _PASSED, 1.5e-05, 0.25, "555")
+
+    assert made == _PLAIN
+    assert [getattr(made, name) for name in Trial.__slots__] == [
+        getattr(_PLAIN, name) for name in Trial.__slots__
+    ]

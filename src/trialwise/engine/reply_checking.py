@@ -31,6 +31,7 @@ from trialwise.model.trial import (
     Outcome,
     Trial,
 )
+from trialwise.model.trial_text import make_plain_trial
 
 if TYPE_CHECKING:
     from trialwise.model.sampling import Input
@@ -132,16 +133,15 @@ class ReplyChecker:
             if examined is None:
                 outcomes = self._outcomes(seen)
                 if outcomes is self._all_passed and _is_plain(reply, response):
-                    # Nearly every trial of a function: its other fields have their defaults.
-                    return Trial(
-                        experiment=self._experiment,
-                        index=index,
-                        input_id=given.id,
-                        seed=seed,
-                        outcomes=outcomes,
-                        latency_s=float(reply.latency_s),
-                        started_s=started_s,
-                        reply=self._excerpts.reply(reply),
+                    return make_plain_trial(
+                        self._experiment,
+                        index,
+                        given.id,
+                        seed,
+                        outcomes,
+                        float(reply.latency_s),
+                        started_s,
+                        self._excerpts.reply(reply),
                     )
                 examined = Examined(outcomes)
         # What an attempt without a reply had done was done all the same, and paid for.

@@ -1,4 +1,7 @@
-"""The text of a trial's journal line, which is written for every trial."""
+"""What happens once for every trial: it is made, and the text of its journal line is written.
+
+Nearly every trial of a quick service passes and has only a reply, and takes a short way here.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,42 @@ import math
 from json.encoder import encode_basestring_ascii as _quote
 
 from trialwise.model.lines import encode_record
-from trialwise.model.trial import ErrorClass, Trial
+from trialwise.model.trial import ErrorClass, Outcome, Trial
+
+
+def make_plain_trial(  # noqa: PLR0917 - by position, since names take time
+    experiment: str,
+    index: int,
+    input_id: str,
+    seed: int,
+    outcomes: tuple[Outcome, ...],
+    latency_s: float,
+    started_s: float,
+    reply: str | None,
+) -> Trial:
+    """Make a trial that has only a reply: every other field is as it is by default.
+
+    Calling the class, which takes its arguments by name, takes twice as long.
+    """
+    trial: Trial = object.__new__(Trial)
+    trial.experiment, trial.index = experiment, index
+    trial.input_id, trial.seed = input_id, seed
+    trial.outcomes, trial.reply = outcomes, reply
+    trial.latency_s, trial.started_s = latency_s, started_s
+    trial.error_class, trial.attempts = ErrorClass.NONE, 1
+    trial.error = trial.traceback = ""
+    trial.attempt_errors = trial.tool_calls = trial.messages = ()
+    trial.usage = trial.setup_usage = trial.judging_usage = None
+    trial.cost_usd = trial.setup_s = trial.setup_cost_usd = trial.judging_cost_usd = None
+    trial.shape = trial.ended = trial.exit_code = None
+    return trial
 
 
 def spell_trial(trial: Trial) -> str:
     """Return the JSON of a trial with the name of its experiment.
 
     It is `Trial.to_dict` in JSON. A trial that passed and has only a reply is spelled here without
-    it, in a quarter of the time: nearly every trial of a quick service is one.
+    it, in a quarter of the time.
 
     >>> trial = Trial(experiment="inputs", index=0, input_id="1", seed=7, outcomes=())
     >>> spell_trial(trial)
