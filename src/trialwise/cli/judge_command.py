@@ -38,6 +38,7 @@ def command() -> None:
       trialwise judge draw gold/polite.jsonl
       trialwise judge calibrate
       trialwise judge correct gold/polite.calibration.json --judged 87/100 --at-least 80%
+      trialwise judge plan gold/polite.calibration.json --at-least 80% --expect 88%
     """
 
 
@@ -233,6 +234,94 @@ def correct(
     else:
         say("\n".join(correction_lines(facts)))
     return ExitCode.PASS if answer is None else ExitCode[answer.decision.value]
+
+
+@command.command()
+@click.argument(
+    "calibration", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
+@click.option("--at-least", "required", type=RATE, required=True, help="The required rate.")
+@click.option(
+    "--expect", type=RATE, required=True, help="The rate that the service is expected to have."
+)
+@click.option("--sensitivity", type=RATE, help="Share of good replies that the judge passes.")
+@click.option("--specificity", type=RATE, help="Share of bad replies that the judge fails.")
+@click.option("--power", type=RATE, default="80%", show_default=True, help="Chance of a PASS.")
+@click.option("--label-cost", type=click.FloatRange(0), default=1.0, show_default=True)
+@click.option(
+    "--trial-cost",
+    type=click.FloatRange(0),
+    default=0.05,
+    show_default=True,
+    help="Cost of one trial with its judge, in the same money as --label-cost.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of runs that use the labels. Labels are paid once, trials in every run.",
+)
+@click.option(
+    "--labels-count-as-trials", is_flag=True, help="Plan for labels of the service as it is now."
+)
+@json_option
+def plan(calibration: Path | None, required: float, expect: float, **given: Any) -> int:
+    """Say how many labels and trials a judged criterion takes, and which mix costs least.
+
+    The judge's accuracies come from a calibration, or from --sensitivity and --specificity while
+    the judge has not been measured. Numbers of trials are approximate.
+
+    \b
+    Examples:
+      trialwise judge plan --at-least 75% --expect 85% --sensitivity 98% --specificity 90%
+      trialwise judge plan gold.calibration.json --at-least 75% --expect 85% --runs 50
+    """
+    from trialwise.cli.judge_texts import plan_facts, plan_lines
+    from trialwise.cli.printing import say, say_json
+    from trialwise.stats import ExpectedJudge, Undefined, plan_labels
+
+    if not 0 < required < expect < 1:
+        raise refusal("--expect", f"{expect:g}", "be above --at-least and below 100%")
+    sensitivity, specificity = _accuracies(calibration, given)
+    judge = ExpectedJudge(rate=expect, sensitivity=sensitivity, specificity=specificity)
+    plans = plan_labels(
+        judge,
+        required,
+        power=given["power"],
+        label_cost=given["label_cost"],
+        trial_cost=given["trial_cost"],
+        runs=given["runs"],
+        labels_count_as_trials=given["labels_count_as_trials"],
+    )
+    if isinstance(plans, Undefined):
+        raise click.UsageError(f"no plan: {plans.reason}")
+    facts = plan_facts(judge, required, plans)
+    if given["as_json"]:
+        say_json(facts)
+    else:
+        say("\n".join(plan_lines(facts)))
+    return ExitCode.PASS
+
+
+def _accuracies(calibration: Path | None, given: dict[str, Any]) -> tuple[float, float]:
+    """Return sensitivity and specificity, as the options say or else as they were measured."""
+    from trialwise.judges import read_calibration
+    from trialwise.stats import Undefined
+
+    found = [given["sensitivity"], given["specificity"]]
+    if calibration is not None:
+        accuracy = read_calibration(calibration).accuracy()
+        measured = (accuracy.sensitivity, accuracy.specificity)
+        found = [
+            (None if isinstance(seen, Undefined) else seen) if said is None else said
+            for said, seen in zip(found, measured, strict=True)
+        ]
+    if None in found:
+        raise click.UsageError(
+            "name a calibration with labels of both kinds, or --sensitivity and --specificity"
+        )
+    return found[0], found[1]
 
 
 def _judges(

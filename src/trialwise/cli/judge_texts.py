@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge
-    from trialwise.stats import CorrectedRate, Interval, JudgedDecision, Undefined
+    from trialwise.stats import (
+        CorrectedRate,
+        ExpectedJudge,
+        Interval,
+        JudgedDecision,
+        LabelPlan,
+        Undefined,
+    )
 
 
 _SHOWN_UNITS = 10
+_SHOWN_PLANS = 6
 
 
 def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, Any]:
@@ -134,6 +142,43 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
     for reason in facts["advisory"]:
         yield f"it only advises: {reason}"
     yield from facts["notes"]
+
+
+def plan_facts(judge: ExpectedJudge, required: float, plans: Sequence[LabelPlan]) -> dict[str, Any]:
+    """Return the plans for labels and trials, as plain values."""
+    from dataclasses import asdict
+
+    from trialwise.stats import find_cheapest
+
+    return {
+        "required": required,
+        "expected": judge.rate,
+        "sensitivity": judge.sensitivity,
+        "specificity": judge.specificity,
+        "plans": [asdict(one) for one in plans],
+        "cheapest": asdict(find_cheapest(plans)),
+    }
+
+
+def plan_lines(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield the plans for labels and trials, for people."""
+    from trialwise.documents.numbers import as_percent
+
+    yield (
+        f"At least {as_percent(facts['required'])} where {as_percent(facts['expected'])} is true, "
+        f"with a judge of sensitivity {facts['sensitivity']:.3f} and specificity "
+        f"{facts['specificity']:.3f}:"
+    )
+    yield f"{'labels':>8}{'trials':>9}{'PASS':>9}{'cost':>12}"
+    cheapest = facts["cheapest"]
+    shown = facts["plans"][:_SHOWN_PLANS]
+    for one in shown if cheapest in shown else [*shown, cheapest]:
+        mark = "  cheapest" if one == cheapest else ""
+        yield (
+            f"{one['labels']:>8,}{one['trials']:>9,}{round(100 * one['power']):>7} %"
+            f"{one['cost']:>12,.2f}{mark}"
+        )
+    yield "Fewer labels would not certify the judge. Trials and chances are approximate."
 
 
 def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:

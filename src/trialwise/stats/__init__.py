@@ -66,6 +66,7 @@ _MODULES = {
         "pooled_rate rectified_rate rectifier rogan_gladen_rate"
     ),
     "judged_decision": "JudgedDecision JudgedSequence OpenBecause decide_judged",
+    "judged_planning": "ExpectedJudge LabelPlan find_cheapest judged_power plan_labels",
     "judged_tests": "Correction JudgedTest",
     "latency_baseline": (
         "ExceedanceCutoff OrderStatisticBound PrecedenceExistence PrecedenceThreshold TIE_POLICY "

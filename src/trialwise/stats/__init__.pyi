@@ -73,6 +73,11 @@ from trialwise.stats.judged_decision import JudgedDecision as JudgedDecision
 from trialwise.stats.judged_decision import JudgedSequence as JudgedSequence
 from trialwise.stats.judged_decision import OpenBecause as OpenBecause
 from trialwise.stats.judged_decision import decide_judged as decide_judged
+from trialwise.stats.judged_planning import ExpectedJudge as ExpectedJudge
+from trialwise.stats.judged_planning import LabelPlan as LabelPlan
+from trialwise.stats.judged_planning import find_cheapest as find_cheapest
+from trialwise.stats.judged_planning import judged_power as judged_power
+from trialwise.stats.judged_planning import plan_labels as plan_labels
 from trialwise.stats.judged_tests import Correction as Correction
 from trialwise.stats.judged_tests import JudgedTest as JudgedTest
 from trialwise.stats.latency_baseline import TIE_POLICY as TIE_POLICY
