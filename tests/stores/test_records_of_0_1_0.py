@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.errors import RunNotFound
+from trialwise.model import trial_table
 from trialwise.runtime.verifying import verify
 from trialwise.stores.runs import RunStore
 
@@ -28,9 +29,13 @@ def test_there_is_a_run_of_every_kind() -> None:
     ]
 
 
+@pytest.mark.parametrize("whole_bytes", [0, 1 << 21])
 @pytest.mark.parametrize("run", DECIDED)
-def test_a_stored_run_is_decided_again_alike(run: str) -> None:
-    """Every number and decision follows from the stored plan and trials."""
+def test_a_stored_run_is_decided_again_alike(
+    run: str, whole_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every number and decision follows from the stored plan and trials, wherever they are held."""
+    monkeypatch.setattr(trial_table, "WHOLE_BYTES", whole_bytes)
     stored = STORE.open(run)
 
     found = verify(stored.record(), known_hash=stored.plan_hash)

@@ -292,10 +292,11 @@ class TrialTable(Sequence[Trial]):
     def find(self, index: int) -> int | None:
         """Return the place of the trial with an index; None where there is none."""
         # Where no trial is missing, a trial stands where its index says.
-        for place in (index, self._bisect(index)) if index >= 0 else (self._bisect(index),):
-            if place < len(self) and _unpack(self._rows, place * _WIDTH)[0] == index:
-                return place
-        return None
+        if 0 <= index < len(self) and _unpack(self._rows, index * _WIDTH)[0] == index:
+            return index
+        place = self._bisect(index)
+        is_found = place < len(self) and _unpack(self._rows, place * _WIDTH)[0] == index
+        return place if is_found else None
 
     def sketch(self, place: int) -> Trial:
         """Return a trial whose outcomes have no texts, without reading any.
