@@ -89,4 +89,5 @@ def _measure_command(folder: Path, trials: int, *command: str) -> bool:
 
 if __name__ == "__main__":
     sizes = [int(one) for one in sys.argv[1:]] or [10_000, 100_000]
-    sys.exit(0 if all([measure(size) for size in sizes]) else 1)
+    kept = [measure(size) for size in sizes]
+    sys.exit(0 if all(kept) else 1)

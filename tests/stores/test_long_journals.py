@@ -83,19 +83,20 @@ def test_a_journal_that_is_gone_is_named(kept: tuple[Path, Plan, tw.Result]) -> 
         _ = trials[5].reply
 
 
+STRANGE: dict[str, list[Any]] = {
+    "latency_s": ["0.5", -1.0, float("inf"), [], True],
+    "at": ["0.5", float("inf"), None],
+    "seed": ["7", 7.5, None, 2**64],
+    "reply": [5, None, ["5"]],
+    "in": ["elsewhere", 5, None],
+    "i": ["70", 70.0, True, -5],
+    "ok": ["", "11", 1, None],
+    "x": ["elsewhere"],
+}
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        *({"latency_s": one} for one in ("0.5", -1.0, float("inf"), [], True)),
-        *({"at": one} for one in ("0.5", float("inf"), None)),
-        *({"seed": one} for one in ("7", 7.5, None, 2**64)),
-        *({"reply": one} for one in (5, None, ["5"])),
-        *({"in": one} for one in ("elsewhere", 5, None)),
-        *({"i": one} for one in ("70", 70.0, True, -5)),
-        *({"ok": one} for one in ("", "11", 1, None)),
-        {"x": "elsewhere"},
-    ],
-    ids=str,
+    "change", [{key: value} for key, values in STRANGE.items() for value in values], ids=str
 )
 def test_a_line_of_another_kind_is_refused_wherever_it_stands(
     kept: tuple[Path, Plan, tw.Result], change: dict[str, Any]
