@@ -21,7 +21,6 @@ if TYPE_CHECKING or sys.version_info >= (3, 13):
 else:
     import dataclasses
     from operator import attrgetter
-    from reprlib import recursive_repr
 
     class _Factory:
         """Stands in a signature for a default that is made anew each time."""
@@ -114,7 +113,7 @@ else:
         return init
 
     def _make_repr(names):
-        @recursive_repr()
+        @dataclasses._recursive_repr  # as Python's own, and `reprlib` takes time to load
         def show(self):
             shown = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
             return f"{self.__class__.__qualname__}({shown})"

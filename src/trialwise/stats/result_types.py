@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-
-from trialwise.quick_dataclass import dataclass
 
 # `typing` costs half an interpreter's start, and nothing here needs it to run.
 TYPE_CHECKING = False
