@@ -142,7 +142,7 @@ def write_block(kept: dict[str, Any], left: list[str]) -> str:
         "than 10 s or 2 GB. `make test-all` runs every reader for some seconds.",
         "",
         f"Run on {kept['on']} with Python {kept['python']}: {minutes:.0f} minutes,",
-        f"{executions:,} inputs, {findings} findings, of which {len(left)} are not mended.",
+        f"{executions:,} inputs. Findings: {findings}; not mended: {len(left)}.",
         "",
         "| reader | minutes | inputs | features covered | findings |",
         "|---|--:|--:|--:|--:|",

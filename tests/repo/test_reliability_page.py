@@ -51,7 +51,7 @@ def test_the_section_on_fuzzing_adds_up_its_rows() -> None:
     left = ["`trace`: KeyError: 'a' (src/trialwise/x.py:3)"]
     text = write_block({"on": "2026-01-01", "python": "3.11.0", "rows": ROWS}, left)
 
-    assert "3 minutes,\n1,234 inputs, 1 findings, of which 1 are not mended." in text
+    assert "3 minutes,\n1,234 inputs. Findings: 1; not mended: 1." in text
     assert "| trace | 1.5 | 34 | 5 | 1 |" in text
     assert f"- {left[0]}" in text
     assert "- A line of a journal whose checksum fits" in text
