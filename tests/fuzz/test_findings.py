@@ -139,3 +139,17 @@ def test_a_confidence_of_hundreds_of_digits() -> None:
     """A judge that answered with a confidence of 400 digits ended the run with a traceback."""
     with pytest.raises(ValueError, match="`confidence` that is not between 0 and 1"):
         read_vote('{"pass": true, "confidence": ' + "9" * 400 + "}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"1"', '"9"'), ('"criterion": "right"', '"criterion": "x"')]
+)
+def test_a_record_of_another_plan(run: StoredRun, old: str, new: str) -> None:
+    """A record whose inputs are not those of plan.json broke the reports."""
+    path = run.path / "record.json"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+    with pytest.raises(StoreUnusable, match=r"are not those of plan\.json"):
+        StoredRun(run.path).record()

@@ -229,6 +229,9 @@ class StoredRun:
         verdict = read_part(path, Verdict, kept["verdict"])
         if verdict.plan is None:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
+        if _list_asked(verdict.plan) != _list_asked(self.plan):
+            reason = "its inputs or criteria are not those of plan.json. Restore it from a copy."
+            raise StoreUnusable(path, "read it", reason)
         return RunRecord(
             run_id=self.run_id,
             plan=verdict.plan,
@@ -466,6 +469,12 @@ class RunStore:
         near = (holding or get_close_matches(run.name, names, cutoff=0.5))[:3] or names[:1]
         label = "The newest is" if near == names[:1] and not holding else "Near it:"
         return f"{self._runs}: no run {str(run)!r}. {label} {', '.join(near)}"
+
+
+def _list_asked(plan: Plan) -> list[object]:
+    """Return what trials are read by: experiments with their inputs, and criteria."""
+    criteria = [(one.criterion, one.experiment) for one in plan.criteria]
+    return [[(one.name, one.input_ids) for one in plan.experiments], criteria]
 
 
 def _start_time(run: RunSummary) -> float:
