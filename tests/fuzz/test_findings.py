@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from trialwise.errors import JournalDamaged
 from trialwise.judges.gold import GoldSetError, read_gold
 from trialwise.judges.votes import read_vote
 from trialwise.model.lines import seal
+from trialwise.runtime.verifying import verify
 from trialwise.services.failures import RecordingError
 from trialwise.services.replay import PREFIX, ReplayService
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
@@ -153,3 +155,13 @@ def test_a_record_of_another_plan(run: StoredRun, old: str, new: str) -> None:
 
     with pytest.raises(StoreUnusable, match=r"are not those of plan\.json"):
         StoredRun(run.path).record()
+
+
+def test_a_plan_without_an_order_of_inputs(run: StoredRun) -> None:
+    """A record whose plan repeats more inputs than it has broke `show --verify`."""
+    record = run.record()
+    (experiment,) = record.plan.experiments
+    broken = replace(experiment, repetitions=(1, 1, 1, 1, 1))
+    plan = replace(record.plan, experiments=(broken,))
+
+    assert not verify(replace(record, plan=plan)).matches
