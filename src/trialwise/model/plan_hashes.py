@@ -31,12 +31,13 @@ _WORDING = (
     ("criteria", "threshold", "baseline", "repetitions"),
 )
 #: Fields that came later, and what they are where a plan makes no use of them.
-_LATER_FIELDS = (
+_LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "asks_every_input", False),
     ("criteria", "analysis", None),
     ("criteria", "most_failing", None),
     ("criteria", "uncorrected", None),
     ("criteria", "shared_by", 1),
+    ("criteria", "corrected_by", []),
     ("experiments", "further", 0),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}

@@ -116,7 +116,7 @@ def _upgrade_finding(finding: dict[str, Any], plan: dict[str, Any]) -> dict[str,
 
 
 def _upgrade_evidence(finding: dict[str, Any], plan: dict[str, Any]) -> dict[str, Any]:
-    shared = {name: finding[name] for name in _SHARED}
+    shared = {name: _rename_boxes(finding[name]) for name in _SHARED}
     if plan["procedure"] == "OBSERVATIONAL" or plan["decision_rule"] == "judged/corrected-interval":
         return {"type": "Evidence", **shared}
     if plan["procedure"] == "SEQUENTIAL":
@@ -131,6 +131,15 @@ def _upgrade_evidence(finding: dict[str, Any], plan: dict[str, Any]) -> dict[str
         # The plain interval and cutoff that stood here were not the estimator's.
         own |= {"interval": None, "design": None}
     return {"type": "CutoffEvidence", **own, **shared}
+
+
+def _rename_boxes(judged: Any) -> Any:
+    """Return a corrected rate with the present name of its method: "exact" now means tests."""
+    corrected = judged.get("corrected") if isinstance(judged, dict) else None
+    if not isinstance(corrected, dict) or corrected.get("method") != "exact":
+        return judged
+    interval = corrected["interval"] | {"method": "boxes"}
+    return judged | {"corrected": corrected | {"method": "boxes", "interval": interval}}
 
 
 def _upgrade_notes(finding: dict[str, Any], plan: dict[str, Any]) -> Iterator[dict[str, str]]:
