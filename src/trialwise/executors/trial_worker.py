@@ -6,6 +6,7 @@ import asyncio
 import math
 import threading
 import time
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,7 @@ from trialwise.redaction import redact_with
 
 #: How long closing the service may take.
 _CLOSING_S = 10.0
+_OVER = "the run has ended"
 
 
 class TrialWorker:
@@ -134,14 +136,46 @@ class BlockingWorker:
         self._packed = packed
         self._worker = TrialWorker(load_content(packed))
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._lock = threading.Lock()
+        self._batches: set[Future[BatchResult]] = set()
+        self._is_closed = False
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        self._loop.run_forever()
+        # Threads of the service that report just now are answered, and later ones are refused.
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
 
     def run(self, batch: Batch) -> BatchResult:
-        """Run a batch and wait for it."""
-        return asyncio.run_coroutine_threadsafe(self._worker.run(batch), self._loop).result()
+        """Run a batch and wait for it.
+
+        Raises:
+            RuntimeError: The run has ended, and nobody waits for the batch.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError(_OVER)
+            future = asyncio.run_coroutine_threadsafe(self._worker.run(batch), self._loop)
+            self._batches.add(future)
+        try:
+            return future.result()
+        except CancelledError:
+            raise RuntimeError(_OVER) from None
+        finally:
+            self._batches.discard(future)
 
     def close(self) -> None:
-        """Close the service and end the event loop."""
+        """Cancel what is under way, close the service and end the event loop.
+
+        A batch that were left to itself would wait for the event loop for ever, and with it the
+        thread of the engine that runs it: the next run on the same worker would never begin.
+        """
+        with self._lock:
+            self._is_closed = True
+            left = list(self._batches)
+        for one in left:
+            one.cancel()
         asyncio.run_coroutine_threadsafe(self._worker.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         forget_job(self._packed)
