@@ -34,7 +34,7 @@ class Journal:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "journal.jsonl"
     >>> with Journal(path) as journal:
-    ...     journal.append({"trial": 0, "passed": True})
+    ...     _ = journal.append({"trial": 0, "passed": True})
     >>> [record["trial"] for record in read_journal(path)]
     [0]
     """
