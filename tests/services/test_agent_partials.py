@@ -60,7 +60,7 @@ def agent(serve: Serve, model: Model, **options: Any) -> AgentService:
     return AgentService(serve(model) + "/v1", "small", **(given | options))
 
 
-async def respond_once(service: Service) -> Response:
+async def respond_once(service: Service, index: int = 0) -> Response:
     """One trial, as the engine makes it."""
     caller = Caller(
         service,
@@ -70,7 +70,7 @@ async def respond_once(service: Service) -> Response:
         excerpts=Excerpts(reply_limit=4000, redact=None),
     )
     with anyio.fail_after(60):
-        return await caller.respond(0, "Please.", 1)
+        return await caller.respond(index, "Please.", 1)
 
 
 async def respond(service: Service) -> Response:
@@ -131,9 +131,11 @@ async def test_a_server_that_dies_leaves_its_last_call_without_an_end(serve: Ser
     assert pytest.approx(2 * TURN_USD) == partial.cost_usd
 
 
-async def cut(service: Service, model: Model, *, names: list[str], asked: int) -> TrialContext:
+async def cut(
+    service: Service, model: Model, *, names: list[str], asked: int, index: int = 0
+) -> TrialContext:
     """A trial that is cancelled once so much is under way."""
-    trial = TrialContext(index=0, input="Please.", seed=1)
+    trial = TrialContext(index=index, input="Please.", seed=1)
 
     def is_there() -> bool:
         so_far = trial.partial
@@ -195,10 +197,10 @@ async def test_a_recording_plays_back_what_came_to_nothing(serve: Serve, tmp_pat
     file = tmp_path / "replies.jsonl"
     lived = await respond(RecordingService(agent(serve, Model(ADD, 500)), file))
     model = Model(ADD, None)
-    await cut(RecordingService(agent(serve, model), file), model, names=["add"], asked=2)
+    await cut(RecordingService(agent(serve, model), file), model, names=["add"], asked=2, index=1)
     replay = ReplayService(file)
 
-    error, late = [await respond_once(replay) for _ in range(2)]
+    error, late = [await respond_once(replay, index) for index in range(2)]
     await replay.aclose()
 
     assert (lived.error_class, lived.error) == (error.error_class, error.error)
