@@ -171,13 +171,27 @@ async def test_what_is_in_flight_is_let_go_once_all_is_certain(plan_of: PlanOf) 
 async def test_few_trials_are_abandoned_by_a_sequential_decision(plan_of: PlanOf) -> None:
     """Starting as many as possible would leave fifteen behind."""
 
+    waiting: list[anyio.Event] = []
+
     async def steady(question: str) -> str:  # noqa: ARG001
-        await anyio.sleep(0.4)  # long beside the time that a busy machine takes between two
+        waiting.append(anyio.Event())
+        await waiting[-1].wait()
         return "yes"
+
+    async def answer_all_at_once() -> None:
+        # Whatever is under way ends together and in order, however busy the machine is.
+        while True:
+            await anyio.sleep(0.1)
+            for one in waiting:
+                one.set()
+            waiting.clear()
 
     promised = contract(steady)
 
-    outcome = await run(plan_of(promised, design=WALD, concurrency=16), promised)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(answer_all_at_once)
+        outcome = await run(plan_of(promised, design=WALD, concurrency=16), promised)
+        tasks.cancel_scope.cancel()
 
     assert StopReason.DECIDED is outcome.stop
     needed = next(n for n in range(1, 61) if WALD.accept[n] >= 0)
