@@ -13,6 +13,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.agreement import Confusion
+from trialwise.stats.bisection import find_first
 from trialwise.stats.confidence_sequences import BoundedSequence
 from trialwise.stats.judge_correction import (
     CorrectedRate,
@@ -26,6 +27,7 @@ from trialwise.stats.judge_correction import (
     shares,
     unit,
 )
+from trialwise.stats.judged_errors import error_by_class, error_of_shares
 from trialwise.stats.judged_tests import Correction, JudgedTest
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Decision, Interval, Rule, Undefined
@@ -44,6 +46,7 @@ MOST = 10**7
 _NO_TRIALS = Undefined("no number of trials decides it with these labels")
 _TOO_CLOSE = Undefined("the corrected rate lies too close to the requirement, or is undefined")
 
+_Needs: TypeAlias = tuple[int | Undefined, int | Undefined]
 _Correct: TypeAlias = Callable[[int, int, Confusion], CorrectedRate | Undefined]
 
 
@@ -229,23 +232,30 @@ def decide_judged(
     required = require_open_rate("required_rate", required_rate)
     require_choice("correction", correction, CORRECTIONS)
     k, n = require_successes(passed, trials)
-    if method == "exact":
-        return _decide_by_tests(JudgedTest(k, n, confusion, correction), required, confidence)
-    if correction == "pooled":
+    if correction == "pooled" and method != "exact":
         raise InvalidArgument("method", method, 'be "exact" where the labels count as trials')
+    test = JudgedTest(k, n, confusion, correction)
 
     def correct(successes: int, size: int, labels: Confusion) -> CorrectedRate | Undefined:
         make = rectified_rate if correction == "rectifier" else rogan_gladen_rate
         return make(successes, size, labels, confidence=confidence, method=method)
 
-    corrected = correct(k, n, confusion)
+    if method == "exact":
+        corrected = _correct_by_tests(test, required, confidence)
+    else:
+        corrected = correct(k, n, confusion)
     decision = Decision.INCONCLUSIVE
     if not isinstance(corrected, Undefined):
         decision = _decision(corrected.interval, required)
-    needs: tuple[int | Undefined, int | Undefined] = (confusion.labels, n)
     because: OpenBecause = "nothing"
+    needs: _Needs = (confusion.labels, n)
     if decision is Decision.INCONCLUSIVE:
-        because, needs = _needs(correct, k / n, n, confusion, required)
+        if method != "exact":
+            because, needs = _needs(correct, k / n, n, confusion, required)
+        elif isinstance(corrected, Undefined):
+            because, needs = "labels", (_TOO_CLOSE, _NO_TRIALS)
+        else:
+            because, needs = _estimate_needs(test, required, (1 - confidence) / 2)
     return JudgedDecision(
         decision=decision,
         required_rate=required,
@@ -254,27 +264,6 @@ def decide_judged(
         labels_needed=needs[0],
         trials_needed=needs[1],
         correction=correction,
-    )
-
-
-def _decide_by_tests(test: JudgedTest, required: float, confidence: float) -> JudgedDecision:
-    level = 1 - require_open_rate("confidence", confidence)
-    corrected = _correct_by_tests(test, required, confidence)
-    decision = Decision.INCONCLUSIVE
-    because: OpenBecause = "nothing"
-    needs: tuple[int | Undefined, int | Undefined] = (test.labels.labels, test.trials)
-    if isinstance(corrected, Undefined):
-        because, needs = "labels", (_TOO_CLOSE, _NO_TRIALS)
-    elif (decision := _decision(corrected.interval, required)) is Decision.INCONCLUSIVE:
-        because, needs = _estimate_needs(test, required, level / 2)
-    return JudgedDecision(
-        decision=decision,
-        required_rate=required,
-        corrected=corrected,
-        open_because=because,
-        labels_needed=needs[0],
-        trials_needed=needs[1],
-        correction=test.correction,
     )
 
 
@@ -305,41 +294,47 @@ def _correct_by_tests(
     return replace(corrected, interval=replace(corrected.interval, low=low, high=high))
 
 
-def _estimate_needs(
-    test: JudgedTest, required: float, alpha: float
-) -> tuple[OpenBecause, tuple[int | Undefined, int | Undefined]]:
+def _estimate_needs(test: JudgedTest, required: float, alpha: float) -> tuple[OpenBecause, _Needs]:
     """Estimate what would decide it if the rates seen went on: trials, or else labels.
 
-    By the normal approximation: z² (labels' variance + trials' variance / n) = gap². Half a label
-    is added to each error count, since no error among the labels does not mean that none exists.
+    The standard error tells about how many, and the tests themselves confirm it.
     """
-    labels, m = test.labels, test.labels.labels
-    gap = abs(test.estimate - required)
+    labels = test.labels.labels
+    gap, z = abs(test.estimate - required), upper_z(alpha)
     if not gap:
         return "labels", (_TOO_CLOSE, _NO_TRIALS)
-    wanted = (gap / upper_z(alpha)) ** 2
-    judged = (test.passed + 0.5) / (test.trials + 1)
-    of_trials = judged * (1 - judged)
-    if test.correction == "rogan-gladen":
-        sensitivity = (labels.true_pass + 0.5) / (labels.good + 1)
-        specificity = (labels.true_fail + 0.5) / (labels.bad + 1)
-        told_apart = (sensitivity + specificity - 1) ** 2
-        spread = required**2 * sensitivity * (1 - sensitivity) / labels.good
-        spread += (1 - required) ** 2 * specificity * (1 - specificity) / labels.bad
-        of_labels, of_trials = m * spread / told_apart, of_trials / told_apart
-    else:
-        missed, through = (labels.false_fail + 0.5) / m, (labels.false_pass + 0.5) / m
-        of_labels = missed + through - (missed - through) ** 2
-    left = wanted - of_labels / m
-    if left > 0 and _has_decided(test, required, alpha, MOST):
-        # Labels that count as trials stand in for as many of them.
-        units = of_trials / left - (m if test.correction == "pooled" else 0)
-        start = max(math.ceil(units), math.ceil(1.05 * test.trials))
+    if _has_decided(test, required, alpha, MOST):
+        start = find_first(
+            test.trials, MOST, lambda count: z * _find_error(test, required, count) < gap
+        )
         trials = _raise(start, lambda count: _has_decided(test, required, alpha, count))
-        return "trials", (m, min(trials, MOST))
-    start = max(math.ceil(of_labels / wanted), math.ceil(1.05 * m))
+        return "trials", (labels, min(trials, MOST))
+    start = find_first(
+        labels, MOST, lambda count: z * _find_error(test, required, MOST, count) < gap
+    )
     found = _raise(start, lambda count: _has_decided(test, required, alpha, MOST, count))
     return "labels", (_TOO_CLOSE if found > MOST else found, _NO_TRIALS)
+
+
+def _find_error(test: JudgedTest, rate: float, trials: int, labels: int | None = None) -> float:
+    """Return the standard error of the corrected rate with so many trials and labels.
+
+    Half a label is added to each error count, since no error among the labels does not mean that
+    the judge makes none.
+    """
+    counts, m = test.labels, test.labels.labels
+    size = m if labels is None else labels
+    if test.correction != "rogan-gladen":
+        missed, through = (counts.false_fail + 0.5) / m, (counts.false_pass + 0.5) / m
+        is_pooled = test.correction == "pooled"
+        return error_of_shares(
+            rate, missed, through, labels=size, trials=trials, is_pooled=is_pooled
+        )
+    sensitivity = (counts.true_pass + 0.5) / (counts.good + 1)
+    specificity = (counts.true_fail + 0.5) / (counts.bad + 1)
+    good, bad = counts.good * size / m, counts.bad * size / m
+    error = error_by_class(rate, sensitivity, specificity, good=good, bad=bad, trials=trials)
+    return error / max(sensitivity + specificity - 1, 1e-9)
 
 
 def _raise(count: int, decides: Callable[[int], bool]) -> int:
@@ -363,7 +358,7 @@ def _has_decided(
 
 def _needs(
     correct: _Correct, rate: float, trials: int, confusion: Confusion, required: float
-) -> tuple[OpenBecause, tuple[int | Undefined, int | Undefined]]:
+) -> tuple[OpenBecause, _Needs]:
     """What would decide it if the rates seen went on: trials, or else labels."""
 
     def with_trials(size: int, labels: Confusion = confusion) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.bisection import find_first
 from trialwise.stats.judge_certification import FEWEST_UNITS, labels_to_certify
+from trialwise.stats.judged_errors import error_by_class, error_of_shares
 from trialwise.stats.judged_tests import Correction
 from trialwise.stats.normal import normal_cdf, upper_z
 from trialwise.stats.result_types import Undefined
@@ -91,41 +92,29 @@ def judged_power(
     required = require_open_rate("required_rate", required_rate)
     require_count("labels", labels, minimum=1)
     require_count("trials", trials, minimum=1)
-    spread = _spread_by_class if correction == "rogan-gladen" else _spread_of_errors
-    is_pooled = correction == "pooled"
-    at_limit = spread(judge, required, labels, trials, is_pooled)
-    at_rate = spread(judge, judge.rate, labels, trials, is_pooled)
+    at_limit, at_rate = (
+        _find_error(judge, rate, labels, trials, correction) for rate in (required, judge.rate)
+    )
     gap = judge.rate - required
     if not at_rate:
         return float(gap > 0)
     return normal_cdf((gap - upper_z(alpha) * at_limit) / at_rate)
 
 
-def _spread_of_errors(judge: ExpectedJudge, rate: float, m: int, n: int, is_pooled: bool) -> float:
-    missed, through = judge.errors_at(rate)
-    judged = rate - missed + through
-    trials = n / (n + m) if is_pooled else 1.0
-    right = rate - missed
-    mean = (1 - trials) * right + missed - trials * through
-    of_labels = (1 - trials) ** 2 * right + missed + trials**2 * through - mean**2
-    return math.sqrt(trials**2 * judged * (1 - judged) / n + max(of_labels, 0.0) / m)
-
-
-def _spread_by_class(
-    judge: ExpectedJudge,
-    rate: float,
-    m: int,
-    n: int,
-    is_pooled: bool,  # noqa: ARG001
+def _find_error(
+    judge: ExpectedJudge, rate: float, labels: int, trials: int, correction: Correction
 ) -> float:
-    s, t = judge.sensitivity, judge.specificity
-    if s + t <= 1:
+    if correction != "rogan-gladen":
+        is_pooled = correction == "pooled"
+        errors = judge.errors_at(rate)
+        return error_of_shares(rate, *errors, labels=labels, trials=trials, is_pooled=is_pooled)
+    told_apart = judge.sensitivity + judge.specificity - 1
+    if told_apart <= 0:
         return math.inf
-    good, bad = max(m * judge.rate, 1.0), max(m * (1 - judge.rate), 1.0)
-    judged = rate * s + (1 - rate) * (1 - t)
-    variance = judged * (1 - judged) / n + rate**2 * s * (1 - s) / good
-    variance += (1 - rate) ** 2 * t * (1 - t) / bad
-    return math.sqrt(variance) / (s + t - 1)
+    good = max(labels * judge.rate, 1.0)
+    bad = max(labels * (1 - judge.rate), 1.0)
+    accuracies = judge.sensitivity, judge.specificity
+    return error_by_class(rate, *accuracies, good=good, bad=bad, trials=trials) / told_apart
 
 
 def plan_labels(

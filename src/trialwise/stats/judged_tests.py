@@ -28,10 +28,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.fisher import fisher_one_sided
+from trialwise.stats.judged_errors import error_by_class, error_of_shares
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.rate_intervals import clopper_pearson
 
@@ -201,25 +202,27 @@ def _stays_below(chances: _Chances, limit: float) -> bool:
     return True
 
 
-class _Chances:
+class _Chances(Protocol):
     """The chance of a statistic at least as large as the observed one, by the judge's errors."""
 
-    is_usable = True
+    is_usable: bool
     """Whether the set holds only judges that the test can be used with."""
     whole: tuple[Range, Range]
     """The confidence set of the two error rates."""
 
     def chance_at(self, x: float, y: float) -> float:
         """Return the chance for a judge with these two error rates."""
-        raise NotImplementedError
+        ...
 
 
-class _ErrorChances(_Chances):
+class _ErrorChances:
     """For shares of all units: missed, which people pass, and let through, which people fail.
 
     With the two error counts given, the test asks for a total: the judged passes of the trials, and
     where the labels count as trials also those labels that people and the judge pass.
     """
+
+    is_usable = True
 
     def __init__(self, test: JudgedTest, rate: float, for_set: float) -> None:
         labels, confidence = test.labels, 1 - for_set / 2
@@ -238,14 +241,14 @@ class _ErrorChances(_Chances):
         Half a label is added to each count, since no error among the labels does not mean that the
         judge makes none.
         """
-        n, m, rate = self._n, self._m, self._rate
-        missed, through = (b + 0.5) / (m + 1), (c + 0.5) / (m + 1)
-        judged = min(max(rate - missed + through, 0.0), 1.0)
-        trials = n / (n + m) if self._counts_labels else 1.0
-        right = max(rate - missed, 0.0)
-        mean = (1 - trials) * right + missed - trials * through
-        spread = (1 - trials) ** 2 * right + missed + trials**2 * through - mean**2
-        return math.sqrt(trials**2 * judged * (1 - judged) / n + max(spread, 0.0) / m)
+        return error_of_shares(
+            self._rate,
+            (b + 0.5) / (self._m + 1),
+            (c + 0.5) / (self._m + 1),
+            labels=self._m,
+            trials=self._n,
+            is_pooled=self._counts_labels,
+        )
 
     def _find_needed(self, b: int, c: int) -> int:
         """Return the least total that is as far from the rate as what was observed."""
@@ -286,7 +289,7 @@ class _ErrorChances(_Chances):
         return total + max(0.0, 1 - seen)
 
 
-class _AccuracyChances(_Chances):
+class _AccuracyChances:
     """For sensitivity and specificity, with the numbers of good and bad labels as they are."""
 
     def __init__(self, test: JudgedTest, rate: float, for_set: float) -> None:
@@ -310,15 +313,16 @@ class _AccuracyChances(_Chances):
 
         Half a label of each kind is added for the error, as for `_ErrorChances`.
         """
-        n, good, bad, rate = self._n, self._good, self._bad, self._rate
-        sensitivity, specificity = (right + 0.5) / (good + 1), (caught + 0.5) / (bad + 1)
-        judged = self._judged(sensitivity, specificity)
-        variance = (
-            judged * (1 - judged) / n
-            + rate**2 * sensitivity * (1 - sensitivity) / good
-            + (1 - rate) ** 2 * specificity * (1 - specificity) / bad
+        good, bad = self._good, self._bad
+        error = error_by_class(
+            self._rate,
+            (right + 0.5) / (good + 1),
+            (caught + 0.5) / (bad + 1),
+            good=good,
+            bad=bad,
+            trials=self._n,
         )
-        return self._judged(right / good, caught / bad), math.sqrt(variance)
+        return self._judged(right / good, caught / bad), error
 
     def _find_needed(self, right: int, caught: int) -> int:
         found = self._needed.get((right, caught))
