@@ -70,3 +70,13 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[Any],
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture
+def echo(serve: Callable[[Callable[[Any], None]], str]) -> str:
+    """A server whose error page repeats the Authorization header across the 200th character."""
+
+    def repeat_header(request: Conversation) -> None:
+        request.respond(500, f"<pre>{'.' * 149}{request.headers['Authorization']}</pre>")
+
+    return serve(repeat_header) + "/"

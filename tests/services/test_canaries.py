@@ -6,10 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -73,29 +71,6 @@ def write(folder: Path, service: str, suite: str = SUITE) -> None:
     known = [*CANARIES.values()] if service == COMMAND else [CANARIES["PATTERN"]]
     (folder / "agent.py").write_text(AGENT.replace("CANARIES", repr(known)), encoding="utf-8")
     (folder / "keys.env").write_text(f"FILE_KEY={CANARIES['FILE_KEY']}\n", encoding="utf-8")
-
-
-@pytest.fixture
-def echo() -> Iterator[str]:
-    """The address of a server whose error page repeats the Authorization header."""
-
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"] or 0))
-            page = f"<pre>{'.' * 149}{self.headers['Authorization']}</pre>".encode()
-            self.send_response(500)
-            self.send_header("Content-Length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 def call(folder: Path, *arguments: str) -> tuple[int, str]:

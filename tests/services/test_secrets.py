@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +17,6 @@ from trialwise.redaction import cut_text, redact_with
 KEY = "sk-" + "abcdefgh" * 6
 #: So much of a key, anywhere, is too much.
 PART = KEY[:12]
-
-
-@pytest.fixture
-def echo() -> Iterator[str]:
-    """A server whose error page repeats the Authorization header across the 200th character."""
-
-    class Echo(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"] or 0))
-            page = f"<pre>{'.' * 149}{self.headers['Authorization']}</pre>".encode()
-            self.send_response(500)
-            self.send_header("Content-Length", str(len(page)))
-            self.end_headers()
-            self.wfile.write(page)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 def run(folder: Path, suite: str, *arguments: str) -> str:

@@ -106,7 +106,7 @@ def _read_bytes(file: int, count: int) -> bytes:
 
 @atexit.register
 def _end() -> None:
-    """End the process; the next call starts another."""
+    """End the process. The next call starts a new one."""
     global _process
     process, _process = _process, None
     if process is not None:

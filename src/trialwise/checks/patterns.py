@@ -113,7 +113,7 @@ def search_text(pattern: str, text: str, ignore_case: bool, whole: bool) -> bool
 
 
 def replace_matches(pattern: str, text: str, replacement: str) -> str:
-    """Replace what a regular expression matches in a text, within a limit on its time.
+    """Replace the matches of a regular expression, within the time limit of patterns.
 
     Args:
         pattern: The regular expression.
@@ -136,7 +136,7 @@ def replace_matches(pattern: str, text: str, replacement: str) -> str:
 
 
 def substitute_text(pattern: str, text: str, replacement: str) -> str:
-    """Replace what a regular expression matches in a text, however long that takes."""
+    """Replace the matches of a regular expression, without a time limit."""
     return compiled(pattern).sub(lambda _: replacement, text)
 
 

@@ -36,7 +36,7 @@ class TrialContext:
     seed: int
     """Derived from the run's seed and the index, so that no executor changes a result."""
     attempt: int = 1
-    """Which attempt at the trial this is; a retry is the second."""
+    """The number of the attempt at this trial, from 1. A retry has the number 2."""
     _so_far: Callable[[], Reply | None] | None = field(
         default=None, init=False, repr=False, compare=False
     )

@@ -91,7 +91,7 @@ class RayPool:
         return self._share * len(self._actors)
 
     def submit(self, number: int, batch: Batch) -> None:
-        """Send a batch to the actor that has the fewest.
+        """Send a batch to the actor with the fewest batches under way.
 
         Raises:
             PoolLost: The cluster is gone.

@@ -40,7 +40,7 @@ def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
 
 
 def encode_record(record: dict[str, Any]) -> str:
-    """Return the JSON of a record, in ASCII and without spaces."""
+    """Return a record as compact JSON in ASCII."""
     return _encoder()(record)
 
 

@@ -14,7 +14,7 @@ class Sign(NamedTuple):
     """None where it passed."""
     error_class: ErrorClass
     has_others: bool
-    """Whether further postconditions say something."""
+    """Whether the trial keeps results of further checks."""
 
     @property
     def passed(self) -> bool:

@@ -36,7 +36,7 @@ SKIPPED = "the body skipped its first trial: "
 
 @dataclass(frozen=True, kw_only=True)
 class Body:
-    """The function of a test, as it travels to a worker.
+    """The test function that is sent to a worker.
 
     A method is looked up in a new instance of its class for each trial.
     """

@@ -276,7 +276,7 @@ class Rows(Sequence[Row]):
         }
 
     def find_outcome(self, is_meant: Callable[[Row], bool]) -> Outcome | None:
-        """Return the outcome, with its texts, of the first trial of which something is true."""
+        """Return the outcome of the first trial that meets a condition, with its texts."""
         place = next((k for k, row in zip(self.places, self, strict=True) if is_meant(row)), None)
         return None if place is None else self._source.table[place].outcomes[self._source.criterion]
 

@@ -302,7 +302,7 @@ def rogan_gladen_rate(
 def pooled_rate(
     passed: SupportsIndex, trials: SupportsIndex, confusion: Confusion, *, confidence: float = 0.95
 ) -> CorrectedRate:
-    """The rate of all units, labelled or judged, with the labels as evidence like the trials.
+    """The rate of labels and trials together, corrected for the judge's errors on the trials.
 
     The labelled outputs must be those of the same service, as it is now, on the same inputs. Then
     this is the narrowest of the corrected rates: what people passed of the labels and what the

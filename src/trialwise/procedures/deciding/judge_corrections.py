@@ -111,7 +111,7 @@ def _find_unlike_labels(plan: CriterionPlan, rows: Rows) -> str:
 
 
 def _decides_alone(plan: CriterionPlan, conclusion: Conclusion) -> bool:
-    """Return whether the corrected rate replaces what the judged counts say.
+    """Return whether the corrected rate decides, instead of the counts of the judge.
 
     Plans from before 0.2 and estimators of other rates only let it object. Without a measured trial
     there is nothing to correct.
