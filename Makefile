@@ -66,6 +66,7 @@ bench: $(VENV)/.dev  ## Measure speed as ratios against bare Python and peers
 
 stubs: $(VENV)/.dev  ## Write the stubs, the schema and the reference from the declarations
 	$(BIN)/python -m tools.stubs
+	$(BIN)/python -m tools.requirements
 
 shape:  ## Measure the shape of the code: size, names, private imports
 	@$(PYTHON) -m tools.shape
