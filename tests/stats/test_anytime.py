@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.confidence_sequences import anytime_p_value
-from trialwise.stats.toolbox.e_values import EProcess, e_process, e_value
+from trialwise.stats.e_values import EProcess, e_process, e_value
 
 PFFPFFF = [True, False, False, True, False, False, False]
 

@@ -14,9 +14,8 @@ from scipy.optimize import minimize
 from scipy.stats import betabinom, f_oneway
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.result_types import Undefined
-from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit, beta_binomial_fit
-from trialwise.stats.toolbox.cluster_correlation import (
+from trialwise.stats.beta_binomial import BetaBinomialFit, beta_binomial_fit
+from trialwise.stats.cluster_correlation import (
     design_effect,
     effective_trials,
     intraclass_correlation,
@@ -24,6 +23,7 @@ from trialwise.stats.toolbox.cluster_correlation import (
     kish_cluster_size,
     summarise_clusters,
 )
+from trialwise.stats.result_types import Undefined
 
 Groups = list[tuple[int, int]]
 

@@ -13,9 +13,9 @@ from scipy import optimize, special
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.confidence_sequences import BoundedSequence, anytime_interval
+from trialwise.stats.e_values import e_value
 from trialwise.stats.rate_intervals import Side, clopper_pearson, wilson_upper
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.toolbox.e_values import e_value
 from trialwise.stats.toolbox.running_intervals import (
     BernoulliSequence,
     bernoulli_confidence_sequence,

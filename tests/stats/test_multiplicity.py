@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.e_values import e_bh
 from trialwise.stats.multiplicity import (
     CORRECTIONS,
     Correction,
     adjust,
 )
-from trialwise.stats.toolbox.e_values import e_bh
 
 families = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 #: p-values and levels on a coarse decimal grid, so that ties with alpha · k/m are frequent.

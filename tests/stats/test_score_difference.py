@@ -21,13 +21,13 @@ from statsmodels.stats.proportion import (
 )
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.score_difference import INTERVAL_METHODS, IntervalMethod, difference_interval
-from trialwise.stats.toolbox.margin_tests import (
+from trialwise.stats.margin_tests import (
     METHODS,
     Method,
     noninferiority,
     noninferiority_size,
 )
+from trialwise.stats.score_difference import INTERVAL_METHODS, IntervalMethod, difference_interval
 
 methods = st.sampled_from(METHODS)
 interval_methods = st.sampled_from(INTERVAL_METHODS)

@@ -104,8 +104,35 @@ def _regression_blocks(plan: RegressionPlan) -> Iterator[Block]:
             "chosen" if one is plan.drawn else "broken" if _is_alarming(plan, one) else "plain"
         ),
     )
+    if plan.chosen:
+        yield _tabulate_chosen(plan)
     if plan.drawn is not None and plan.curve:
         yield _regression_chart(plan, plan.drawn)
+
+
+def _tabulate_chosen(plan: RegressionPlan) -> Table:
+    """Tabulate what a threshold that somebody chose amounts to, by trials (companion §6.3)."""
+    threshold = as_percent(plan.question.threshold or 0.0)
+    lower = as_percent(round(max(0.0, plan.question.alternative_rate), 4))
+    return build_table(
+        f"A threshold of {threshold}: the false alarms it implies",
+        plan.chosen,
+        ("trials", lambda one: f"{one.trials}{'' if one.is_sound else ' !'}"),
+        ("PASS\nfrom", lambda one: str(one.cutoff)),
+        ("false\nalarm", lambda one: as_probability(one.false_alarm, digits=1)),
+        ("implied α\nnormal", lambda one: _or_blank(one.normal_alpha)),
+        ("implied α\nwilson", lambda one: _or_blank(one.wilson_alpha)),
+        ("implied α\nexact", lambda one: as_probability(one.exact_alpha, digits=1)),
+        (f"power\nat {lower}", lambda one: as_probability(one.power, digits=1)),
+        notes=(
+            (
+                "The false alarm is P(FAIL) at the baseline's rate, computed exactly. Implied α is "
+                "the level at which a rule would have this threshold."
+            ),
+            "! FAILs in more than 20 % of runs although nothing changed.",
+        ),
+        tone=lambda one: "plain" if one.is_sound else "broken",
+    )
 
 
 def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trialwise.decimals import as_written
 from trialwise.documents.blocks import Block, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Line, chart_lines
-from trialwise.documents.numbers import as_percent, as_probability, is_within
+from trialwise.documents.numbers import as_percent, as_points, as_probability, is_within
 from trialwise.pages.sizing_words import REFUSALS, chart_chances, format_cost, guide_rates
 from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
@@ -112,8 +113,46 @@ def _compliance_blocks(plan: CompliancePlan) -> Iterator[Block]:
                 if at.design.refusal
             ),
         )
+    if plan.losses:
+        yield _tabulate_losses(plan)
     if plan.drawn:
         yield _compliance_chart(plan)
+
+
+def _tabulate_losses(plan: CompliancePlan) -> Table:
+    """Tabulate the other sizing: trials that find a loss, by the normal formula and exactly."""
+    question = plan.question
+    assert question.margin is not None
+    lower = float(as_written(question.required_rate) - as_written(question.margin))
+    required, lost = as_percent(question.required_rate), as_percent(lower)
+    written = question.required_rate, question.margin, question.alpha, question.power
+    at_least, margin, alpha, power = (as_percent(one).replace(" ", "") for one in written)
+    return build_table(
+        f"Trials that find a loss of {as_points(question.margin)}",
+        plan.losses,
+        ("power", lambda one: as_percent(one.power)),
+        ("normal\nsize", lambda one: str(one.normal_trials)),
+        ("exact\nsize", lambda one: "over 30000" if one.trials is None else str(one.trials)),
+        ("PASS with\nat least", lambda one: "" if one.cutoff is None else str(one.cutoff)),
+        (f"P(FAIL)\nat {required}", lambda one: _or_blank(one.wrong_fail)),
+        (f"P(PASS)\nat {lost}", lambda one: _or_blank(one.wrong_pass)),
+        notes=(
+            (
+                f"These sizes are smaller because they ask less: a PASS shows a rate above {lost}, "
+                f"not above {required}, and a service at {required} PASSes. The normal size is the "
+                "usual formula; the exact size is the smallest that keeps both errors."
+            ),
+            (
+                f"In a suite: at_least: {at_least}, margin: {margin}, alpha: {alpha}, "
+                f"power: {power}, method: fixed. Without `method` the test may stop earlier."
+            ),
+        ),
+        tone=lambda one: "chosen" if one.power == question.power else "plain",
+    )
+
+
+def _or_blank(value: float | None) -> str:
+    return "" if value is None else as_probability(value)
 
 
 def _size_row(plan: CompliancePlan, size: RuleSize) -> Row:
@@ -153,6 +192,11 @@ def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
         "from the trials given on. The normal size is the textbook formula's; what stands beside "
         "it is what the exact rule really does with so many trials."
     )
+    if not plan.losses:
+        yield (
+            "These trials show the required rate. --margin 1% sizes a test that finds a loss of 1 "
+            "point instead, which takes fewer."
+        )
 
 
 def _compliance_chart(plan: CompliancePlan) -> Chart:
@@ -180,6 +224,8 @@ _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "e
 def build_precision_page(plan: PrecisionPlan) -> Document:
     """Build the precision plan as a page."""
     question = plan.question
+    if question.margin is None:
+        return _build_width_page(plan)
     level, margin = as_percent(question.confidence), as_percent(question.margin)
     chosen = plan.wilson
     rows = [plan.wilson, plan.normal]
@@ -213,6 +259,36 @@ def build_precision_page(plan: PrecisionPlan) -> Document:
     )
 
 
+def _build_width_page(plan: PrecisionPlan) -> Document:
+    """Build the answer to how precise a number of trials is."""
+    question, chosen = plan.question, plan.wilson
+    level, rate = as_percent(question.confidence), as_percent(question.rate)
+    assert plan.widest is not None
+    return Document(
+        kind="Plan",
+        title=f"Plan: how precisely do {chosen.trials} trials estimate a rate?",
+        facts=(("confidence", f"{level}, two-sided"), ("rate", f"{rate} or so")),
+        lead=(
+            f"With {chosen.trials} trials{format_cost(question.prices, chosen.trials)} the {level} "
+            f"Wilson interval is ± {as_probability(chosen.half_width)} wide on average at a rate "
+            f"of {rate} and holds the true rate in {as_probability(chosen.coverage)} of runs. The "
+            f"textbook half-width is at most ± {as_probability(plan.widest)}, at a rate of 50 %."
+        ),
+        blocks=(
+            _tabulate_precision(
+                plan,
+                f"With {chosen.trials} trials",
+                plan.given[::-1],
+                (
+                    "exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n).",
+                    f"! Holds the true rate in less than {level} of runs.",
+                ),
+            ),
+            _precision_chart(plan),
+        ),
+    )
+
+
 def _tabulate_precision(
     plan: PrecisionPlan, heading: str, rows: Sequence[PrecisionRow], notes: tuple[str, ...] = ()
 ) -> Table:
@@ -234,6 +310,8 @@ def _tabulate_precision(
 def _precision_chart(plan: PrecisionPlan) -> Chart:
     points = tuple((float(point.trials), point.half_width) for point in plan.curve)
     margin = plan.question.margin
+    if margin is None:
+        margin = round(plan.wilson.half_width, 4)
     return chart_lines(
         "Mean half-width of the Wilson interval, by trials",
         "How the interval narrows with the number of trials.",

@@ -164,6 +164,7 @@ def plan_compliance(
     rate: float,
     *,
     better: float | None = None,
+    margin: float | None = None,
     trials: int | None = None,
     **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
@@ -172,6 +173,7 @@ def plan_compliance(
     Args:
         rate: The required rate.
         better: The true rate that you hope for; by default midway from `rate` to 100 %.
+        margin: Also sizes a test that finds a loss of so much.
         trials: Says what this many trials would do.
         settings: The fields of `TestSettings`.
     """
@@ -181,6 +183,7 @@ def plan_compliance(
     question = sizing.ComplianceQuestion(
         required_rate=rate,
         better_rate=usual if better is None else better,
+        margin=margin,
         trials=trials,
         **_read_settings(settings),
     )
@@ -192,6 +195,7 @@ def plan_regression(
     *,
     drop: float = 0.05,
     trials: int | None = None,
+    threshold: float | None = None,
     **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
     """How many trials see a drop from a measured baseline?
@@ -200,6 +204,7 @@ def plan_regression(
         baseline: Its successes and its trials, such as (951, 1000).
         drop: The drop to see.
         trials: Says what this many trials would do.
+        threshold: Says which false alarms a threshold of your choice implies.
         settings: The fields of `TestSettings`.
     """
     from trialwise.procedures.sizing import regression_sizing as sizing
@@ -209,6 +214,7 @@ def plan_regression(
         baseline_trials=baseline[1],
         drop=drop,
         trials=trials,
+        threshold=threshold,
         **_read_settings(settings),
     )
     return SizingAnswer(sizing.plan_regression(question))
@@ -250,13 +256,17 @@ def plan_latency(
 
 
 def plan_precision(
-    rate: float, *, margin: float, trials: int | None = None, **settings: Unpack[EstimateSettings]
+    rate: float = 0.5,
+    *,
+    margin: float | None = None,
+    trials: int | None = None,
+    **settings: Unpack[EstimateSettings],
 ) -> SizingAnswer:
-    """How many trials estimate a rate to within a margin?
+    """How many trials estimate a rate to within a margin, or how precise are so many trials?
 
     Args:
         rate: The rate that you expect.
-        margin: Half the width of the interval.
+        margin: Half the width of the interval; may be left out where `trials` is given.
         trials: Says what this many trials would do.
         settings: The fields of `EstimateSettings`.
     """

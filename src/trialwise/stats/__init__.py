@@ -6,15 +6,17 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus), `rate_sizing`
 - against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `boschloo_regions`,
   `precedence`, `likely_counts`, `score_difference`, `risk_sizing`; decided after every trial:
-  `staged_schemes` with `scheme_levels`, and `staged_regression`
+  `staged_schemes` with `scheme_levels`, and `staged_regression`; other rules: `predictive`,
+  `margin_tests`; `implied_levels`: what a threshold amounts to that somebody chose
 - two conditions on the same inputs: `paired`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
-- repeated inputs: `cluster_estimators`, `autocorrelation`
+- repeated inputs: `cluster_estimators`, `cluster_correlation`, `cluster_resampling`,
+  `beta_binomial`, `autocorrelation`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
 - guardrails: `guardrail_bounds`
 - agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
-- several tests: `multiplicity`, `error_envelopes`
+- several tests: `multiplicity`, `error_envelopes`, `e_values`
 - distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
 - `result_types`: what answers are made of
 - `toolbox`: what no verdict uses
@@ -38,15 +40,22 @@ _MODULES = {
     "autocorrelation": (
         "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
     ),
+    "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
     "boschloo_regions": "BoschlooRegion boschloo_region",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
+    "cluster_correlation": (
+        "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
+        "is_materially_clustered kish_cluster_size summarise_clusters"
+    ),
     "cluster_estimators": (
         "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "
         "prompt_weighted stratum_weighted"
     ),
+    "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",
+    "e_values": "EProcess EvidenceAdjustment e_bh e_process e_value",
     "error_envelopes": (
         "Envelope Envelopes HorizonFalseAlarm envelope horizon_false_alarm type_one_envelopes"
     ),
@@ -59,6 +68,10 @@ _MODULES = {
         "ChallengeStratum GuardrailBound GuardrailQuantity PrevalenceSource ResidualHarm "
         "StratifiedContainment guardrail_sensitivity guardrail_specificity residual_harm_bound "
         "stratified_containment"
+    ),
+    "implied_levels": (
+        "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
+        "implied_confidence_of_threshold"
     ),
     "judge_certification": "Certification alpha_lower_bound certify_judge labels_to_certify",
     "judge_correction": (
@@ -85,6 +98,7 @@ _MODULES = {
         "existence_minimum nondegeneracy_decision planned_trials_needed precedence_planning "
         "verification_gate"
     ),
+    "margin_tests": "NonInferiority noninferiority noninferiority_size",
     "multiplicity": "Adjustment adjust",
     "paired": (
         "PairCounts SignTest minimum_discordant paired_difference_interval "
@@ -93,6 +107,10 @@ _MODULES = {
     "passk": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "
         "pass_hat_k_plugin"
+    ),
+    "predictive": (
+        "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive predictive_cutoff "
+        "predictive_false_alarm"
     ),
     "rate_intervals": (
         "clopper_pearson rule_of_three wald wilson_interval wilson_lower wilson_upper"

@@ -9,6 +9,9 @@ from trialwise.stats.autocorrelation import Alternative as Alternative
 from trialwise.stats.autocorrelation import AutocorrelationTest as AutocorrelationTest
 from trialwise.stats.autocorrelation import autocorrelation_test as autocorrelation_test
 from trialwise.stats.autocorrelation import lag_one_autocorrelation as lag_one_autocorrelation
+from trialwise.stats.beta_binomial import BetaBinomialFit as BetaBinomialFit
+from trialwise.stats.beta_binomial import FitLocation as FitLocation
+from trialwise.stats.beta_binomial import beta_binomial_fit as beta_binomial_fit
 from trialwise.stats.binomial import binomial_cdf as binomial_cdf
 from trialwise.stats.binomial import binomial_pmf as binomial_pmf
 from trialwise.stats.binomial import binomial_tail as binomial_tail
@@ -17,6 +20,14 @@ from trialwise.stats.boschloo_regions import boschloo_region as boschloo_region
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval
+from trialwise.stats.cluster_correlation import ClusterSummary as ClusterSummary
+from trialwise.stats.cluster_correlation import IccMethod as IccMethod
+from trialwise.stats.cluster_correlation import design_effect as design_effect
+from trialwise.stats.cluster_correlation import effective_trials as effective_trials
+from trialwise.stats.cluster_correlation import intraclass_correlation as intraclass_correlation
+from trialwise.stats.cluster_correlation import is_materially_clustered as is_materially_clustered
+from trialwise.stats.cluster_correlation import kish_cluster_size as kish_cluster_size
+from trialwise.stats.cluster_correlation import summarise_clusters as summarise_clusters
 from trialwise.stats.cluster_estimators import ClusterEstimate as ClusterEstimate
 from trialwise.stats.cluster_estimators import ClusterMethod as ClusterMethod
 from trialwise.stats.cluster_estimators import Estimand as Estimand
@@ -26,12 +37,20 @@ from trialwise.stats.cluster_estimators import Stratum as Stratum
 from trialwise.stats.cluster_estimators import call_weighted as call_weighted
 from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighted
 from trialwise.stats.cluster_estimators import stratum_weighted as stratum_weighted
+from trialwise.stats.cluster_resampling import BootstrapMethod as BootstrapMethod
+from trialwise.stats.cluster_resampling import ClusterBootstrap as ClusterBootstrap
+from trialwise.stats.cluster_resampling import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
 from trialwise.stats.confidence_sequences import BoundedSequence as BoundedSequence
 from trialwise.stats.confidence_sequences import anytime_interval as anytime_interval
 from trialwise.stats.confidence_sequences import anytime_p_value as anytime_p_value
+from trialwise.stats.e_values import EProcess as EProcess
+from trialwise.stats.e_values import EvidenceAdjustment as EvidenceAdjustment
+from trialwise.stats.e_values import e_bh as e_bh
+from trialwise.stats.e_values import e_process as e_process
+from trialwise.stats.e_values import e_value as e_value
 from trialwise.stats.error_envelopes import Envelope as Envelope
 from trialwise.stats.error_envelopes import Envelopes as Envelopes
 from trialwise.stats.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm
@@ -55,6 +74,14 @@ from trialwise.stats.guardrail_bounds import guardrail_sensitivity as guardrail_
 from trialwise.stats.guardrail_bounds import guardrail_specificity as guardrail_specificity
 from trialwise.stats.guardrail_bounds import residual_harm_bound as residual_harm_bound
 from trialwise.stats.guardrail_bounds import stratified_containment as stratified_containment
+from trialwise.stats.implied_levels import ImpliedLevel as ImpliedLevel
+from trialwise.stats.implied_levels import implied_alpha_of_cutoff as implied_alpha_of_cutoff
+from trialwise.stats.implied_levels import (
+    implied_confidence_of_observation as implied_confidence_of_observation,
+)
+from trialwise.stats.implied_levels import (
+    implied_confidence_of_threshold as implied_confidence_of_threshold,
+)
 from trialwise.stats.judge_certification import Certification as Certification
 from trialwise.stats.judge_certification import alpha_lower_bound as alpha_lower_bound
 from trialwise.stats.judge_certification import certify_judge as certify_judge
@@ -112,6 +139,9 @@ from trialwise.stats.latency_planning import nondegeneracy_decision as nondegene
 from trialwise.stats.latency_planning import planned_trials_needed as planned_trials_needed
 from trialwise.stats.latency_planning import precedence_planning as precedence_planning
 from trialwise.stats.latency_planning import verification_gate as verification_gate
+from trialwise.stats.margin_tests import NonInferiority as NonInferiority
+from trialwise.stats.margin_tests import noninferiority as noninferiority
+from trialwise.stats.margin_tests import noninferiority_size as noninferiority_size
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import adjust as adjust
 from trialwise.stats.paired import PairCounts as PairCounts
@@ -126,6 +156,12 @@ from trialwise.stats.passk import pass_at_k_naive as pass_at_k_naive
 from trialwise.stats.passk import pass_hat_k as pass_hat_k
 from trialwise.stats.passk import pass_hat_k_interval as pass_hat_k_interval
 from trialwise.stats.passk import pass_hat_k_plugin as pass_hat_k_plugin
+from trialwise.stats.predictive import JEFFREYS as JEFFREYS
+from trialwise.stats.predictive import PosteriorPredictive as PosteriorPredictive
+from trialwise.stats.predictive import PredictiveCutoff as PredictiveCutoff
+from trialwise.stats.predictive import posterior_predictive as posterior_predictive
+from trialwise.stats.predictive import predictive_cutoff as predictive_cutoff
+from trialwise.stats.predictive import predictive_false_alarm as predictive_false_alarm
 from trialwise.stats.rate_intervals import clopper_pearson as clopper_pearson
 from trialwise.stats.rate_intervals import rule_of_three as rule_of_three
 from trialwise.stats.rate_intervals import wald as wald
@@ -174,30 +210,12 @@ from trialwise.stats.toolbox.adaptive_sampling import (
 )
 from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign as AdaptiveDesign
 from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptive_design
-from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
-from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
-from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
 from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
 from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
 from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
-from trialwise.stats.toolbox.cluster_correlation import ClusterSummary as ClusterSummary
-from trialwise.stats.toolbox.cluster_correlation import IccMethod as IccMethod
-from trialwise.stats.toolbox.cluster_correlation import design_effect as design_effect
-from trialwise.stats.toolbox.cluster_correlation import effective_trials as effective_trials
-from trialwise.stats.toolbox.cluster_correlation import (
-    intraclass_correlation as intraclass_correlation,
-)
-from trialwise.stats.toolbox.cluster_correlation import (
-    is_materially_clustered as is_materially_clustered,
-)
-from trialwise.stats.toolbox.cluster_correlation import kish_cluster_size as kish_cluster_size
-from trialwise.stats.toolbox.cluster_correlation import summarise_clusters as summarise_clusters
-from trialwise.stats.toolbox.cluster_resampling import BootstrapMethod as BootstrapMethod
-from trialwise.stats.toolbox.cluster_resampling import ClusterBootstrap as ClusterBootstrap
-from trialwise.stats.toolbox.cluster_resampling import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
 from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
 from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
@@ -218,11 +236,6 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_effect as minimum_detectable_effect,
 )
 from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
-from trialwise.stats.toolbox.e_values import EProcess as EProcess
-from trialwise.stats.toolbox.e_values import EvidenceAdjustment as EvidenceAdjustment
-from trialwise.stats.toolbox.e_values import e_bh as e_bh
-from trialwise.stats.toolbox.e_values import e_process as e_process
-from trialwise.stats.toolbox.e_values import e_value as e_value
 from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
 from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
 from trialwise.stats.toolbox.ewma import ewma_design as ewma_design
@@ -245,19 +258,6 @@ from trialwise.stats.toolbox.hypergeometric_law import (
 )
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
-from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
-from trialwise.stats.toolbox.implied_levels import (
-    implied_alpha_of_cutoff as implied_alpha_of_cutoff,
-)
-from trialwise.stats.toolbox.implied_levels import (
-    implied_confidence_of_observation as implied_confidence_of_observation,
-)
-from trialwise.stats.toolbox.implied_levels import (
-    implied_confidence_of_threshold as implied_confidence_of_threshold,
-)
-from trialwise.stats.toolbox.margin_tests import NonInferiority as NonInferiority
-from trialwise.stats.toolbox.margin_tests import noninferiority as noninferiority
-from trialwise.stats.toolbox.margin_tests import noninferiority_size as noninferiority_size
 from trialwise.stats.toolbox.mcnemar_forms import McNemar as McNemar
 from trialwise.stats.toolbox.mcnemar_forms import mcnemar as mcnemar
 from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
@@ -276,12 +276,6 @@ from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolve
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
-from trialwise.stats.toolbox.predictive import JEFFREYS as JEFFREYS
-from trialwise.stats.toolbox.predictive import PosteriorPredictive as PosteriorPredictive
-from trialwise.stats.toolbox.predictive import PredictiveCutoff as PredictiveCutoff
-from trialwise.stats.toolbox.predictive import posterior_predictive as posterior_predictive
-from trialwise.stats.toolbox.predictive import predictive_cutoff as predictive_cutoff
-from trialwise.stats.toolbox.predictive import predictive_false_alarm as predictive_false_alarm
 from trialwise.stats.toolbox.running_intervals import BernoulliSequence as BernoulliSequence
 from trialwise.stats.toolbox.running_intervals import (
     bernoulli_confidence_sequence as bernoulli_confidence_sequence,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.e_values import EProcess
 from trialwise.stats.toolbox.criterion_streams import (
     STREAM_CORRECTIONS,
     CriterionStream,
@@ -18,7 +19,6 @@ from trialwise.stats.toolbox.criterion_streams import (
     StreamStatus,
     decide_streams,
 )
-from trialwise.stats.toolbox.e_values import EProcess
 
 ADJUSTING: tuple[StreamCorrection, ...] = ("bonferroni", "holm", "bh", "by")
 methods = st.sampled_from(ADJUSTING)

@@ -29,6 +29,7 @@ from trialwise.cli.plan.option_types import (
 @click.option(
     "--better", type=RATE, help="The true rate hoped for.  [default: midway from RATE to 100%]"
 )
+@click.option("--margin", type=RATE, help="Also size a test that finds a loss of so much.")
 @trials_option
 @confidence_option
 @power_option
@@ -41,8 +42,9 @@ def compliance_form(**given: Any) -> int:
     normal approximation beside them. Exits 2 where the trials asked about could never PASS.
 
     \b
-    Example:
+    Examples:
       trialwise plan compliance 95% --better 97%
+      trialwise plan compliance 99.5% --margin 1%
     """
     return answer("plan_compliance", given)
 
@@ -50,6 +52,9 @@ def compliance_form(**given: Any) -> int:
 @click.command("regression", short_help="See a drop from a measured baseline.")
 @click.option("--baseline", type=SUCCESSES, required=True, help="Successes of trials: 951/1000.")
 @click.option("--drop", type=RATE, default="5%", show_default=True, help="The drop to see.")
+@click.option(
+    "--threshold", type=RATE, help="Say which false alarms a threshold of your choice implies."
+)
 @trials_option
 @confidence_option
 @power_option
@@ -62,8 +67,9 @@ def regression_form(**given: Any) -> int:
     sampling error is counted. Exits 2 where the plan is refused.
 
     \b
-    Example:
+    Examples:
       trialwise plan regression --baseline 951/1000 --drop 3%
+      trialwise plan regression --baseline 951/1000 --threshold 93%
     """
     return answer("plan_regression", given)
 
@@ -116,8 +122,8 @@ def latency_form(**given: Any) -> int:
 
 
 @click.command("precision", short_help="Estimate a rate to within a margin.")
-@click.argument("rate", type=RATE, metavar="RATE")
-@click.option("--margin", type=RATE, required=True, help="Half the width of the interval.")
+@click.argument("rate", type=RATE, metavar="[RATE]", default="50%")
+@click.option("--margin", type=RATE, help="Half the width of the interval.")
 @trials_option
 @confidence_option
 @priced
@@ -126,10 +132,13 @@ def precision_form(**given: Any) -> int:
     """Plan the trials that estimate a rate of about RATE to within a margin.
 
     The Wilson, exact and textbook intervals, with how often each really holds the true rate.
+    With --trials instead of --margin: how precise so many trials are. Without RATE: at 50 %, where
+    intervals are widest.
 
     \b
-    Example:
+    Examples:
       trialwise plan precision 95% --margin 2%
+      trialwise plan precision --trials 100
     """
     return answer("plan_precision", given)
 

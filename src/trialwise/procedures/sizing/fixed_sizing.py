@@ -5,12 +5,14 @@ The normal approximation that books give stands beside the exact size, with what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
+from trialwise.procedures.sizing.loss_sizing import LossSize, size_losses
 from trialwise.procedures.sizing.sizing_base import (
     CURVE_POINTS,
     PowerQuestion,
@@ -25,6 +27,7 @@ from trialwise.stats.compliance_cutoffs import (
     minimum_trials,
 )
 from trialwise.stats.likely_counts import likely_counts
+from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
 from trialwise.stats.rate_sizing import (
     NormalSizing,
@@ -58,12 +61,19 @@ class ComplianceQuestion(PowerQuestion):
     required_rate: float
     better_rate: float
     """The true rate at which a PASS is wanted with the stated power."""
+    margin: float | None = None
+    """The loss below the requirement that is to be found, for sizes by that loss besides."""
     trials: int | None = None
     """A number of trials to look at besides."""
 
     def __post_init__(self) -> None:
         PowerQuestion.__post_init__(self)
         check_required_rate(self.required_rate)
+        if self.margin is not None and require_open_rate("margin", self.margin) >= (
+            self.required_rate
+        ):
+            allowed = f"lie below the required rate ({self.required_rate:g})"
+            raise InvalidArgument("margin", self.margin, allowed)
         require_open_rate("better_rate", self.better_rate)
         if self.better_rate <= self.required_rate:
             allowed = f"lie above the required rate ({self.required_rate:g})"
@@ -123,6 +133,8 @@ class CompliancePlan(SizingPlan):
     drawn: tuple[ComplianceCutoff, ...]
     """The designs whose P(PASS) the curve shows."""
     curve: tuple[CompliancePoint, ...]
+    losses: tuple[LossSize, ...] = ()
+    """The sizes that find a loss of the margin, by power; empty without a margin."""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -161,6 +173,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
         given=given,
         drawn=drawn,
         curve=tuple(_compliance_curve(question, drawn)),
+        losses=size_losses(question.required_rate, question.margin, question.alpha, question.power),
     )
 
 
@@ -201,28 +214,33 @@ def _compliance_curve(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionQuestion(SizingQuestion):
-    """How many trials estimate a rate to within a margin?"""
+    """How many trials estimate a rate to within a margin, or how precise are so many trials?"""
 
     rate: float
     """The rate to expect."""
-    margin: float
-    """Half the width that the interval is to have on average."""
+    margin: float | None = None
+    """Half the width that the interval is to have on average; None to ask for the width."""
     trials: int | None = None
 
     def __post_init__(self) -> None:
         SizingQuestion.__post_init__(self)
         require_open_rate("rate", self.rate)
+        require_given(self, "trials", require_count, minimum=1)
+        if self.margin is None:
+            if self.trials is None:
+                raise InvalidArgument("margin", None, "be given, or a number of trials")
+            return
         require_open_rate("margin", self.margin)
         if self.margin >= 0.5:
             raise InvalidArgument("margin", self.margin, "lie below 0.5, half the whole range")
         if self.normal_trials > LARGEST_PRECISION:
             allowed = f"be larger: it takes {self.normal_trials} trials, over {LARGEST_PRECISION}"
             raise InvalidArgument("margin", self.margin, allowed)
-        require_given(self, "trials", require_count, minimum=1)
 
     @property
     def normal_trials(self) -> int:
         """⌈z² p(1−p)/e²⌉, the textbook size."""
+        assert self.margin is not None
         return precision_trials(self.rate, self.margin, confidence=self.confidence)
 
 
@@ -248,7 +266,7 @@ class PrecisionPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionPlan(SizingPlan):
-    """The sizes that estimate a rate to within a margin."""
+    """The sizes that estimate a rate to within a margin, or the width that trials give."""
 
     form = "precision"
 
@@ -256,9 +274,12 @@ class PrecisionPlan(SizingPlan):
     normal: PrecisionRow
     """The textbook size ⌈z² p(1−p)/e²⌉, and what the textbook interval really does with it."""
     wilson: PrecisionRow
+    """The interval that is recommended; at the trials asked about where no margin is given."""
     clopper_pearson: PrecisionRow | Undefined
     given: tuple[PrecisionRow, ...]
     curve: tuple[PrecisionPoint, ...]
+    widest: float | None = None
+    """z √(0.25/n), the textbook half-width at the rate where it is widest, for the trials given."""
 
 
 def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
@@ -268,6 +289,21 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
     >>> plan.normal.trials, plan.wilson.trials
     (457, 464)
     """
+    given = tuple(_precision(question, method, question.trials or 1) for method in _INTERVALS)
+    widest = None
+    if question.trials is not None:
+        widest = upper_z(question.alpha / 2) * math.sqrt(0.25 / question.trials)
+    if question.margin is None:
+        textbook, wilson_row, exact_row = given
+        return PrecisionPlan(
+            question=question,
+            normal=textbook,
+            wilson=wilson_row,
+            clopper_pearson=exact_row,
+            given=given,
+            curve=tuple(_precision_curve(question, wilson_row.trials)),
+            widest=widest,
+        )
     normal = question.normal_trials
     wilson = _narrow_enough(question, "wilson", normal)
     exact = (
@@ -275,7 +311,6 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
         if normal <= LARGEST_EXACT_PRECISION
         else Undefined(f"not searched for beyond {LARGEST_EXACT_PRECISION} trials")
     )
-    given = tuple(_precision(question, method, question.trials or 1) for method in _INTERVALS)
     return PrecisionPlan(
         question=question,
         normal=_precision(question, "wald", normal),
@@ -283,6 +318,7 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
         clopper_pearson=exact,
         given=given if question.trials else (),
         curve=tuple(_precision_curve(question, wilson)),
+        widest=widest,
     )
 
 
@@ -301,8 +337,11 @@ def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int)
 def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod, guess: int) -> int:
     """Find the fewest trials whose mean half-width is at most the margin."""
 
+    assert question.margin is not None
+    margin = question.margin
+
     def narrow(trials: int) -> bool:
-        return _precision(question, method, trials).half_width <= question.margin
+        return _precision(question, method, trials).half_width <= margin
 
     low, high = 0, guess
     while not narrow(high):

@@ -7,6 +7,7 @@ it would have to be.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
 from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, PowerQuestion, SizingPlan
 from trialwise.procedures.sizing.trial_costs import even_rates
+from trialwise.stats.binomial import binomial_cdf
+from trialwise.stats.implied_levels import SOUND_ALPHA, implied_confidence_of_threshold
+from trialwise.stats.normal import normal_cdf
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.risk_sizing import (
@@ -22,6 +26,7 @@ from trialwise.stats.risk_sizing import (
     exact_required_trials,
     floor_required_trials,
 )
+from trialwise.stats.unconditional import boschloo
 from trialwise.validation import require_count, require_given, require_open_rate, require_successes
 
 #: Every size up to the baseline's is looked at, so that one this large takes seconds.
@@ -39,9 +44,13 @@ class RegressionQuestion(PowerQuestion):
     drop: float = 0.05
     """The fall in the rate that is to be seen."""
     trials: int | None = None
+    threshold: float | None = None
+    """A threshold that somebody chose, whose false alarms are asked for (companion §6.3)."""
 
     def __post_init__(self) -> None:
         PowerQuestion.__post_init__(self)
+        if self.threshold is not None:
+            require_open_rate("threshold", self.threshold)
         names = ("baseline_successes", "baseline_trials")
         require_successes(self.baseline_successes, self.baseline_trials, names=names)
         if self.baseline_trials > LARGEST_BASELINE:
@@ -106,6 +115,8 @@ class RegressionPlan(SizingPlan):
     drawn: RegressionRow | None
     """The row whose P(FAIL) the curve shows."""
     curve: tuple[RegressionPoint, ...]
+    chosen: tuple[ChosenThreshold, ...] = ()
+    """What the threshold asked about amounts to, at the trials asked about or of each row."""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -114,6 +125,61 @@ class RegressionPlan(SizingPlan):
         if asked is None or self.exact.refusal is Refusal.ZERO_BASELINE:
             return self.exact.refusal
         return next(row.exact.refusal for row in self.rows if row.trials == asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenThreshold:
+    """What a threshold that somebody chose amounts to at one number of trials."""
+
+    trials: int
+    cutoff: int
+    """The fewest successes whose rate reaches the threshold."""
+    false_alarm: float
+    """P(FAIL) if the true rate is the baseline's, exactly."""
+    normal_alpha: float | None
+    """1 − Φ((p̂ − p*) / √(p̂(1−p̂)/n)), the implied alpha of companion §6.3."""
+    wilson_alpha: float | None
+    """The level at which the wilson rule has this threshold; None where no level has it."""
+    exact_alpha: float
+    """The smallest level at which the exact rule would FAIL whatever this threshold FAILs."""
+    power: float
+    """P(FAIL) after the drop."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it FAILs in at most 20 % of runs if nothing has changed."""
+        return self.false_alarm <= SOUND_ALPHA
+
+
+def weigh_threshold(
+    baseline: tuple[int, int], trials: int, threshold: float, lower_rate: float
+) -> ChosenThreshold:
+    """Say what a threshold that somebody chose amounts to (companion §6.3).
+
+    >>> chosen = weigh_threshold((951, 1000), 100, 0.951, 0.90)
+    >>> chosen.cutoff, chosen.normal_alpha
+    (96, 0.5)
+
+    Args:
+        baseline: Its successes and its trials.
+        trials: Trials of the test.
+        threshold: PASS needs an observed rate of at least this.
+        lower_rate: The rate after the drop that is to be found.
+    """
+    passed, size = baseline
+    rate = passed / size
+    cutoff = math.ceil(as_written(threshold) * trials)
+    spread = math.sqrt(rate * (1 - rate) / trials)
+    below = cutoff - 1
+    return ChosenThreshold(
+        trials=trials,
+        cutoff=cutoff,
+        false_alarm=binomial_cdf(below, trials, rate),
+        normal_alpha=normal_cdf((threshold - rate) / spread) if spread else None,
+        wilson_alpha=implied_confidence_of_threshold(*baseline, trials, threshold).alpha,
+        exact_alpha=boschloo(*baseline, below, trials).p_value,
+        power=binomial_cdf(below, trials, lower_rate),
+    )
 
 
 def plan_regression(question: RegressionQuestion) -> RegressionPlan:
@@ -143,7 +209,19 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
         rows=rows,
         drawn=drawn,
         curve=tuple(_curve(question, drawn)) if drawn else (),
+        chosen=_weigh_chosen(question, rows),
     )
+
+
+def _weigh_chosen(
+    question: RegressionQuestion, rows: tuple[RegressionRow, ...]
+) -> tuple[ChosenThreshold, ...]:
+    if question.threshold is None:
+        return ()
+    baseline = question.baseline_successes, question.baseline_trials
+    lower = max(0.0, question.alternative_rate)
+    sizes = [one.trials for one in rows] if question.trials is None else [question.trials]
+    return tuple(weigh_threshold(baseline, n, question.threshold, lower) for n in sizes)
 
 
 def _sizes(question: RegressionQuestion, exact: Sizing, floor: Sizing) -> list[int]:

@@ -4,14 +4,11 @@ A verdict, a report or a command uses nothing from here. `trialwise.stats` serve
 
 Comparing with a baseline:
 
-- `margin_tests`: show that a rate is at most a margin below the baseline's
-- `predictive`: a cutoff from the posterior of the baseline, instead of Fisher's test
 - `mcnemar_forms`: McNemar's test with its mid-p and chi-square forms, to compare with other tools
 - `other_paired_intervals`: Newcombe's and Wald's intervals, to compare with other tools
 - `fisher_decision`: decide one two-by-two table by Fisher's test, exactly at the boundary
 - `boschloo_rules`: Boschloo's unconditional test as a rule for a planned test
 - `precedence_law`: the distribution behind the latency rule and Fisher's test
-- `implied_levels`: the confidence that a threshold somebody chose amounts to
 
 Sizing a test:
 
@@ -22,7 +19,6 @@ Sizing a test:
 Early stopping and many looks:
 
 - `group_sequential`: boundaries for a few planned looks, and the error of peeking without them
-- `e_values`: evidence that may be read after every trial, and e-BH over many of them
 - `running_intervals`: intervals that are right after every trial at once
 - `adaptive_sampling`: a sequential test that chooses the size of each batch, for few rounds
 - `concurrent_rounds`: what trials that are started together cost a sequential test
@@ -38,9 +34,6 @@ Many runs:
 
 Repeated inputs and many tasks:
 
-- `cluster_correlation`: how alike the trials of one input are, and what they are worth
-- `cluster_resampling`: an interval by resampling inputs
-- `beta_binomial`: a model of rates that differ from input to input
 - `task_means`: pass@k and pass^k over many tasks
 - `stability_across_runs`: the stability of an agent over traces that another tool recorded
 
@@ -60,22 +53,15 @@ from trialwise.lazy_exports import lazy_names
 # fmt: off
 MODULES = {
     "adaptive_sampling": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
-    "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "binomial_weights": "binomial_pmfs",
     "boschloo_rules": "boschloo_cutoff boschloo_size",
     "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
-    "cluster_correlation": (
-        "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
-        "is_materially_clustered kish_cluster_size summarise_clusters"
-    ),
-    "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
     "concurrent_rounds": "RoundCharacteristic Standing chance_needed round_characteristic standing",
     "criterion_streams": (
         "CriterionStream StreamDecision StreamStatus StreamsDecision decide_streams"
     ),
     "cusum": "CusumChart CusumDesign cusum_design",
     "detectable_drops": "minimum_detectable_degradation minimum_detectable_effect normal_power",
-    "e_values": "EProcess EvidenceAdjustment e_bh e_process e_value",
     "ewma": "EwmaChart EwmaDesign ewma_design",
     "family_errors": "across_suite_envelope family_wise_independent per_run_alpha_for_horizon",
     "fisher_decision": "fisher_rejects",
@@ -86,11 +72,6 @@ MODULES = {
     "hypergeometric_law": (
         "finite_corpus_minimum_trials hypergeometric_cdf hypergeometric_tail"
     ),
-    "implied_levels": (
-        "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
-        "implied_confidence_of_threshold"
-    ),
-    "margin_tests": "NonInferiority noninferiority noninferiority_size",
     "mcnemar_forms": "McNemar mcnemar",
     "nondegeneracy": "NondegeneracyPlan nondegeneracy_planning",
     "other_intervals": "jeffreys wilson_lower_rate",
@@ -100,10 +81,6 @@ MODULES = {
         "floor_power_at resolved_power_at"
     ),
     "precedence_law": "count_exceedances precedence_cdf precedence_rank",
-    "predictive": (
-        "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive predictive_cutoff "
-        "predictive_false_alarm"
-    ),
     "running_intervals": (
         "BernoulliSequence bernoulli_confidence_sequence bounded_confidence_sequence"
     ),

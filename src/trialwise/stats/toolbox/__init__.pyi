@@ -3,30 +3,12 @@ from trialwise.stats.toolbox.adaptive_sampling import (
 )
 from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign as AdaptiveDesign
 from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptive_design
-from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
-from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
-from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
 from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
 from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
 from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
-from trialwise.stats.toolbox.cluster_correlation import ClusterSummary as ClusterSummary
-from trialwise.stats.toolbox.cluster_correlation import IccMethod as IccMethod
-from trialwise.stats.toolbox.cluster_correlation import design_effect as design_effect
-from trialwise.stats.toolbox.cluster_correlation import effective_trials as effective_trials
-from trialwise.stats.toolbox.cluster_correlation import (
-    intraclass_correlation as intraclass_correlation,
-)
-from trialwise.stats.toolbox.cluster_correlation import (
-    is_materially_clustered as is_materially_clustered,
-)
-from trialwise.stats.toolbox.cluster_correlation import kish_cluster_size as kish_cluster_size
-from trialwise.stats.toolbox.cluster_correlation import summarise_clusters as summarise_clusters
-from trialwise.stats.toolbox.cluster_resampling import BootstrapMethod as BootstrapMethod
-from trialwise.stats.toolbox.cluster_resampling import ClusterBootstrap as ClusterBootstrap
-from trialwise.stats.toolbox.cluster_resampling import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
 from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
 from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
@@ -47,11 +29,6 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_effect as minimum_detectable_effect,
 )
 from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
-from trialwise.stats.toolbox.e_values import EProcess as EProcess
-from trialwise.stats.toolbox.e_values import EvidenceAdjustment as EvidenceAdjustment
-from trialwise.stats.toolbox.e_values import e_bh as e_bh
-from trialwise.stats.toolbox.e_values import e_process as e_process
-from trialwise.stats.toolbox.e_values import e_value as e_value
 from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
 from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
 from trialwise.stats.toolbox.ewma import ewma_design as ewma_design
@@ -74,19 +51,6 @@ from trialwise.stats.toolbox.hypergeometric_law import (
 )
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
-from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
-from trialwise.stats.toolbox.implied_levels import (
-    implied_alpha_of_cutoff as implied_alpha_of_cutoff,
-)
-from trialwise.stats.toolbox.implied_levels import (
-    implied_confidence_of_observation as implied_confidence_of_observation,
-)
-from trialwise.stats.toolbox.implied_levels import (
-    implied_confidence_of_threshold as implied_confidence_of_threshold,
-)
-from trialwise.stats.toolbox.margin_tests import NonInferiority as NonInferiority
-from trialwise.stats.toolbox.margin_tests import noninferiority as noninferiority
-from trialwise.stats.toolbox.margin_tests import noninferiority_size as noninferiority_size
 from trialwise.stats.toolbox.mcnemar_forms import McNemar as McNemar
 from trialwise.stats.toolbox.mcnemar_forms import mcnemar as mcnemar
 from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
@@ -105,12 +69,6 @@ from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolve
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
-from trialwise.stats.toolbox.predictive import JEFFREYS as JEFFREYS
-from trialwise.stats.toolbox.predictive import PosteriorPredictive as PosteriorPredictive
-from trialwise.stats.toolbox.predictive import PredictiveCutoff as PredictiveCutoff
-from trialwise.stats.toolbox.predictive import posterior_predictive as posterior_predictive
-from trialwise.stats.toolbox.predictive import predictive_cutoff as predictive_cutoff
-from trialwise.stats.toolbox.predictive import predictive_false_alarm as predictive_false_alarm
 from trialwise.stats.toolbox.running_intervals import BernoulliSequence as BernoulliSequence
 from trialwise.stats.toolbox.running_intervals import (
     bernoulli_confidence_sequence as bernoulli_confidence_sequence,

@@ -19,8 +19,8 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.e_values import EvidenceAdjustment, check_e_value, e_bh
 from trialwise.stats.multiplicity import CORRECTIONS, Adjustment, Correction, adjust
-from trialwise.stats.toolbox.e_values import EvidenceAdjustment, _check_e_value, e_bh
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 StreamCorrection: TypeAlias = Correction | Literal["e-bh"]
@@ -82,7 +82,7 @@ class CriterionStream:
         if self.p_value is not None:
             require_rate(f"{self.name} p_value", self.p_value)
         if self.e_value is not None:
-            _check_e_value(f"{self.name} e_value", self.e_value)
+            check_e_value(f"{self.name} e_value", self.e_value)
 
     @property
     def spent(self) -> bool:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from math import fsum, lgamma, log
 from typing import Literal, TypeAlias
 
+from trialwise.stats.cluster_correlation import unfit_for_correlation
 from trialwise.stats.cluster_estimators import Groups, check_groups
 from trialwise.stats.result_types import Undefined
-from trialwise.stats.toolbox.cluster_correlation import unfit_for_correlation
 
 FitLocation: TypeAlias = Literal["interior", "rho=0", "rho=1"]
 """Where the likelihood is largest: inside, at the binomial model, or at all-or-nothing inputs."""

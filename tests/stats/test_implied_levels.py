@@ -13,16 +13,16 @@ from scipy.stats import norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.rate_intervals import wilson_lower
-from trialwise.stats.rate_sizing import normal_sizing
-from trialwise.stats.regression_cutoffs import regression_cutoff
-from trialwise.stats.toolbox.implied_levels import (
+from trialwise.stats.implied_levels import (
     SOUND_ALPHA,
     ImpliedLevel,
     implied_alpha_of_cutoff,
     implied_confidence_of_observation,
     implied_confidence_of_threshold,
 )
+from trialwise.stats.rate_intervals import wilson_lower
+from trialwise.stats.rate_sizing import normal_sizing
+from trialwise.stats.regression_cutoffs import regression_cutoff
 
 levels = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2, 0.4])
 

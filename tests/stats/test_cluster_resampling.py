@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.cluster_resampling import cluster_bootstrap
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.toolbox.cluster_resampling import cluster_bootstrap
 
 Groups = list[tuple[int, int]]
 

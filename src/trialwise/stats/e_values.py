@@ -66,7 +66,7 @@ def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustmen
     >>> e_bh([25.3, 0.192]).number_rejected
     0
     """
-    family = check_family("e_values", e_values, _check_e_value)
+    family = check_family("e_values", e_values, check_e_value)
     level = require_open_rate("alpha", alpha)
     order = sorted(range(len(family)), key=lambda i: -family[i])
     # m/(k e) ≤ alpha is the Benjamini–Hochberg step at p = 1/e; only the guarantee differs.
@@ -85,7 +85,8 @@ def _reciprocal(e_value: float) -> float:
     return 1 / e_value if e_value else math.inf
 
 
-def _check_e_value(argument: str, value: float) -> float:
+def check_e_value(argument: str, value: float) -> float:
+    """Return an e-value that was given as a number of at least 0."""
     allowed = "be a number of at least 0, infinity included"
     try:
         number = math.nan if isinstance(value, bool) else float(value)
