@@ -79,7 +79,7 @@ SERVICE_EXPORTS = {
     "agent": "AgentService McpServer",
     "failures": (
         "HttpFailure MalformedReply RecordedFailure RecordingError ReplyTooLarge "
-        "RequestRefused"
+        "ReportedFailure RequestRefused"
     ),
     "http_endpoint": "HttpService",
     "openai_chat": "ChatService Prices",

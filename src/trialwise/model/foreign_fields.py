@@ -8,6 +8,18 @@ from typing import Any, Self
 
 from trialwise.model.reply import Usage
 
+#: How APIs and SDKs name tokens.
+_INPUT = (
+    *("input_tokens", "prompt_tokens", "inputTokens", "promptTokens"),
+    *("promptTokenCount", "prompt_token_count", "input", "prompt"),
+)
+_OUTPUT = (
+    *("output_tokens", "completion_tokens", "outputTokens", "completionTokens"),
+    *("candidatesTokenCount", "candidates_token_count", "output", "completion"),
+)
+_TOTAL = ("total_tokens", "totalTokens", "totalTokenCount", "total_token_count", "total")
+#: Input tokens that Anthropic counts beside the others.
+_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 #: A larger number is not a count of tokens.
 _MOST_TOKENS = 10**15
 
@@ -88,3 +100,25 @@ def read_usage(asked: int | None, answered: int | None) -> Usage | None:
     if asked is None or answered is None:
         return None
     return Usage(input_tokens=asked, output_tokens=answered)
+
+
+def read_tokens(value: object) -> Usage | None:
+    """Read tokens as one of the usual APIs reports them; a number alone is their sum.
+
+    Tokens whose direction is unknown count as output.
+
+    >>> read_tokens({"prompt_tokens": 12, "completion_tokens": 3})
+    Usage(input_tokens=12, output_tokens=3)
+    >>> read_tokens({"total": 3000}), read_tokens({"input": 5}) is None
+    (Usage(input_tokens=0, output_tokens=3000), True)
+    """
+    fields = Fields(value)
+    asked, answered = fields.count(*_INPUT), fields.count(*_OUTPUT)
+    total = fields.count(*_TOTAL) if fields else read_count(value)
+    if asked is not None:
+        asked += sum(fields.count(name) or 0 for name in _CACHED)
+    if total is not None and (asked is None or answered is None or total > asked + answered):
+        return Usage(
+            input_tokens=min(asked or 0, total), output_tokens=max(0, total - (asked or 0))
+        )
+    return read_usage(asked, answered)

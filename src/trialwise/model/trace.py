@@ -173,6 +173,13 @@ class Trace:
         return sum(turn.role == "assistant" for turn in self.turns)
 
     @property
+    def known_usage(self) -> Usage | None:
+        """Tokens, also where only their sum is known: it then counts as output."""
+        if self.usage is not None or self.total_tokens is None:
+            return self.usage
+        return Usage(output_tokens=self.total_tokens)
+
+    @property
     def details(self) -> dict[str, Any]:
         """What a reply carries: the envelope under `trace`, its calls under `tool_calls` again."""
         envelope = self.to_dict()
@@ -187,7 +194,7 @@ class Trace:
         return Reply(
             value=self.answer or "",
             latency_s=self.duration_s or 0.0,
-            usage=self.usage,
+            usage=self.known_usage,
             cost_usd=self.cost_usd,
             details=self.details,
         )

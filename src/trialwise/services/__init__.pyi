@@ -5,6 +5,7 @@ from trialwise.services.failures import MalformedReply as MalformedReply
 from trialwise.services.failures import RecordedFailure as RecordedFailure
 from trialwise.services.failures import RecordingError as RecordingError
 from trialwise.services.failures import ReplyTooLarge as ReplyTooLarge
+from trialwise.services.failures import ReportedFailure as ReportedFailure
 from trialwise.services.failures import RequestRefused as RequestRefused
 from trialwise.services.http_endpoint import HttpService as HttpService
 from trialwise.services.openai_chat import ChatService as ChatService

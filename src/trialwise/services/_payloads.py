@@ -14,6 +14,8 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
 
+#: A step of a JSONPath that names one place: `.name`, `[0]` or `['name']`.
+_PATH_STEP = re.compile(r"""(\.([^\W\d][\w-]*)|\[(\d+)\]|\['([^'\\]*)'\])""")
 _PLACEHOLDER = re.compile(r"\{(input|index|seed|scenario_file)\}")
 
 
@@ -132,13 +134,19 @@ def parse_json(text: str | bytes, *, allows_nan: bool = False) -> Any:
 
 
 def check_pointer(argument: str, pointer: object) -> tuple[str, ...]:
-    """Return the steps of a pointer.
+    """Return the steps of a JSON Pointer, or of a JSONPath that names one place.
 
-    >>> check_pointer("extract", "/choices/0/a~1b")
-    ('choices', '0', 'a/b')
+    >>> check_pointer("extract", "/choices/0/a~1b"), check_pointer("extract", "$.choices[0].text")
+    (('choices', '0', 'a/b'), ('choices', '0', 'text'))
     """
-    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-        raise InvalidArgument(argument, pointer, "be empty or start with '/', as in '/data/0/text'")
+    allowed = "name one place: '/data/0/text', '$.data[0].text', or '$' for all of it"
+    if not isinstance(pointer, str) or (pointer and pointer[0] not in "/$"):
+        raise InvalidArgument(argument, pointer, allowed)
+    if pointer.startswith("$"):
+        steps = _PATH_STEP.findall(pointer)
+        if "$" + "".join(text for text, *_ in steps) != pointer:
+            raise InvalidArgument(argument, pointer, allowed)
+        return tuple(name or number or quoted for _, name, number, quoted in steps)
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
 
 

@@ -3,6 +3,7 @@
 TrialwiseError
 ├── ServiceError                 the engine classes the trial by its error class
 │   ├── HttpFailure              no reply over HTTP; keeps the status and Retry-After
+│   ├── ReportedFailure          the service itself says that it failed, and how
 │   └── RecordingError           a recording cannot be written, read or matched
 ├── ReplyTooLarge                more output than allowed: the service's own failure
 ├── MalformedReply               a reply that is not in the form promised: likewise
@@ -22,6 +23,7 @@ __all__ = [
     "RecordedFailure",
     "RecordingError",
     "ReplyTooLarge",
+    "ReportedFailure",
     "RequestRefused",
 ]
 
@@ -47,6 +49,10 @@ class HttpFailure(ServiceError):
         super().__init__(message, error_class)
         self.status = status
         self.retry_after_s = retry_after_s
+
+
+class ReportedFailure(ServiceError):
+    """The service replied with an error of its own, at the place where the suite expects one."""
 
 
 class RecordingError(ServiceError):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, ClassVar
 
 from trialwise.declarations.resources import Url
-from trialwise.declarations.scalars import Count, Text
+from trialwise.declarations.scalars import Count
 from trialwise.declarations.signatures import Arg, Positive, Seconds
 from trialwise.declarations.structures import Listing
 from trialwise.engine.error_classes import UNREACHED_STATUSES, classify_status
@@ -18,16 +18,15 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
 from trialwise.services._payloads import (
-    check_pointer,
     encode,
     fill_json,
     fill_text,
-    find,
     parse_json,
     quote_url,
     to_json,
 )
-from trialwise.services.failures import HttpFailure, MalformedReply
+from trialwise.services._reported_sessions import Pointer, ReportPlaces, Unparsed
+from trialwise.services.failures import HttpFailure, MalformedReply, ReportedFailure
 from trialwise.services.secret_headers import Headers, check_headers, check_set, resolve, scrub
 from trialwise.services.service_factors import describe_value, name_endpoint
 
@@ -71,8 +70,17 @@ class HttpService:
         headers: Headers of the request. Refer to secrets by name, as in `Bearer ${API_KEY}`.
         body: A JSON structure or text. The default is `{"input": "{input}"}` if the method has a
             body.
-        extract: The JSON Pointer (RFC 6901) to the reply in the response. Without it the whole text
-            is the reply. It applies to 2xx responses.
+        extract: The place of the reply in the response, as a JSON Pointer (`/answer`) or a JSONPath
+            (`$.answer`). Without it the whole text is the reply. It applies to 2xx responses.
+        trace: The place of the agent's session in the response, such as `$.trace`, in any format
+            that `read_trace` reads. With `$` and without `extract`, the reply is the session's
+            answer. A session that cannot be read leaves its calls unknown.
+        usage: The place of the tokens, such as `$.usage`. The default is those of the session.
+        cost: The place of the cost in US dollars. The default is that of the session.
+        setup: The place of what preparing took: seconds, or an object with `seconds`, `usage` and
+            `cost_usd`.
+        error: The place of an error that the service reports of itself: a text, or an object with a
+            `class` such as `infrastructure`, a `status` or a `message`.
         accept_status: Further statuses whose responses are replies, such as 404.
         infrastructure_statuses: Statuses that count as infrastructure errors.
         timeout_s: Time limit for the whole request, in addition to the limit of the trial.
@@ -84,7 +92,6 @@ class HttpService:
     """
 
     spelling: ClassVar[str] = "http"
-    tells_cost: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -93,7 +100,12 @@ class HttpService:
         method: str = "POST",
         headers: Headers | None = None,
         body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None,
-        extract: Annotated[str | None, Arg(kind=Text(environment="kept"))] = None,
+        extract: Pointer | None = None,
+        trace: Pointer | None = None,
+        usage: Pointer | None = None,
+        cost: Pointer | None = None,
+        setup: Pointer | None = None,
+        error: Pointer | None = None,
         accept_status: Accepted = (),
         infrastructure_statuses: Statuses = UNREACHED_STATUSES,
         timeout_s: Seconds | None = None,
@@ -111,7 +123,9 @@ class HttpService:
         if body is None and self._method in _WITH_BODY:
             body = {"input": "{input}"}
         self._body = body
-        self._extract = None if extract is None else check_pointer("extract", extract)
+        self._places = ReportPlaces(
+            extract=extract, trace=trace, usage=usage, cost=cost, setup=setup, error=error
+        )
         self._accepted = frozenset(accept_status)
         self._infrastructure = frozenset(infrastructure_statuses)
         self._exchange = Exchange(
@@ -127,16 +141,30 @@ class HttpService:
         answer = await self._exchange.send(self._request(trial), where=where, scrub=self._scrub)
         if not 200 <= answer.status < 300 and answer.status not in self._accepted:
             raise self._failure(answer, where)
-        return Reply(
-            value=self._value(answer),
+        reply = Reply(
+            value=answer.text,
             latency_s=answer.latency_s,
             details={"status": answer.status, "content_type": answer.content_type},
         )
+        if not self._places or not 200 <= answer.status < 300:
+            return reply
+        try:
+            return self._places.read(_parse(answer), reply, trial)
+        except MalformedReply as error:
+            message = f"{error}; it begins {answer.head!r}"
+            raise MalformedReply(self._scrub(message)) from None
+        except ReportedFailure as error:
+            raise ReportedFailure(self._scrub(str(error)), error.error_class) from None
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether replies may have a cost, so that a limit on money can be kept."""
+        return self._places.tells_cost
 
     @property
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record."""
-        asked = {"method": self._method, "body": self._body, "extract": self._extract}
+        asked = {"method": self._method, "body": self._body, "extract": self._places.extract}
         return {"endpoint": name_endpoint(self._url), "parameters": describe_value(asked)}
 
     async def aclose(self) -> None:
@@ -175,20 +203,18 @@ class HttpService:
             return encode(fill_text(self._body, trial)), "text/plain; charset=utf-8"
         return encode(to_json(fill_json(self._body, trial))), "application/json"
 
-    def _value(self, answer: Answer) -> Any:
-        if self._extract is None or not 200 <= answer.status < 300:
-            return answer.text
-        try:
-            return find(parse_json(answer.body), self._extract)
-        except (ValueError, LookupError) as error:
-            message = f"the response holds no reply: {error}; it begins {answer.head!r}"
-            raise MalformedReply(self._scrub(message)) from None
-
     def _scrub(self, text: str) -> str:
         return scrub(text, [self._url, *self._headers.values()], self._environment)
 
     def __repr__(self) -> str:
         return f"HttpService({self._url!r}, method={self._method!r})"
+
+
+def _parse(answer: Answer) -> Any:
+    try:
+        return parse_json(answer.body)
+    except ValueError as error:
+        return Unparsed(str(error))
 
 
 def _check_method(method: object) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -17,16 +16,17 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text
-from trialwise.services._payloads import (
-    encode,
-    fill_text,
-    input_text,
-    parse_json,
-    placeholders,
-    to_json,
-)
+from trialwise.services._payloads import encode, fill_text, input_text, parse_json, placeholders
 from trialwise.services._process import Finished, Limits, finish_process, start_process
-from trialwise.services.failures import ReplyTooLarge
+from trialwise.services._program_files import open_files
+from trialwise.services._reported_sessions import (
+    Pointer,
+    ReportPlaces,
+    Unparsed,
+    add_report,
+    report_trace,
+)
+from trialwise.services.failures import MalformedReply, ReplyTooLarge
 from trialwise.services.secret_headers import Variables
 from trialwise.services.service_factors import describe_code, describe_value
 from trialwise.validation import require_choice, require_count, require_real
@@ -67,6 +67,18 @@ class CommandService:
         parse_json: Whether JSON output is parsed. Other output stays text, with the reason in
             `details["json_error"]`.
         strip_newline: Whether the final newline of the output is removed, as a shell does.
+        extract: The place of the reply in JSON output, as a JSON Pointer (`/answer`) or a JSONPath
+            (`$.answer`). Without it the whole output is the reply.
+        trace: The place of the agent's session in JSON output, such as `$.trace`, in any format
+            that `read_trace` reads; or `file` where the program writes its session into the file
+            that `TRIALWISE_TRACE_FILE` names. With `$` and without `extract`, the reply is the
+            session's answer. A session that cannot be read leaves its calls unknown.
+        usage: The place of the tokens, such as `$.usage`. The default is those of the session.
+        cost: The place of the cost in US dollars. The default is that of the session.
+        setup: The place of what preparing took: seconds, or an object with `seconds`, `usage` and
+            `cost_usd`.
+        error: The place of an error that the program reports of itself: a text, or an object with a
+            `class` such as `infrastructure`, a `status` or a `message`.
         cwd: The working directory.
         env: Environment variables to add.
         inherit_env: Whether it inherits the environment of trialwise.
@@ -77,7 +89,6 @@ class CommandService:
     """
 
     spelling: ClassVar[str] = "command"
-    tells_cost: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -88,6 +99,12 @@ class CommandService:
         ] = None,
         parse_json: bool = False,
         strip_newline: bool = True,
+        extract: Pointer | None = None,
+        trace: Pointer | None = None,
+        usage: Pointer | None = None,
+        cost: Pointer | None = None,
+        setup: Pointer | None = None,
+        error: Pointer | None = None,
         cwd: Annotated[str | Path | None, Arg(kind=Folder(), default="the suite's folder")] = None,
         env: Variables | None = None,
         inherit_env: bool = True,
@@ -110,6 +127,15 @@ class CommandService:
         self._wants_file = "scenario_file" in found
         self._parse_json = parse_json
         self._strip_newline = strip_newline
+        self._wants_trace = trace == "file"
+        self._places = ReportPlaces(
+            extract=extract,
+            trace=None if self._wants_trace else trace,
+            usage=usage,
+            cost=cost,
+            setup=setup,
+            error=error,
+        )
         self._cwd = None if cwd is None else os.fspath(cwd)
         self._env = dict(env or {})
         self._inherit_env = inherit_env
@@ -131,20 +157,39 @@ class CommandService:
     async def call(self, trial: TrialContext) -> Reply:
         """Return what the command wrote in reply to one trial."""
         stdin = encode(input_text(trial.input)) if self._input_via == "stdin" else b""
-        with self._scenario(trial) as more:
-            argv = [fill_text(argument, trial, more=more) for argument in self._argv]
+        with open_files(
+            self._argv[0], trial, has_scenario=self._wants_file, has_trace=self._wants_trace
+        ) as files:
+            if self._wants_trace:
+                # A program that is ended has done what it wrote until then.
+                trial.keep(lambda: report_trace(files.trace))
+            argv = [fill_text(argument, trial, more=files.placeholders) for argument in self._argv]
             started = self._clock()
             try:
                 process = await start_process(
                     argv,
                     has_stdin=self._input_via == "stdin",
-                    env=self._environment(trial),
+                    env=self._environment(trial) | files.environment,
                     cwd=self._cwd,
                 )
             except (OSError, ValueError) as error:
                 raise _not_started(self._argv[0], error) from error
             finished = await finish_process(process, stdin, limits=self._limits, clock=self._clock)
-        return self._reply(finished, max(0.0, finished.ended - started))
+        reply = self._reply(finished, max(0.0, finished.ended - started))
+        if not self._places:
+            return reply if files.trace is None else add_report(reply, files.trace)
+        try:
+            document = _parse(finished.stdout)
+            return self._places.read(document, reply, trial, files.trace)
+        except MalformedReply as error:
+            head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
+            ended = f"exit code {finished.exit_code}"
+            raise MalformedReply(f"{error}; it begins {head!r}, {ended}") from None
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether replies may have a cost, so that a limit on money can be kept."""
+        return self._places.tells_cost or self._wants_trace
 
     @property
     def factors(self) -> dict[str, str]:
@@ -197,29 +242,6 @@ class CommandService:
             environment["TRIALWISE_INPUT"] = input_text(trial.input)
         return environment
 
-    @contextmanager
-    def _scenario(self, trial: TrialContext) -> Iterator[dict[str, str]]:
-        """The file a command may ask for, for as long as it runs."""
-        if not self._wants_file:
-            yield {}
-            return
-        import shutil
-        import tempfile
-        from pathlib import Path
-
-        scenario = to_json({"input": trial.input, "index": trial.index, "seed": trial.seed})
-        try:
-            folder = Path(tempfile.mkdtemp(prefix="trialwise-"))
-        except OSError as error:
-            raise _not_started(self._argv[0], error) from error
-        try:
-            file = folder / "scenario.json"
-            _write(file, scenario)
-            yield {"scenario_file": str(file)}
-        finally:
-            # The command may have made a part of it unreadable; the trial does not fail for that.
-            shutil.rmtree(folder, ignore_errors=True)
-
     def __repr__(self) -> str:
         return f"CommandService({list(self._argv)!r}, input_via={self._input_via!r})"
 
@@ -233,13 +255,11 @@ def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(argv)
 
 
-def _write(file: Path, scenario: str) -> None:
+def _parse(output: bytes) -> Any:
     try:
-        file.write_bytes(encode(scenario))
-    except OSError as error:
-        raise ServiceError(
-            f"the scenario file cannot be written: {error}", ErrorClass.INFRASTRUCTURE
-        ) from error
+        return parse_json(output)
+    except ValueError as error:
+        return Unparsed(str(error))
 
 
 def _not_started(program: str, error: OSError | ValueError) -> ServiceError:

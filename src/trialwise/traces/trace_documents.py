@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -277,4 +278,18 @@ def _envelopes(document: Any) -> list[Trace]:
     members = document if isinstance(document, list) else [document]
     if not members or not all(isinstance(one, Mapping) for one in members):
         raise TraceError("an envelope is an object with `tool_calls` and `conversation`")
-    return [Trace.from_dict(one) for one in members]
+    return [_add_answer(Trace.from_dict(one)) for one in members]
+
+
+def _add_answer(trace: Trace) -> Trace:
+    """Return a trace with its last turn as the answer, where it does not say how it ended.
+
+    The envelope of the stability report has no field for the answer. A turn that is known to have
+    asked for a call is none.
+    """
+    last = trace.turns[-1] if trace.turns and not trace.omitted_turns else None
+    if trace.answer is not None or trace.ended is not None or last is None:
+        return trace
+    if last.role != "assistant" or any(c.turn == trace.assistant_turns for c in trace.tool_calls):
+        return trace
+    return replace(trace, answer=last.content or None)
