@@ -137,3 +137,12 @@ def test_a_marker_knows_every_key_of_a_contract_and_a_criterion() -> None:
 
     known = {*runs, *criterion, *MARKER_PARTS, "inputs", "criteria"}
     assert {key.name for key in CONTRACT.keys} <= known | others | network
+
+
+def test_a_named_criterion_may_only_be_reported() -> None:
+    """The body's own may not: a test that decides nothing could not pass."""
+    found = asked(at_least=0.9, tone={"report_only": True})
+
+    assert [False, True] == [one.report_only for one in found.criteria]
+    with pytest.raises(MarkerError, match="report_only"):
+        asked(report_only=True)

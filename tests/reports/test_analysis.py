@@ -215,7 +215,7 @@ def consult_advice() -> Verdict:
         ("COMPOSITE VERDICT/Per criterion", "layperson-readable: FAIL (inferential, SLO,"),
         ("COMPOSITE VERDICT/Wrong FAIL", "if every rate is as required and nothing has changed"),
         ("COMPOSITE VERDICT/Wrong PASS", "(exact), if one rate is such that its PASS is wrong"),
-        ("COMPOSITE VERDICT/Wrong FAIL", "no-self-harm: observational, part of none"),
+        ("COMPOSITE VERDICT/Wrong FAIL", "no-self-harm: part of none of these"),
         ("COMPOSITE VERDICT/Claim", "V_prod: this is about these 1000 inputs, not about others."),
         ("COMPOSITE VERDICT/Spent", "2,000 trials, 2,003 attempts, 14 min, 51,000 tokens, $12"),
         ("1/HYPOTHESIS TEST/Procedure", "REGRESSION"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -276,6 +276,7 @@ class Record(Kind):
         required: Those it must have.
         one_of: Of each of these, exactly one must be given.
         some_of: Of each of these, at least one must be given.
+        unless: A key with which none of `one_of` need be given.
         doc: What the reference says of it.
         more: Keys of other distributions, which are looked for where no key has a name; `*` in a
             group stands for them.
@@ -290,6 +291,7 @@ class Record(Kind):
         required: tuple[str, ...] = (),
         one_of: tuple[tuple[str, ...], ...] = (),
         some_of: tuple[tuple[str, ...], ...] = (),
+        unless: str = "",
         doc: str = "",
         more: More | None = None,
         notes: Mapping[str, str] | None = None,
@@ -301,6 +303,7 @@ class Record(Kind):
         self.required = required or tuple(key.name for key in keys if key.is_required)
         self.one_of = one_of
         self.some_of = some_of
+        self.unless = unless
         self.doc = doc
         self.expected = f"a mapping ({name})"
         self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
@@ -354,8 +357,7 @@ class Record(Kind):
             properties |= dict.fromkeys((key.name, *key.aliases), described)
         present: list[Schema] = [{"required": [name]} for name in self.required]
         present += [
-            {"oneOf": [_require_key(one) for one in _expand(group, others)]}
-            for group in self.one_of
+            {"oneOf": [*self._list_alternatives(_expand(group, others))]} for group in self.one_of
         ]
         present += [
             {"anyOf": [{"required": [one]} for one in _expand(group, others)]}
@@ -374,6 +376,13 @@ class Record(Kind):
             definition["then"] = {"allOf": present}
         return definition
 
+    def _list_alternatives(self, group: list[str]) -> Iterator[Schema]:
+        """List the ways to give one key of a group, and the way to give none of them."""
+        yield from map(_require_key, group)
+        if self.unless:
+            none = {"not": {"anyOf": [_require_key(one) for one in group]}}
+            yield {"allOf": [_require_key(self.unless), none]}
+
     def _check_present(self, fields: Fields, meant: set[str], label: str, reader: Reader) -> None:
         """What must be given is; a key that was probably meant is not asked for a second time."""
         present = meant | {name for name in fields.nodes if _counts(fields, name)}
@@ -386,7 +395,7 @@ class Record(Kind):
             if len(found) > 1 and not meant:
                 both = " and ".join(f"`{one}`" for one in found)
                 reader.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")
-            elif not found and OTHERS not in meant:
+            elif not found and OTHERS not in meant and self.unless not in present:
                 reader.refuse(fields.node, f"{label} lacks one of {_list_names(group)}")
         for group in self.some_of:
             given = {*fields.nodes, *meant}

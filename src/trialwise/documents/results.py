@@ -49,7 +49,7 @@ class LineKind(StrEnum):
     GATE = "gate"
     """Numbers of repeated runs with limits on them."""
     REPORTED = "reported"
-    """Numbers of repeated runs that have no limits."""
+    """What decides nothing: a criterion that is only reported, or numbers without limits."""
     RUN = "run"
     """The run itself, where no other line explains why it does not PASS."""
 
@@ -208,7 +208,14 @@ class ResultLine:
     @property
     def word(self) -> str:
         """The label, and whether it only advises."""
-        return f"{self.label} (advisory)" if self.advisory else self.label
+        advises = self.advisory and self.kind is not LineKind.REPORTED
+        return f"{self.label} (advisory)" if advises else self.label
+
+    @property
+    def summary(self) -> str:
+        """The line in a few words, for formats without columns."""
+        columns = () if self.figures is None else self.figures.columns
+        return self.sentence or ", ".join(filter(None, columns))
 
     @property
     def tone(self) -> Tone:

@@ -8,6 +8,7 @@ plan                                    a run, resolved before the first trial
 reply, trace, trial, tally              what came back, what it was checked for, and counts
 trial_table, run_trials                 trials in columns, of an experiment and of a run
                                         (`trial_signs`, `expense_columns`: what is in them)
+successful_latencies                    how long successful trials took
 evidence                                what reports need, and what a decision rests on
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version

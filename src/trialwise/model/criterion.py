@@ -53,7 +53,8 @@ class Origin(StrEnum):
 class Criterion:
     """What is promised of the replies, and how surely.
 
-    Exactly one question: `at_least` a rate, `no_worse_than` a baseline, or `never_fails`.
+    Exactly one question: `at_least` a rate, `no_worse_than` a baseline, or `never_fails`. One that
+    is `report_only` may have none.
 
     >>> Criterion("answers", lambda text: "555" in text, at_least=0.9).question
     'at_least'
@@ -84,6 +85,13 @@ class Criterion:
         "Whether one failure FAILs the criterion. It claims nothing about a population.",
         default=False,
         words="",
+    )
+    report_only: bool = setting(
+        Flag(),
+        "Whether it is only measured and shown, with no part in the verdict. It shares the trials "
+        "of the other criteria and needs no question.",
+        default=False,
+        elsewhere="informational non_gating gating",
     )
     trials: int | None = setting(
         Count(), "A fixed number of trials (for each input with `each_input`).", default=None
@@ -188,7 +196,7 @@ class Criterion:
         require_text("name", self.name, "be a text that names the criterion")
         put(self, "postconditions", _postconditions(self.postconditions))
         asked = self._list_questions()
-        if len(asked) != 1:
+        if len(asked) != 1 and (asked or not self.report_only):
             allowed = "be exactly one of at_least, no_worse_than and never_fails"
             raise InvalidArgument(f"the question of {self.name!r}", asked or None, allowed)
         if self.at_least is not None:
@@ -230,6 +238,9 @@ class Criterion:
         if self.method != METHODS[0] and (self.margin is None or self.trials is not None):
             allowed = f"be {METHODS[0]} except with at_least and a margin, and without trials"
             raise InvalidArgument("method", self.method, allowed)
+        if self.report_only and self.each_input:
+            allowed = "be left out of a criterion that is only reported: it decides no input"
+            raise InvalidArgument("each_input", self.each_input, allowed)
         if self.min_probes is not None and not self.never_fails:
             raise InvalidArgument("min_probes", self.min_probes, "go with never_fails")
 
@@ -241,8 +252,8 @@ class Criterion:
 
     @property
     def question(self) -> str:
-        """Which of the three questions it asks."""
-        return self._list_questions()[0]
+        """Which of the three questions it asks; `report_only` where it decides none."""
+        return "report_only" if self.report_only else self._list_questions()[0]
 
     def _list_questions(self) -> list[str]:
         rates = ("at_least", "no_worse_than")

@@ -128,6 +128,8 @@ class CriterionPlan:
     """Whether the boundaries of its design may decide after any trial."""
     analysis: Analysis | None = None
     """Whose trials decide it; None where it is the run's."""
+    reported_at: float | None = None
+    """The confidence of its interval, where it is only reported; None where it is decided."""
     together: JointErrors | None = None
     """What this run is worth together with those before that were INCONCLUSIVE on it."""
 
@@ -233,6 +235,11 @@ class Plan:
     def criteria_of(self, experiment: str) -> Sequence[CriterionPlan]:
         """Return the criteria that share an experiment's trials, in the contract's order."""
         return [one for one in self.criteria if one.experiment == experiment]
+
+    @property
+    def reported(self) -> frozenset[str]:
+        """The criteria that are measured and shown, and have no part in anything else."""
+        return frozenset(one.criterion for one in self.criteria if one.reported_at is not None)
 
     def analysis_of(self, criterion: CriterionPlan) -> Analysis:
         """Return whose trials decide a criterion."""

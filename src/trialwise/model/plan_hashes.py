@@ -38,6 +38,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "uncorrected", None),
     ("criteria", "shared_by", 1),
     ("criteria", "corrected_by", []),
+    ("criteria", "reported_at", None),
     ("experiments", "further", 0),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}

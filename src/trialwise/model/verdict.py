@@ -319,7 +319,9 @@ class Finding:
     @property
     def caveats(self) -> tuple[str, ...]:
         """Everything that qualifies the decision without changing it, and why it only advises."""
-        return (*(f"Advisory: {reason}." for reason in self.advisory), *self.qualifications)
+        # That a criterion is only reported is what it was asked for, and not a caveat.
+        reasons = self.advisory[self.plan.reported_at is not None :]
+        return (*(f"Advisory: {reason}." for reason in reasons), *self.qualifications)
 
     @property
     def qualifications(self) -> tuple[str, ...]:

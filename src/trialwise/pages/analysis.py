@@ -62,7 +62,8 @@ def _list_sections(verdict: Verdict) -> Iterator[Section]:
     yield from list_caveat_sections(verdict)
     for number, finding in enumerate(verdict.findings, start=1):
         place = f"CRITERION {number} of {len(verdict.findings)}: {finding.criterion}"
-        advisory = ", advisory" if finding.advisory else ""
+        advises = finding.advisory and finding.plan.reported_at is None
+        advisory = ", advisory" if advises else ""
         yield make_section(f"{place} ({name_mode(finding)}{advisory})", [])
         yield from list_criterion_sections(finding, verdict)
     if verdict.latency:
@@ -173,7 +174,7 @@ def _list_envelopes(verdict: Verdict) -> Rows:
         rows.append((label, f"{bound.word} {bound.value:.6f} ({which}), {_CONDITIONS[wrong]}"))
     silent = _join_names(verdict, None)
     if rows and silent:
-        rows.append(("", f"{silent}: observational, part of none of these"))
+        rows.append(("", f"{silent}: part of none of these, no error rate is claimed"))
     return rows
 
 

@@ -34,6 +34,8 @@ def name_mode(finding: Finding) -> str:
     """Inferential or observational, and where the threshold comes from."""
     if not procedure_of(finding).claims_rate:
         return "observational"
+    if finding.plan.reported_at is not None:
+        return "report only"
     return f"inferential, {finding.threshold.origin}, {finding.procedure.lower()}"
 
 
@@ -97,6 +99,8 @@ def find_alternative(finding: Finding) -> float | None:
 
 def write_need(finding: Finding) -> str:
     """Write what is asked of the rate, in the fewest words."""
+    if finding.plan.reported_at is not None:
+        return "report only"
     if not procedure_of(finding).claims_rate:
         return "no failure"
     required = find_required(finding)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trialwise import __version__
-from trialwise.documents.results import MOST_GROUPS, ResultLine
+from trialwise.documents.results import MOST_GROUPS, LineKind, ResultLine
 from trialwise.model.codec import to_plain
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import ErrorClass
@@ -77,7 +77,7 @@ def _run(record: RunRecord, location: str | None) -> dict[str, Any]:
         "record": location,
         "decision": None if verdict.decision is None else verdict.decision.value,
         "notes": list(run.notes),
-        "results": [_result(line) for line in run.results],
+        "results": [_result(line) for line in run.lines if "decision" in line.facts],
         "latency": _latency(record),
         "inputs": _inputs(record),
         "verdict": to_plain(verdict),
@@ -86,13 +86,14 @@ def _run(record: RunRecord, location: str | None) -> dict[str, Any]:
 
 def _latency(record: RunRecord) -> dict[str, Any] | None:
     """Return the mean and the maximum latency of the successful trials, if there are any."""
-    found = summarize_latencies(record.trials.tables)
+    found = summarize_latencies(record)
     return None if found is None else found._asdict()
 
 
 def _result(line: ResultLine) -> dict[str, Any]:
     return {
-        "kind": line.kind.value,
+        # A criterion that is only reported is one that decides nothing.
+        "kind": "criterion" if line.kind is LineKind.REPORTED else line.kind.value,
         "name": line.name,
         "statement": line.statement,
         "advice": line.advice,

@@ -100,12 +100,34 @@ def explain_advisory_run(verdict: Verdict) -> str:
     advising = [one for one in verdict.findings if one.advisory]
     if not advising or len(advising) < len(verdict.findings) or verdict.latency or gates:
         return ""
-    return f"Nothing decides: {len(advising)} {only_advises(len(advising))}."
+    reported = count_reported(verdict)
+    return f"Nothing decides: {describe_left_out(len(advising) - reported, reported)}."
 
 
-def only_advises(criteria: int) -> str:
-    """Return the rest of a sentence about criteria that have no part in the verdict."""
-    return "criterion only advises" if criteria == 1 else "criteria only advise"
+def count_reported(verdict: Verdict) -> int:
+    """Count the criteria that are measured and shown on purpose, and decide nothing."""
+    return sum(one.plan.reported_at is not None for one in verdict.findings)
+
+
+def describe_left_out(advising: int, reported: int, *, kind: str = "") -> str:
+    """Describe how many criteria have no part in the verdict.
+
+    Args:
+        advising: Criteria that rest on a judge whose errors are not known well enough.
+        reported: Criteria that are only reported.
+        kind: A word before the noun, such as "further".
+
+    >>> describe_left_out(1, 2)
+    '1 criterion only advises, 2 criteria are only reported'
+    """
+    nouns = f"{kind} criterion".strip(), f"{kind} criteria".strip()
+    said = []
+    if advising:
+        said.append(f"{as_count(advising, *nouns)} only advise{'s'[advising > 1 :]}")
+    if reported:
+        verb = "is" if reported == 1 else "are"
+        said.append(f"{as_count(reported, *nouns)} {verb} only reported")
+    return ", ".join(said)
 
 
 def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool | None]:

@@ -24,6 +24,7 @@ from trialwise.documents.charts import (
 )
 from trialwise.documents.numbers import as_count, as_probability, as_seconds
 from trialwise.model.run import RunRecord
+from trialwise.model.successful_latencies import list_latencies
 from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.analysis_limits import explain_latency
 from trialwise.pages.criterion_details import LATENCY
@@ -103,7 +104,7 @@ def _list_timings(record: RunRecord) -> Iterator[Timing]:
         mine = record.trials.of_experiment(experiment.name)
         yield Timing(
             experiment=experiment.identifier,
-            latencies=array("d", sorted(mine.latencies(passed=True))),
+            latencies=array("d", sorted(list_latencies(mine, record.plan.reported))),
             baseline=sorted(baselines[0]) if baselines else (),
             findings=[by_constraint[name] for name in names],
         )

@@ -99,8 +99,9 @@ def _criterion(
                 notable, plain = trials.list_notable(one), trials.count_plain(one)
                 checks = count_checks(one.criterion, notable, plain)
         label = one.label or status.value
+        kind = LineKind.INPUT if is_input else LineKind.CRITERION
         yield ResultLine(
-            kind=LineKind.INPUT if is_input else LineKind.CRITERION,
+            kind=kind if one.plan.reported_at is None else LineKind.REPORTED,
             contract=verdict.contract,
             name=f"{one.criterion} [{one.input_id}]" if is_input else one.criterion,
             status=status,
@@ -160,7 +161,7 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
 
 def _needs_word(finding: Finding, stop: StopReason) -> bool:
     """Return whether a line has to say how its trials ended."""
-    return (
+    return finding.plan.reported_at is None and (
         stop.is_premature
         or finding.decided_at is not None
         or finding.decision is Decision.INCONCLUSIVE
@@ -240,7 +241,9 @@ def _inputs(finding: Finding) -> str:
 def _reason(finding: Finding) -> str:
     """Return how the run ended, what was refused, and what the rate was held against."""
     threshold = finding.threshold
-    parts = [] if finding.stop is None else [_word_stop(finding, finding.stop)]
+    parts = []
+    if finding.stop is not None and finding.plan.reported_at is None:
+        parts.append(_word_stop(finding, finding.stop))
     parts += filter(None, [write_coverage(finding)])
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
     if threshold.required_rate is not None:
@@ -261,7 +264,7 @@ def _criterion_facts(
     baseline, difference = threshold.baseline, pick_difference(finding)
     together = finding.plan.together
     return {
-        "decision": finding.decision,
+        "decision": None if finding.plan.reported_at is not None else finding.decision,
         "label": label,
         "single_decision": finding.single_decision,
         "advisory": advisory,
@@ -306,7 +309,7 @@ def _sum_up_latency(finding: LatencyFinding, record: RunRecord | None) -> Latenc
         return None
     plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
     named = {plan.experiment for plan in plans}
-    return summarize_latencies(one for one in record.trials.tables if one.experiment in named)
+    return summarize_latencies(record, named)
 
 
 def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None) -> ResultLine:

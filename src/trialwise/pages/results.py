@@ -22,6 +22,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import is_approximate, list_unasked, pick_interval
 from trialwise.pages.gate_facts import explain_gate
+from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
@@ -192,7 +193,7 @@ def _word_asked(verdict: Verdict) -> str:
 
 def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
     verdict, plan = record.verdict, record.plan
-    spent, latency = verdict.spending, summarize_latencies(record.trials.tables)
+    spent, latency = verdict.spending, summarize_latencies(record)
     return {
         "decision": verdict.decision or "none: the design was refused",
         "run_id": record.run_id,
@@ -276,9 +277,9 @@ def _sum_up(runs: Sequence[RunResults]) -> str:
         lines = [line for line in runs[0].lines if line.kind not in quiet]
         deciding = [line for line in lines if not line.advisory]
         if not deciding:
+            reported = sum(line.kind is LineKind.REPORTED for line in runs[0].lines)
             advising = sum(line.kind is LineKind.CRITERION for line in lines)
-            advises = "criterion advises" if advising == 1 else "criteria advise"
-            return f"nothing decides: {advising} {advises}"
+            return f"nothing decides: {describe_left_out(advising, reported)}"
         statuses = [line.status for line in deciding]
         only_criteria = all(line.kind is LineKind.CRITERION for line in deciding)
         nouns = ("criterion", "criteria") if only_criteria else ("requirement", "requirements")
@@ -345,6 +346,8 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for finding in verdict.findings:
         if verdict.aborted and not finding.tally.trials:
             continue  # why nothing was measured is said already
+        if finding.plan.reported_at is not None and finding.tally.trials:
+            continue  # it was to decide nothing
         # A smoke run that was too small to show its rate says so beside its PASS.
         is_small = finding.caution is Caution.FEASIBILITY_REFUSED
         if finding.decision is not Decision.PASS or is_small:

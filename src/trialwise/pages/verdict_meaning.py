@@ -124,7 +124,11 @@ def _pick_headline(record: RunRecord) -> str:
 
 def explain_verdict(record: RunRecord) -> str:
     """Explain what the verdict means, and how many criteria have no part in it."""
-    from trialwise.pages.judge_facts import explain_advisory_run, only_advises
+    from trialwise.pages.judge_facts import (
+        count_reported,
+        describe_left_out,
+        explain_advisory_run,
+    )
 
     if is_measured(record):
         return explain_meaning(record)
@@ -138,7 +142,8 @@ def explain_verdict(record: RunRecord) -> str:
         said = explain_meaning(counting)
     else:
         said = "All that counts passed."  # latencies or gates: there is no criterion to speak of
-    return f"{said} {left_out} further {only_advises(left_out)}."
+    reported = count_reported(record.verdict)
+    return f"{said} {describe_left_out(left_out - reported, reported, kind='further')}."
 
 
 def _count_parts(verdict: Verdict) -> int:
@@ -246,9 +251,14 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
 
 def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     """List the run in a few numbers."""
+    from trialwise.pages.judge_facts import count_reported
+
     verdict = record.verdict
     decides = not is_measured(record)
-    advising = [one.decision for one in verdict.findings if one.advisory]
+    reported = count_reported(verdict)
+    advising = [
+        one.decision for one in verdict.findings if one.advisory and one.plan.reported_at is None
+    ]
     decisions = [one.decision for one in verdict.findings if not one.advisory]
     latency = [one.decision for one in verdict.latency]
     if Dimension.LATENCY in verdict.advisory:
@@ -260,6 +270,8 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
         yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
     if advising and decides:
         yield "advisory, passed", f"{advising.count(Decision.PASS)} of {len(advising)}"
+    if reported and decides:
+        yield "only reported", f"{reported:,}"
     if gates:
         yield "gates passed", f"{gates.count(Decision.PASS)} of {len(gates)}"
     yield "trials", f"{len(record.trials):,}"

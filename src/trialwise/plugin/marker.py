@@ -37,7 +37,12 @@ _RUN = {
 #: Those between 0 and 1, which somebody may have written as a percentage.
 _RATES = ("at_least", "margin", "confidence", "alpha", "beta", "power")
 #: What a marker says of all its criteria, unless one of them says otherwise.
-_SHARED = tuple(name for name in _CRITERION if name not in (*_QUESTIONS, *_RUN, "min_probes"))
+_SHARED = tuple(
+    name
+    for name in _CRITERION
+    # A test whose body is only reported could not pass, so that only further criteria may be.
+    if name not in (*_QUESTIONS, *_RUN, "min_probes", "report_only")
+)
 #: The word of a suite for a field of another name, such as `ref` for `contract_ref`.
 _WORDS = {key.name: field for field, key in (*_CRITERION.items(), *_RUN.items())}
 _LATENCY = (*PERCENTILES, "baseline", "enforced", "confidence")

@@ -78,8 +78,8 @@ def _read_capabilities(terminal: TerminalReporter) -> Capabilities:
 def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
     """Draw a line a criterion: verdict and figures first, since a test's name may be long."""
     everything = [line for run in runs for line in run.lines]
-    lines = [line for line in everything if line.kind in _SHOWN]
-    gates = [line for line in everything if line.kind in _GATES]
+    gates = [line for line in everything if line.kind in _GATES and line.sentence]
+    lines = [line for line in everything if line.kind in (*_SHOWN, *_GATES) and line not in gates]
     figures = [_pick_columns(line) for line in lines]
     table = [columns for columns in figures if len(columns) > 1]
     widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
@@ -96,7 +96,7 @@ def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]
             cells = [pad(cell, width, right=n in (0, 3)) for n, (cell, width) in sized if width]
             text = pad(_GAP.join(cells), whole)
         space = " " * (word - count_cells(line.label))
-        mark = able.paint(able.show(line.label), pick_style(line.status.tone))
+        mark = able.paint(able.show(line.label), pick_style(line.tone))
         yield f"{mark}{space}{_GAP}{able.show(text)}{_GAP}{able.show(_name_line(line))}".rstrip()
     for line in gates:
         space = " " * (word - count_cells(line.label))

@@ -11,6 +11,7 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
                      `regression_sizes`: how many trials? `regression_stages`: as soon as the
                      counts decide)
     observational    was any failure observed?
+    reported         what is the rate? decides nothing
     corpus           is the required rate met in this corpus, or in this run?
     explaining       the words of the full analysis, procedure by procedure
 

@@ -51,7 +51,8 @@ def _criterion(criterion: CriterionPlan, inputs: int) -> Forecast:
         streams=streams,
         max_trials=criterion.trials * streams,
         chances=tuple(chances),
-        advisory=criterion.advisory,
+        # Its rule says already that it is only reported.
+        advisory=criterion.advisory[criterion.reported_at is not None :],
         labels=None if criterion.errors is None else criterion.errors.labels,
     )
 

@@ -147,6 +147,8 @@ def plan_measurement(criterion: Criterion, situation: Situation) -> CriterionPla
         threshold=replace(situation.start_threshold(criterion), required_rate=None),
         each_input=False,
         curtailed=False,
+        # What is only reported has no part in which trials count as successful.
+        reported_at=criterion.confidence if criterion.report_only else None,
     )
 
 

@@ -26,6 +26,7 @@ _BUILT_IN = {
     "CORPUS": "trialwise.procedures.corpus",
     "OBSERVATIONAL": "trialwise.procedures.observational",
     "REGRESSION": "trialwise.procedures.regression",
+    "REPORTED": "trialwise.procedures.reported",
     "SEQUENTIAL": "trialwise.procedures.sequential",
 }
 

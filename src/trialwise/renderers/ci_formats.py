@@ -184,7 +184,7 @@ def render_tap(suite: SuiteResults) -> str:
         for line in run.results:
             number += 1
             lines += _point(number, line)
-        lines += [f"# {_description(f'{line.title}: {line.sentence}')}" for line in run.reported]
+        lines += [f"# {_description(f'{line.title}: {line.summary}')}" for line in run.reported]
         lines += [f"# note: {_description(note)}" for note in run.notes]
     lines.append(f"# suite: {suite.status} ({suite.totals})")
     return "\n".join(lines) + "\n"

@@ -46,8 +46,12 @@ def _suite(run: RunResults) -> ET.Element:
     if run.started_at is not None:
         suite.set("timestamp", _moment(run.started_at))
     # What is only reported is no test case: it would count as a test that passed.
-    reported = {line.name: line.sentence for line in run.reported}
-    numbers = {name: value for line in run.reported for name, value in line.facts.items()}
+    reported = {line.name: line.summary for line in run.reported}
+    numbers = {
+        name if name.startswith(line.name) else f"{line.name}.{name}": value
+        for line in run.reported
+        for name, value in line.facts.items()
+    }
     suite.append(_properties({**run.facts, **reported, **numbers}))
     suite.extend(_case(line) for line in run.results)
     if run.notes:

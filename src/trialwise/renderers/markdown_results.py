@@ -133,7 +133,7 @@ def _write_row(line: ResultLine) -> str:
     figures = line.figures or Figures()
     cells = (
         _write_inline(line.name),
-        f"{_pick_sign(line)} {_write_inline(line.label)}{' (advisory)' if line.advisory else ''}",
+        f"{_pick_sign(line)} {_write_inline(line.word)}",
         # Figures are numbers that a page has written; nothing in them can be active.
         figures.rate,
         figures.interval,

@@ -20,6 +20,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.model.run_trials import Trials
+from trialwise.model.successful_latencies import list_latencies
 from trialwise.model.trial import FailReason, Trial
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.runtime.looping import warn_inside_loop
@@ -308,6 +309,6 @@ def _count(
 def _successful_latencies(plan: Plan, trials: Trials) -> dict[str, tuple[float, ...]]:
     """Return the latencies of successful trials by experiment, in ascending order (§12.2)."""
     return {
-        one.name: tuple(sorted(trials.of_experiment(one.name).latencies(passed=True)))
+        one.name: tuple(sorted(list_latencies(trials.of_experiment(one.name), plan.reported)))
         for one in plan.experiments
     }

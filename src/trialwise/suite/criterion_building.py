@@ -108,7 +108,8 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
     if any(key.name in fields.nodes and key.name not in fields for key in keys):
         return INVALID
     values = {key.field: fields[key.name] for key in keys if key.name in fields}
-    if sum(name in values and values[name] is not False for name in _QUESTIONS) != 1:
+    asked = sum(name in values and values[name] is not False for name in _QUESTIONS)
+    if asked != 1 and (asked or not values.get("report_only")):
         return INVALID
     # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
     sound = [check for check in checks if check is not INVALID] or [_passes]

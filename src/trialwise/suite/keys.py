@@ -43,6 +43,7 @@ CRITERION = Record(
     ),
     required=("name",),
     one_of=(("at_least", "no_worse_than", "never_fails"),),
+    unless="report_only",
     some_of=(("postconditions", *CHECK_KINDS, "*"),),
     more=MORE_CHECKS,
     doc="One promise about many trials.",

@@ -115,7 +115,8 @@ def _section(record: Record, keys: tuple[Key, ...]) -> list[str]:
 
 def _rules(record: Record) -> str:
     rules = [f"`{name}` is required." for name in record.required]
-    rules += [f"Exactly one of {_names(group)}." for group in record.one_of]
+    unless = f", or none with `{record.unless}`" if record.unless else ""
+    rules += [f"Exactly one of {_names(group)}{unless}." for group in record.one_of]
     if record.name == "criterion":
         rules.append("At least one check.")
     else:

@@ -17,6 +17,7 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.plan import ExperimentPlan, LatencyPlan, Plan
 from trialwise.model.run_trials import Trials
+from trialwise.model.successful_latencies import list_latencies
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import (
@@ -150,7 +151,7 @@ def _latency(
     """
     from trialwise.procedures.latency import decide_latency
 
-    latencies = trials.latencies(passed=True)
+    latencies = list_latencies(trials, plan.reported)
     planned = next(one.trials for one in plan.experiments if one.name == constraint.experiment)
     # A limit that only advises is decided whatever the number of trials.
     advises = constraint.limit_s is not None and not constraint.enforced

@@ -228,18 +228,23 @@ class Grading:
         if isinstance(gate, Stability):
             return cls()
         names = tuple(one.criterion for one in criteria)
-        advising = {one.criterion for one in criteria if one.advisory}
+        # A criterion that is only reported has no verdict of its own, and its grades still count.
+        advising = {
+            one.criterion for one in criteria if one.advisory[one.reported_at is not None :]
+        }
+        reported = {one.criterion for one in criteria if one.reported_at is not None}
         if gate.criterion is not None:
             named = (gate.criterion,)
             return cls(counting=named, advising=tuple(advising.intersection(named)))
         if isinstance(gate, Metrics) and gate.weights:
             counting = names
         else:
-            counting = tuple(name for name in names if name not in advising) or names
+            decided = tuple(name for name in names if name not in advising | reported)
+            counting = decided or tuple(name for name in names if name not in advising) or names
         return cls(
             counting=counting,
             advising=tuple(name for name in counting if name in advising),
-            left_out=tuple(name for name in names if name not in counting),
+            left_out=tuple(name for name in names if name not in (*counting, *reported)),
         )
 
     def runs(

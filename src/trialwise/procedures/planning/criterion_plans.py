@@ -34,6 +34,8 @@ def plan_criterion(criterion: Criterion, situation: Situation) -> CriterionPlan 
 
 
 def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
+    if criterion.report_only:
+        return find_procedure("REPORTED")
     if criterion.procedure is not None:
         return find_procedure(criterion.procedure)
     if criterion.never_fails:
@@ -77,6 +79,9 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
     reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
     if not reasons and errors is None:
         return plan
+    if plan.reported_at is not None:
+        # It has no decision that the errors of a judge could change.
+        return replace(plan, advisory=(*plan.advisory, *reasons))
     if errors is not None and plan.stops_early:
         # The boundaries are for outcomes that are seen without error. The corrected rate decides
         # once all trials are in, and has a rule of its own.

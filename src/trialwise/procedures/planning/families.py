@@ -27,7 +27,7 @@ def count_decisions(contract: Contract) -> int:
     return sum(
         len(contract.samplings[contract.experiment_of(one)].inputs) if one.each_input else 1
         for one in contract.criteria
-        if not one.never_fails
+        if not one.never_fails and not one.report_only
     )
 
 

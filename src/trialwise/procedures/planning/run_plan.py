@@ -163,7 +163,9 @@ def _riding(plans: Sequence[CriterionPlan], sampling: Sampling) -> list[Criterio
         return [replace(one, rides_along=False) for one in plans]
     return [
         # A limit may leave fewer trials than there are inputs; its own plan knows that.
-        replace(one, trials=size, cutoff=size) if one.rides_along else one
+        replace(one, trials=size, cutoff=None if one.reported_at else size)
+        if one.rides_along
+        else one
         for one in plans
         for size in (max(largest, min(one.trials, inputs)),)
     ]
