@@ -40,7 +40,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("cost-per-trial", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
     ("override", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
-    ("horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
+    ("horizon", "count", "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or `days`."),
     ("correction", "none|bonferroni|holm|bh|by", "How decisions that belong together are corrected for their number."),
     ("family", "text", "Name of the decisions that are corrected together; contracts may share it."),
     ("family-size", "count", "Number of decisions in the family, where more belong to it than are run here."),

@@ -74,7 +74,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from trialwise.model.options import AbortRule, Budget
+from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Intent
 from trialwise.stats.multiplicity import Correction

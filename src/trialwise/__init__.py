@@ -40,7 +40,7 @@ _MODULES = {
     "model.evidence": "StopReason",
     "model.gate": "Expectation Metrics Reliability Stability",
     "model.matcher": "Exact NumberSchema",
-    "model.options": "AbortRule Budget RunOptions",
+    "model.options": "AbortRule Budget Horizon RunOptions",
     "model.plan": "Plan",
     "model.reply": "Reply Usage",
     "model.run": "RunRecord",

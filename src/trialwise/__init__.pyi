@@ -77,6 +77,7 @@ from trialwise.model.matcher import Exact as Exact
 from trialwise.model.matcher import NumberSchema as NumberSchema
 from trialwise.model.options import AbortRule as AbortRule
 from trialwise.model.options import Budget as Budget
+from trialwise.model.options import Horizon as Horizon
 from trialwise.model.options import RunOptions as RunOptions
 from trialwise.model.plan import Plan as Plan
 from trialwise.model.reply import Reply as Reply

@@ -21,7 +21,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("cost-per-trial", "cost_per_trial_usd", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
     ("override", "overrides", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "baseline", "text", "The identifier of the baseline to compare with."),
-    ("horizon", "horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
+    ("horizon", "horizon", "count", "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or `days`."),
     ("correction", "correction", "none|bonferroni|holm|bh|by", "How decisions that belong together are corrected for their number."),
     ("family", "family", "text", "Name of the decisions that are corrected together; contracts may share it."),
     ("family-size", "family_size", "count", "Number of decisions in the family, where more belong to it than are run here."),

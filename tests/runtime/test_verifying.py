@@ -179,6 +179,7 @@ TAKEN = (
     "spending.abandoned_tokens",
     "spending.abandoned_usd",
     "reproducibility.reference_data_version",
+    "reproducibility.formula_value_fixtures",
     "reproducibility.quantile_source",
     "reproducibility.interval_implementation",
     "reproducibility.sort_stable",

@@ -104,6 +104,8 @@ class Diagnostics:
     """The p-value of Fisher's exact test between the two halves."""
     untestable_share: float | None = None
     """Trials whose replies could not be checked."""
+    effective_trials: float | None = None
+    """Independent trials that say as much, if each depends on the one before: n (1−r)/(1+r)."""
     warnings: tuple[str, ...] = ()
 
 
@@ -192,6 +194,8 @@ class Reproducibility:
     """The numerical ingredients that vary between implementations (§10.2)."""
 
     reference_data_version: str = "none consumed"
+    formula_value_fixtures: str = "not checked in this run"
+    """What this release of trialwise gave on the reference cases of the rule set (§10.6)."""
     quantile_source: str = "Python statistics.NormalDist.inv_cdf (AS 241)"
     interval_implementation: str = "closed-form score inversion, anchored at 0 and 1"
     sort_stable: bool = True
@@ -317,6 +321,10 @@ class SequentialEvidence(Evidence):
     estimate: float | None = None
     power: float | None = None
     """The exact chance of not passing at the alternative rate."""
+    log_ratio: float | None = None
+    """The log-likelihood ratio of the two rates at the stop; None where they are one rate."""
+    stopped_p_value: PValue | None = None
+    """Exact over all ways in which the design can end, against what the decision rules out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

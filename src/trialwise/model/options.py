@@ -138,6 +138,46 @@ class AbortRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """How long a monitor runs, as the number of its runs, of release gates, or as a window (§8.5).
+
+    >>> Horizon(days=90, per_day=4).count_runs()
+    360
+    """
+
+    runs: int | None = setting(Count(), "Number of recurring runs.", default=None)
+    gates: int | None = setting(Count(), "Number of release gates, one run for each.", default=None)
+    days: int | None = setting(Count(), "Length of a window in days.", default=None)
+    per_day: int = setting(Count(), "Number of runs on each day of the window.", default=1)
+
+    def __post_init__(self) -> None:
+        require_given(self, "runs gates days per_day", require_count, minimum=1)
+        given = [name for name in ("runs", "gates", "days") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InvalidArgument("horizon", given or None, "be exactly one of runs, gates, days")
+        if self.per_day != 1 and self.days is None:
+            raise InvalidArgument("per_day", self.per_day, "go with days")
+
+    def count_runs(self) -> int:
+        """Count the runs in the horizon."""
+        if self.days is not None:
+            return self.days * self.per_day
+        found = self.runs if self.gates is None else self.gates
+        assert found is not None
+        return found
+
+    def __str__(self) -> str:
+        if self.days is not None:
+            often = "a run" if self.per_day == 1 else f"{self.per_day} runs"
+            return (
+                f"a window of {self.days} {'day' if self.days == 1 else 'days'} with {often} a day"
+            )
+        if self.gates is not None:
+            return f"{self.gates} release {'gate' if self.gates == 1 else 'gates'}"
+        return f"{self.runs} {'run' if self.runs == 1 else 'runs'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """Everything about a run that the contract does not say."""
 
@@ -240,9 +280,14 @@ class RunOptions:
         default=None,
         words="the one that fits",
     )
-    horizon: int | None = setting(
-        Count(),
-        "Number of recurring runs over which the false alarm rate is bounded (§8.5).",
+    horizon: int | Horizon | None = setting(
+        Either(
+            "a number of runs, or `gates`, or `days` with `per_day`",
+            scalar=Count(),
+            mapping=Made("horizon", Horizon, setting_keys(Horizon), doc=str(Horizon.__doc__)),
+        ),
+        "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or "
+        "`days`.",
         default=None,
     )
 
@@ -296,7 +341,9 @@ class RunOptions:
         put(self, "executor", _write_executor(self.executor))
         require_choice("correction", self.correction, CORRECTIONS)
         require_given(self, "max_trials", require_trials)
-        require_given(self, "horizon family_size", require_count, minimum=1)
+        require_given(self, "family_size", require_count, minimum=1)
+        if not isinstance(self.horizon, Horizon):
+            require_given(self, "horizon", require_count, minimum=1)
         require_given(self, "rate_per_s timeout_s cost_per_trial_usd", require_positive)
         cost, limit = self.cost_per_trial_usd, self.budget.usd
         if cost is not None and limit is not None and cost > limit:
@@ -316,6 +363,12 @@ class RunOptions:
             concurrency=max(1, self.concurrency // runs),
             rate_per_s=None if rate is None else rate / runs,
         )
+
+    @property
+    def horizon_runs(self) -> int | None:
+        """The number of runs in the horizon, however it is declared."""
+        given = self.horizon
+        return given.count_runs() if isinstance(given, Horizon) else given
 
     def trials_of(self, experiment: str) -> int | None:
         """Return the fixed number of trials of an experiment, if there is one."""

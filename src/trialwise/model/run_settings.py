@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from trialwise.model.options import AbortRule, Budget
+from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Intent
 from trialwise.stats.multiplicity import Correction
@@ -37,7 +37,7 @@ class RunSettings(TypedDict, total=False):
     curtail: bool
     overrides: tuple[str, ...]
     baseline: str | None
-    horizon: int | None
+    horizon: int | Horizon | None
     correction: Correction
     family: str
     family_size: int | None

@@ -249,7 +249,8 @@ class Finding:
     @property
     def p_value(self) -> PValue | None:
         """The p-value, where the procedure has one."""
-        found: PValue | None = getattr(self.evidence, "p_value", None)
+        after_stop = getattr(self.evidence, "stopped_p_value", None)
+        found: PValue | None = getattr(self.evidence, "p_value", after_stop)
         return found
 
     @property
@@ -471,8 +472,8 @@ class Verdict:
 
     @property
     def horizon(self) -> int | None:
-        """Runs of a monitor within which false alarms are bounded."""
-        return None if self.plan is None else self.plan.options.horizon
+        """Runs of a monitor within which wrong verdicts are bounded."""
+        return None if self.plan is None else self.plan.options.horizon_runs
 
     @property
     def caveats(self) -> tuple[str, ...]:

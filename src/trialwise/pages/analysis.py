@@ -16,9 +16,10 @@ from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.verdict import Decision, Dimension, Intent, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
+from trialwise.pages.conformance_checklist import list_checklist
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
-from trialwise.procedures.error_bounds import bound_verdicts
+from trialwise.procedures.error_bounds import ErrorBound, bound_verdicts
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 
@@ -121,6 +122,7 @@ def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
         yield make_section("MONITORING HORIZON (§8.5)", _list_horizon(verdict))
     yield make_section("REPRODUCIBILITY", _list_reproducibility(verdict))
     yield make_section("CONFORMANCE STATUS", _list_conformance(verdict))
+    yield make_section("CONFORMANCE CHECKLIST (§10.7)", list_checklist(verdict))
 
 
 def _list_composite(verdict: Verdict) -> Rows:
@@ -268,19 +270,12 @@ def _list_guards(verdict: Verdict) -> Rows:
 def _list_horizon(verdict: Verdict) -> Rows:
     """List what many runs together are worth: at most H times the error of one run."""
     assert verdict.horizon is not None
-    rows = [("Horizon", f"H = {as_count(verdict.horizon, 'run')} against one reference state")]
-    per_run = bound_verdicts([verdict], Decision.FAIL)
-    if per_run is not None:
-        together = per_run.value * verdict.horizon
-        rows += [
-            ("Wrong FAIL per run", f"{per_run.word} {per_run.value:.6f}, from achieved errors"),
-            ("Expected wrong FAILs", f"at most {together:.6g} in the horizon"),
-        ]
-        if together < 1:
-            rows.append(("At least one", f"at most {together:.6g}, whatever the dependence"))
-        if per_run.value < 1:
-            independent = -math.expm1(verdict.horizon * math.log1p(-per_run.value))
-            rows.append(("At least one, independent", f"at most {independent:.4f}"))
+    declared = None if verdict.plan is None else verdict.plan.options.horizon
+    window = "" if declared is None or isinstance(declared, int) else f", {declared}"
+    count = as_count(verdict.horizon, "run")
+    rows = [("Horizon", f"H = {count} against one reference state{window}")]
+    for wrong in (Decision.FAIL, Decision.PASS):
+        rows += _list_repeated(bound_verdicts([verdict], wrong), verdict.horizon)
     epochs = {
         one.threshold.baseline.epoch
         for one in verdict.findings
@@ -288,6 +283,28 @@ def _list_horizon(verdict: Verdict) -> Rows:
     }
     if epochs:
         rows.append(("Reference-state epoch", ", ".join(map(str, sorted(epochs)))))
+    return rows
+
+
+def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
+    """List how often a wrong verdict happens in a horizon of runs; nothing if none can."""
+    if per_run is None:
+        return []
+    together, wrong = per_run.value * runs, f"wrong {per_run.wrong}"
+    plural = "es" if per_run.wrong is Decision.PASS else "s"
+    rows = [
+        (f"Wrong {per_run.wrong} per run", f"{per_run.word} {per_run.value:.6f}, achieved"),
+        (
+            f"Expected {wrong}{plural}",
+            f"at most {together:.6g} in the horizon",
+        ),
+    ]
+    if together < 1:
+        rows.append((f"At least one {wrong}", f"at most {together:.6g}, whatever the dependence"))
+    if per_run.value < 1:
+        independent = -math.expm1(runs * math.log1p(-per_run.value))
+        some = f"at least one with at most {independent:.4f}"
+        rows.append((f"Wrong {per_run.wrong}, independent", some))
     return rows
 
 
@@ -310,9 +327,7 @@ def _list_reproducibility(verdict: Verdict) -> Rows:
 
 def _list_conformance(verdict: Verdict) -> Rows:
     """List the two statuses of §10.6, which are not interchangeable."""
-    version = verdict.reproducibility.reference_data_version
-    consumed = version != type(verdict.reproducibility)().reference_data_version
-    checked = f"see {version}" if consumed else "not checked in this run"
+    checked = verdict.reproducibility.formula_value_fixtures
     return [
         ("formulaValueFixtures", f"{checked}; `trialwise conformance DIR` checks a published set"),
         ("calibrationFixtures", "not-published"),

@@ -209,6 +209,9 @@ def _list_diagnostics(found: Diagnostics) -> Rows:
         p_value = found.autocorrelation_p
         p = "" if p_value is None else f", runs test p = {as_computed(p_value)}"
         rows.append(("Lag-1 autocorrelation", f"{found.autocorrelation:.3f}{p}"))
+    if found.effective_trials is not None:
+        worth = f"{found.effective_trials:.1f}, if each trial depends on the one before"
+        rows.append(("Effective trials", f"{worth}: n (1−r)/(1+r)"))
     if found.first_half_rate is not None and found.second_half_rate is not None:
         p = "" if found.drift_p is None else f", Fisher p = {as_computed(found.drift_p)}"
         halves = f"{found.first_half_rate:.3f} and {found.second_half_rate:.3f}"

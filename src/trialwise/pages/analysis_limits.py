@@ -87,6 +87,9 @@ def _list_bound(evidence: OrderStatisticBound) -> Rows:
     rows = _list_baseline(evidence.baseline_percentile, evidence.trials)
     if evidence.saturated:
         rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
+        if evidence.advisory_value is not None:
+            largest = f"t({evidence.trials}) = {as_seconds(evidence.advisory_value)}"
+            rows.append(("  advisory", f"{largest}, the largest latency; it is not a bound"))
         return rows
     rows.append(("  rank", f"{evidence.rank} of {evidence.trials}"))
     if evidence.achieved_coverage is not None:

@@ -18,7 +18,7 @@ from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import METHODS, Criterion
-from trialwise.model.evidence import Note, NoteKind, SequentialEvidence
+from trialwise.model.evidence import Note, NoteKind, PValue, SequentialEvidence
 from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
@@ -190,6 +190,8 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
             interval=_interval(tally, plan, is_stop=verdict is not None),
             estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
             power=1 - bad.passes,
+            log_ratio=_log_ratio(tally, design),
+            stopped_p_value=_p_value(verdict, tally, design),
         ),
         null=f"p ≥ {design.p0:g}, where a FAIL is rare",
         alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
@@ -199,6 +201,31 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
         statement=_statement(verdict, tally, design, intent),
         confidence_statement=_error_rates(design, good, bad),
         notes=tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in qualifications),
+    )
+
+
+def _log_ratio(tally: Tally, design: SequentialDesign) -> float | None:
+    """Return ln of how much likelier the counts are at the required rate than at the lower one."""
+    if design.p0 == design.p1 or not 0 < design.p1 < design.p0 < 1:
+        return None
+    passed = tally.passed * math.log(design.p0 / design.p1)
+    return passed + tally.failed * math.log((1 - design.p0) / (1 - design.p1))
+
+
+def _p_value(verdict: Decision | None, tally: Tally, design: SequentialDesign) -> PValue | None:
+    """Return the chance of such an end, or a more extreme one, at a rate that it speaks against."""
+    if verdict is None:
+        return None
+    from trialwise.stats.sequential.stopped_rates import stopped_tails
+
+    passes = verdict is Decision.PASS
+    rate = design.p1 if passes else design.p0
+    tails = stopped_tails(design, tally.trials, tally.failed, rate)
+    end = "as good or better" if passes else "as bad or worse"
+    return PValue(
+        value=min(1.0, max(0.0, tails.good if passes else tails.bad)),
+        method="exact-stage-wise",
+        tail=f"P_{{p={rate:g}}}(an end {end})",
     )
 
 

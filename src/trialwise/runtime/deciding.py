@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from trialwise import __version__
 from trialwise.model.evidence import Reproducibility
 from trialwise.model.plan_hashes import plan_hash
+from trialwise.model.reference_releases import NOT_PUBLISHED, REFERENCE_RELEASES
 from trialwise.model.run import RunRecord
 from trialwise.procedures.deciding.run_verdict import decide_run
 
@@ -41,6 +42,7 @@ def decide_and_keep(
         RecordNotKept: It was decided, and its record cannot be written.
     """
     run_id = "" if stored is None else stored.run_id
+    released = REFERENCE_RELEASES.get(plan.rule)
     verdict = decide_run(
         plan,
         outcome.trials,
@@ -51,6 +53,8 @@ def decide_and_keep(
         started_at=started_at if stored is None else stored.started_at,
         message=outcome.message,
         reproducibility=Reproducibility(
+            reference_data_version=("none consumed" if released is None else released.version),
+            formula_value_fixtures=NOT_PUBLISHED if released is None else released.status,
             tool_version=__version__,
             python_version=platform.python_version(),
             seed=plan.seed,

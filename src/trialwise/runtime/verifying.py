@@ -46,6 +46,7 @@ _WORDING = frozenset(
 #: added up nominal levels.
 _DESCRIPTIONS = frozenset(
     {"counts", "diagnostics", "notes", "ground", "horizon_false_alarm"}
+    | {"log_ratio", "stopped_p_value"}
     | {"false_compliance_envelope", "false_degradation_envelope"}
     | {"false_rejection_envelope", "false_acceptance_envelope"}
 )

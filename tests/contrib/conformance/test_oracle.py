@@ -8,9 +8,11 @@ import pytest
 
 from trialwise.contrib.conformance.case_runner import FolderResult, run_conformance
 from trialwise.contrib.conformance.conformance_report import render_conformance
+from trialwise.model.reference_releases import REFERENCE_RELEASES
+from trialwise.stats.result_types import Rule
 
 ORACLE = Path(__file__).resolve().parents[4] / "shared" / "oracle"
-GENERATIONS = {"1.4": "wilson", "1.6": "fisher"}
+GENERATIONS: dict[str, Rule] = {"1.4": "wilson", "1.6": "fisher"}
 
 pytestmark = pytest.mark.skipif(
     not all((ORACLE / generation).is_dir() for generation in GENERATIONS),
@@ -38,6 +40,15 @@ def test_every_published_suite_is_known(published: FolderResult) -> None:
     assert published.absent_mandatory == ()
     assert published.conformance_status["formulaValueFixtures"] == "passed"
     assert published.conformance_status["calibrationClaimPermitted"] is False
+
+
+def test_reports_name_the_release_and_the_cases_that_matched(published: FolderResult) -> None:
+    """What a report says of its rule set is what the cases give."""
+    told = REFERENCE_RELEASES[GENERATIONS[published.path.name]]
+
+    assert told.version == f"mavai-R {published.version}"
+    assert told.cases == sum(suite.count for suite in published.suites)
+    assert told.matched == sum(suite.matched for suite in published.suites)
 
 
 def test_each_generation_is_judged_by_its_own_rule_set(published: FolderResult) -> None:

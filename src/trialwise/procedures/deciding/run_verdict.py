@@ -174,7 +174,7 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
     Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
     """
     bound = bound_verdicts([verdict], Decision.FAIL)
-    if plan.options.horizon is None or bound is None:
+    if plan.options.horizon_runs is None or bound is None:
         return None
-    together = bound.value * plan.options.horizon
+    together = bound.value * plan.options.horizon_runs
     return together if together < 1 else None

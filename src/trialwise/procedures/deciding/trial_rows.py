@@ -253,6 +253,7 @@ def diagnose(passed: Sequence[int], untestable: int) -> Diagnostics:
     return Diagnostics(
         autocorrelation=lag_one,
         autocorrelation_p=runs_p,
+        effective_trials=_count_effective(n, lag_one),
         first_half_rate=first,
         second_half_rate=second,
         drift_p=drift_p,
@@ -278,6 +279,13 @@ def _dependence(passed: Sequence[int]) -> tuple[float | None, float | None]:
         return lag_one, None
     test = autocorrelation_test(passed)
     return lag_one, None if isinstance(test, Undefined) else test.p_value
+
+
+def _count_effective(trials: int, lag_one: float | None) -> float | None:
+    """Return how many independent trials would say as much, where neighbours are alike (§8.2)."""
+    if lag_one is None or not 0 < lag_one < 1:
+        return None
+    return trials * (1 - lag_one) / (1 + lag_one)
 
 
 def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | None]:

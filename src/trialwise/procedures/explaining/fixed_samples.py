@@ -27,6 +27,7 @@ from trialwise.procedures.explaining.analysis_sections import (
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
+from trialwise.stats.implied_levels import implied_confidence_of_observation
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Undefined
 
@@ -147,7 +148,40 @@ def _infer(
     else:
         bound = "Wilson" if finding.rule == "wilson" else "Clopper–Pearson"
         rows += list_precision(finding, bound) + size + _diagnostic_z(finding, design, threshold)
-    return rows + list_p_value(finding, null) + list_power(finding)
+        rows += _list_adequacy(design)
+    rows += list_p_value(finding, null)
+    if isinstance(design, ComplianceCutoff):
+        rows += _list_achieved_confidence(finding, design)
+    return rows + list_power(finding)
+
+
+#: Below the first number a normal approximation is poor, below the second doubtful (§8.1).
+_POOR, _DOUBTFUL = 5, 10
+
+
+def _list_adequacy(design: ComplianceCutoff | RegressionCutoff) -> Rows:
+    """Whether the normal approximation behind Wilson's bound has enough of both outcomes (§8.1)."""
+    if design.rule != "wilson":
+        return []
+    rate = design.reference_rate if isinstance(design, RegressionCutoff) else design.required_rate
+    passes, failures = design.trials * rate, design.trials * (1 - rate)
+    least = min(passes, failures)
+    says = "adequate" if least >= _DOUBTFUL else "doubtful" if least >= _POOR else "poor"
+    limit = f"{_DOUBTFUL}" if least >= _POOR else f"{_POOR}"
+    side = "at least" if least >= _DOUBTFUL else "below"
+    counts = f"n·p = {passes:.4g}, n·(1−p) = {failures:.4g}"
+    return [("Normal approximation", f"{says}: {counts}, {side} {limit} (§8.1)")]
+
+
+def _list_achieved_confidence(finding: Finding, design: ComplianceCutoff) -> Rows:
+    """The confidence at which these counts just show the required rate (§6.1)."""
+    tally, p = finding.tally, finding.p_value
+    normal = implied_confidence_of_observation(tally.passed, tally.trials, design.required_rate)
+    if p is None:
+        early = "Φ(z), descriptive: it stopped before all trials were in"
+        return [("Achieved confidence", f"{as_computed(normal)} = {early}")]
+    exact = f"{as_computed(1 - p.value)} = 1 − p, exact"
+    return [("Achieved confidence", exact), ("", f"{as_computed(normal)} = Φ(z), approximate")]
 
 
 def _compliance_size(design: ComplianceCutoff) -> Rows:

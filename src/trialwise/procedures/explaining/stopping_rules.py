@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed, as_count
 from trialwise.documents.phrases import STOPS
@@ -102,4 +104,17 @@ def _list_after(finding: Finding) -> Rows:
     if finding.p_value is not None:
         p = finding.p_value
         rows.append(("p-value", f"{as_computed(p.value)} ({p.method}, {p.tail})"))
+    rows += _list_ratio(finding)
     return rows
+
+
+def _list_ratio(finding: Finding) -> Rows:
+    """The log-likelihood ratio at the stop, beside Wald's two boundaries for it."""
+    ratio, alpha, beta = getattr(finding.evidence, "log_ratio", None), finding.alpha, finding.beta
+    if ratio is None or alpha is None or beta is None:
+        return []
+    upper, lower = math.log((1 - alpha) / beta), math.log(alpha / (1 - beta))
+    return [
+        ("Log-likelihood ratio", f"ln Λ = {ratio:.4f} of the required rate to the lower one"),
+        ("", f"Wald's test PASSes from {upper:.4f} and FAILs from {lower:.4f}, for orientation"),
+    ]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.decimals import as_written, complement
@@ -102,6 +103,19 @@ def decision_interval(design: SequentialDesign, trials: int, failures: int) -> I
     return Interval(low, high, confidence=confidence, method="exact after stopping, stage-wise")
 
 
+def stopped_tails(design: SequentialDesign, trials: int, failures: int, rate: float) -> Tails:
+    """The chances of an end as good or better, and as bad or worse, at one true rate.
+
+    Examples
+    --------
+    >>> from trialwise.stats.sequential import SequentialDesign
+    >>> design = SequentialDesign.wald(0.90, 0.80, cap=50)
+    >>> round(stopped_tails(design, 14, 0, 0.8).good, 6) == round(0.8**14, 6)
+    True
+    """
+    return _tails(design, trials, failures)(require_rate("rate", rate))
+
+
 def stopped_estimate(design: SequentialDesign, trials: int, failures: int) -> float:
     """The mid median-unbiased estimate of the rate where a design stopped.
 
@@ -161,6 +175,7 @@ def check_stop(design: SequentialDesign, trials: int, failures: int) -> tuple[in
     return int(trials), int(failures)
 
 
+@lru_cache(maxsize=64)  # interval, estimate and p-value of one stop share them
 def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[float], Tails]:
     """The two tail probabilities of an outcome as functions of the true rate."""
     n, f = check_stop(design, trials, failures)

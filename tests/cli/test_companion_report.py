@@ -1,0 +1,304 @@
+"""What the companion asks of a report, shown in the analysis of real runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise, product
+from pathlib import Path
+from statistics import NormalDist
+
+import pytest
+from tests.cli.suite_folders import enter_folder, type_command
+
+SERVICE = """
+import os
+import trialwise as tw
+
+def planned(input, index):
+    outcomes = os.environ["OUTCOMES"]
+    return "ok" if outcomes[index % len(outcomes)] == "P" else "bad"
+
+def timed(input, index):
+    return tw.Reply(value="ok", latency_s=(index + 1) / 1000)
+"""
+SUITE = 'name: x\nservice: {python: "svc:planned"}\ninputs: [a]\ncurtail: false\n'
+Z = NormalDist()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return enter_folder(tmp_path, monkeypatch, SERVICE)
+
+
+def analyse(suite: str, outcomes: str, *arguments: str) -> str:
+    """Return the full analysis of a run with these outcomes, on one line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OUTCOMES", outcomes)
+        done = type_command(suite, "run", "-q", "--transparent", *arguments)
+    return " ".join(done.output.split())
+
+
+def measure(suite: str, outcomes: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OUTCOMES", outcomes)
+        assert type_command(suite, "measure", "-q", "--trials", str(len(outcomes))).exit_code == 0
+
+
+@pytest.mark.requirement(
+    "companion 10.3",
+    "The worked report: standard error and interval of 953 of 1000.",
+    "`trialwise run --transparent`",
+)
+def test_the_worked_report_has_its_standard_error_and_its_interval() -> None:
+    """The companion prints 0.00673 and 0.965; its own formulas give 0.006693 and 0.96447."""
+    suite = (
+        f"{SUITE}rule: wilson\ntrials: 1000\n"
+        "criteria: [{name: well-formed, equals: ok, no_worse_than: baseline, confidence: 97.5%}]"
+    )
+    measure(suite, "P" * 951 + "F" * 49)
+
+    text = analyse(suite, "P" * 953 + "F" * 47)
+
+    rate, n, z = 0.953, 1000, Z.inv_cdf(0.975)
+    assert f"√(p̂(1−p̂)/n) = {math.sqrt(rate * (1 - rate) / n):.6f}" in text
+    assert "= 0.006693" in text
+    middle = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    assert f"95 % interval: [{middle - half:.6f}, {middle + half:.6f}]" in text
+    assert round(middle + half, 4) == 0.9645
+
+
+@pytest.mark.requirement(
+    "companion 6.1",
+    "The confidence that a fixed number of trials has achieved.",
+    "`Achieved confidence` in `trialwise run --transparent`",
+)
+def test_a_compliance_run_states_the_confidence_it_achieved() -> None:
+    suite = f"{SUITE}trials: 100\ncriteria: [{{name: up, equals: ok, at_least: 90%}}]"
+    text = analyse(suite, "P" * 94 + "F" * 6)
+
+    tail = math.fsum(math.comb(100, k) * 0.9**k * 0.1 ** (100 - k) for k in range(94, 101))
+    assert f"Achieved confidence: {1 - tail:.6f} = 1 − p, exact" in text
+    assert f"{Z.cdf(0.04 / 0.03):.6f} = Φ(z), approximate" in text
+
+
+@pytest.mark.requirement(
+    "companion 8.1",
+    "n·p and n·(1−p) are disclosed where a normal approximation decides.",
+    "`Normal approximation` in `trialwise run --transparent`, with `rule: wilson`",
+)
+@pytest.mark.parametrize(
+    ("rule", "trials", "said"),
+    [
+        ("wilson", 60, "poor: n·p = 57, n·(1−p) = 3, below 5"),
+        ("wilson", 150, "doubtful: n·p = 142.5, n·(1−p) = 7.5, below 10"),
+        ("wilson", 200, "adequate: n·p = 190, n·(1−p) = 10, at least 10"),
+        ("exact", 200, ""),
+    ],
+)
+def test_an_approximate_rule_discloses_whether_it_has_enough_of_both(
+    rule: str, trials: int, said: str
+) -> None:
+    suite = f"{SUITE}rule: {rule}\ntrials: {trials}\n"
+    text = analyse(f"{suite}criteria: [{{name: up, equals: ok, at_least: 95%}}]", "P")
+
+    assert (f"Normal approximation: {said}" in text) if said else "Normal approx" not in text
+
+
+@pytest.mark.requirement(
+    "companion 8.2",
+    "The effective sample size beside the autocorrelation.",
+    "`Effective trials` in `trialwise run --transparent`",
+)
+def test_alike_neighbours_are_told_with_what_the_trials_are_worth() -> None:
+    suite = f"{SUITE}trials: 40\ncriteria: [{{name: up, equals: ok, at_least: 30%}}]"
+    outcomes = ("P" * 10 + "F" * 10) * 2
+    text = analyse(suite, outcomes)
+
+    seen = [one == "P" for one in outcomes]
+    mean = sum(seen) / 40
+    spread = sum((one - mean) ** 2 for one in seen)
+    pairs = pairwise(seen)
+    r = sum((one - mean) * (after - mean) for one, after in pairs) / spread
+    assert f"Lag-1 autocorrelation: {r:.3f}" in text
+    assert f"Effective trials: {40 * (1 - r) / (1 + r):.1f}, if each trial depends" in text
+
+
+@pytest.mark.requirement(
+    "companion 8.5",
+    "A horizon is a number of runs, a window or a number of release gates, for every procedure.",
+    "`horizon: 12`, `horizon: {days: 90, per_day: 4}`, `horizon: {gates: 6}`, `tw.Horizon`",
+)
+@pytest.mark.parametrize(
+    ("written", "runs", "named"),
+    [
+        ("12", 12, "one reference state "),
+        ("{days: 7, per_day: 4}", 28, "a window of 7 days with 4 runs a day"),
+        ("{gates: 6}", 6, "6 release gates"),
+    ],
+)
+def test_a_horizon_is_declared_as_runs_as_a_window_or_as_gates(
+    written: str, runs: int, named: str
+) -> None:
+    """Compliance errs by a wrong PASS: its sum over the horizon, and the independent value."""
+    suite = f"{SUITE}horizon: {written}\ntrials: 100\n"
+    text = analyse(f"{suite}criteria: [{{name: up, equals: ok, at_least: 90%}}]", "P")
+
+    size = math.fsum(math.comb(100, k) * 0.9**k * 0.1 ** (100 - k) for k in range(96, 101))
+    assert f"H = {runs} runs against one reference state" in text
+    assert named in text
+    assert f"Wrong PASS per run: exactly {size:.6f}" in text
+    assert f"Expected wrong PASSes: at most {runs * size:.6g} in the horizon" in text
+    some = f"at least one with at most {1 - (1 - size) ** runs:.4f}"
+    assert f"Wrong PASS, independent: {some}" in text
+
+
+def test_a_horizon_has_one_form() -> None:
+    suite = f"{SUITE}horizon: {{days: 7, gates: 2}}\ntrials: 100\n"
+    with pytest.raises(Exception, match="be exactly one of runs, gates, days"):
+        type_command(f"{suite}criteria: [{{name: up, equals: ok, at_least: 90%}}]", "check")
+
+
+@pytest.mark.requirement(
+    "companion 10.6",
+    "A report tells formula-value conformance from calibration, with the reference release.",
+    "`CONFORMANCE STATUS` in `trialwise run --transparent`; `trialwise conformance DIR`",
+)
+@pytest.mark.parametrize(
+    ("rule", "release", "status"),
+    [
+        ("wilson", "mavai-R 0.10.13", "passed by this release of trialwise (80 of 80 cases)"),
+        ("fisher", "mavai-R 0.12.0", "passed by this release of trialwise (174 of 174 cases)"),
+        ("exact", "none consumed", "none are published for this rule set"),
+    ],
+)
+def test_a_report_names_the_reference_release_of_its_rule(
+    rule: str, release: str, status: str
+) -> None:
+    suite = f"{SUITE}rule: {rule}\ntrials: 60\n"
+    text = analyse(f"{suite}criteria: [{{name: up, equals: ok, at_least: 80%}}]", "P")
+
+    assert f"referenceDataVersion: {release}" in text
+    assert f"formulaValueFixtures: {status}" in text
+    assert "calibrationClaimPermitted: false" in text
+
+
+@pytest.mark.requirement(
+    "companion 10.7",
+    "The conformance checklist, answered for a verdict.",
+    "`CONFORMANCE CHECKLIST` in `trialwise run --transparent` and in HTML reports",
+)
+def test_a_report_answers_the_conformance_checklist() -> None:
+    suite = f"{SUITE}trials: 60\ncriteria: [{{name: up, equals: ok, at_least: 80%}}]"
+    text = analyse(suite, "P", "-o", "r.html")
+
+    checklist = text.partition("CONFORMANCE CHECKLIST (§10.7)")[2]
+    assert "Procedures kept apart: met: compliance" in checklist
+    assert "Achieved size: met" in checklist
+    assert "p-value: met: 1 p-value" in checklist
+    assert "Denominator: met: every trial counts" in checklist
+    assert "Saturated latency rank: does not apply" in checklist
+    assert "Repeated inputs: met: the claim is fixed-inputs" in checklist
+    assert "CONFORMANCE CHECKLIST" in Path("r.html").read_text(encoding="utf-8").upper()
+
+
+@pytest.mark.requirement(
+    "companion 12.4.2",
+    "The largest latency of a saturated baseline is shown as advisory, and never as a bound.",
+    "`advisory` in the latency part of `trialwise run --transparent`, with `rule: wilson`",
+)
+def test_a_saturated_baseline_shows_its_largest_latency_as_advisory() -> None:
+    """50 latencies, 1 to 50 ms, bound no p99."""
+    suite = (
+        'name: x\nservice: {python: "svc:timed"}\ninputs: [a]\nrule: wilson\nintent: smoke\n'
+        "trials: 30\nlatency: {baseline: [p99]}\n"
+        "criteria: [{name: up, equals: ok, at_least: 50%}]"
+    )
+    measure(suite, "P" * 50)
+    text = analyse(suite, "P")
+
+    assert "advisory: t(50) = 0.05 s, the largest latency; it is not a bound" in text.replace(
+        "50 ms", "0.05 s"
+    )
+
+
+# --- Sequential tests -----------------------------------------------------------------------------
+
+
+SPRT = (
+    f"{SUITE}max_trials: 50\ncriteria: [{{name: up, equals: ok, at_least: 90%, margin: 10%, "
+    "alpha: 5%, power: 80%, method: wald}]"
+)
+UPPER, LOWER = math.log(0.95 / 0.2), math.log(0.05 / 0.8)
+
+
+def ratio(outcomes: str) -> float:
+    passed = outcomes.count("P") * math.log(0.9 / 0.8)
+    return passed + outcomes.count("F") * math.log(0.1 / 0.2)
+
+
+def decide(outcomes: str) -> str:
+    """Wald's decision at the end of these outcomes; the document rounds neither bound."""
+    found = ratio(outcomes)
+    return "PASS" if found >= UPPER else "FAIL" if found <= LOWER + 1e-12 else ""
+
+
+def stops_first(outcomes: str) -> bool:
+    """Whether the outcomes end exactly where Wald's test decides."""
+    return bool(decide(outcomes)) and not any(decide(outcomes[:k]) for k in range(1, len(outcomes)))
+
+
+@pytest.mark.requirement(
+    "statistical-ci SPRT",
+    "The log-likelihood ratio of a sequential test.",
+    "`Log-likelihood ratio` in `trialwise run --transparent` and in HTML, `log_ratio` in JSON",
+)
+@pytest.mark.parametrize(
+    ("outcomes", "value"), [("P" * 14, 1.6490), ("PFFPFFF", -3.2302), ("FFFF", -2.7726)]
+)
+def test_a_sequential_run_states_its_log_likelihood_ratio(outcomes: str, value: float) -> None:
+    text = analyse(SPRT, outcomes, "-o", "r.html")
+
+    assert stops_first(outcomes)
+    assert ratio(outcomes) == pytest.approx(value, abs=5e-5)
+    assert f"ln Λ = {ratio(outcomes):.4f}" in text
+    assert f"PASSes from {UPPER:.4f} and FAILs from {LOWER:.4f}" in text
+    assert "Log-likelihood ratio" in Path("r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.requirement(
+    "statistical-ci SPRT",
+    "The p-value of a sequential test.",
+    "`p-value` in `trialwise run --transparent`, `stopped_p_value` in JSON: exact over all stops",
+)
+@pytest.mark.parametrize("outcomes", ["P" * 14, "PFFPFFF", "FFFF"])
+def test_the_p_value_of_a_stop_counts_every_path_that_ends_as_extreme(outcomes: str) -> None:
+    """Ends are ordered by stage: an earlier FAIL is worse, an earlier PASS is better."""
+    analyse(SPRT, outcomes, "-o", "r.json")
+    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+
+    verdict, n = decide(outcomes), len(outcomes)
+    rate = 0.8 if verdict == "PASS" else 0.9
+    paths = (
+        "".join(path)
+        for length in range(1, n + 1)
+        for path in product("PF", repeat=length)
+        if ratio("".join(path)) >= UPPER or ratio("".join(path)) <= LOWER + 1e-12
+    )
+    failed = outcomes.count("F")
+
+    def is_extreme(path: str) -> bool:
+        if decide(path) != verdict or not stops_first(path):
+            return False
+        same = path.count("F") <= failed if verdict == "PASS" else path.count("F") >= failed
+        return len(path) < n or same
+
+    chance = math.fsum(
+        rate ** path.count("P") * (1 - rate) ** path.count("F")
+        for path in paths
+        if is_extreme(path)
+    )
+    (finding,) = found["runs"][0]["verdict"]["findings"]
+    assert finding["evidence"]["stopped_p_value"]["value"] == pytest.approx(chance, rel=1e-9)
+    assert finding["evidence"]["log_ratio"] == pytest.approx(ratio(outcomes))
