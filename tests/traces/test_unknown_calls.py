@@ -75,68 +75,72 @@ SHAPES: dict[str, Any] = {
             ],
         },
     ],
-    "responses items": [
+    "an unknown item of the responses api": [
         ASKED,
-        {"type": "function_call", "call_id": "c1", "name": "delete", "arguments": "{}"},
-        {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+        {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+        {"type": "item_reference", "id": "fc_1"},
+    ],
+    "an unknown part of a pydantic-ai message": [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Delete it?"}]},
+        {"kind": "response", "parts": [{"part_kind": "remote-call", "tool_name": "delete"}]},
+    ],
+    "tools that openai ran for langchain": [
+        {"type": "human", "content": "Delete it?"},
         {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "Done."}],
+            "type": "ai",
+            "content": "Done.",
+            "additional_kwargs": {"tool_outputs": [{"type": "mcp_call", "name": "delete"}]},
         },
     ],
-    "mcp_call item": [
-        ASKED,
-        {"type": "mcp_call", "name": "delete", "server_label": "files", "arguments": "{}"},
-        {
-            "type": "message",
-            "role": "assistant",
-            "content": [{"type": "output_text", "text": "Done."}],
-        },
+    "a server tool in a langchain message": [
+        {"type": "human", "content": "Delete it?"},
+        {"type": "ai", "content": [{"type": "server_tool_use", "name": "delete"}]},
     ],
-    "langchain dumps in messages": {
-        "messages": [
-            {"type": "human", "content": "Delete it?"},
-            {
-                "type": "ai",
-                "content": "",
-                "tool_calls": [{"name": "delete", "args": {}, "id": "c1", "type": "tool_call"}],
-            },
-            {"type": "tool", "content": "ok", "tool_call_id": "c1"},
-            {"type": "ai", "content": "Done."},
-        ]
+    "claude code's result alone": {
+        "type": "result",
+        "subtype": "success",
+        "session_id": "s",
+        "result": "Done.",
     },
-    "chat span without content": spans(CHAT),
-    "older openllmetry": spans(
+    "an unknown item of codex": [
+        {"type": "thread.started", "thread_id": "t"},
+        {"type": "item.completed", "item": {"type": "browser_use", "action": "delete"}},
+    ],
+    "openinference without its messages": spans({"openinference.span.kind": "LLM"}),
+    "openinference with hidden messages": spans(
         {
-            "gen_ai.system": "OpenAI",
-            "llm.request.type": "chat",
-            "gen_ai.completion.0.role": "assistant",
-            "gen_ai.completion.0.tool_calls.0.name": "delete",
+            "openinference.span.kind": "LLM",
+            "llm.output_messages.0.message.role": "assistant",
         }
     ),
+    "openinference messages on a chain only": spans(
+        {
+            "openinference.span.kind": "CHAIN",
+            "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "delete",
+        },
+        {**CHAT, "gen_ai.response.finish_reasons": ["stop"]},
+    ),
+    "vercel without its outputs": spans(
+        {"ai.operationId": "ai.generateText.doGenerate", "ai.model.id": "m"}
+    ),
+    "a text beside a hidden call": spans(
+        {
+            "ai.operationId": "ai.generateText.doGenerate",
+            "ai.response.text": "Let me see.",
+            "ai.response.finishReason": "tool-calls",
+        }
+    ),
+    "chat span without content": spans(CHAT),
     "gen_ai.choice events": spans(
         {**CHAT, "gen_ai.response.finish_reasons": ["stop"]}, events=("gen_ai.choice",)
     ),
     "invoke_agent only": spans({"gen_ai.operation.name": "invoke_agent"}),
-    "vercel ai.toolCall": spans(
-        {"ai.toolCall.name": "delete", "ai.toolCall.id": "c1", "ai.operationId": "ai.toolCall"},
-        {**CHAT, "gen_ai.response.finish_reasons": ["stop"]},
-    ),
     "smolagents memory": [
         {"role": "user", "content": [{"type": "text", "text": "Delete it?"}]},
         {"role": "tool-call", "content": [{"type": "text", "text": "Calling tools: delete"}]},
         {"role": "tool-response", "content": [{"type": "text", "text": "ok"}]},
         {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
     ],
-    "openinference with anthropic": spans(
-        {
-            **CHAT,
-            "openinference.span.kind": "LLM",
-            "gen_ai.response.finish_reasons": ["stop"],
-            "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "delete",
-        }
-    ),
     "inspect server tool": {
         "epoch": 1,
         "messages": [
@@ -210,7 +214,7 @@ def test_no_check_about_calls_passes_on_a_trace_that_does_not_tell_them(
     "settings", [{}, {"trials": 5}, {"trials": 30, "analysis": "per-protocol"}]
 )
 def test_a_run_on_unknown_calls_is_not_measured_and_never_passes(settings: dict[str, Any]) -> None:
-    trace = tw.read_trace(SHAPES["responses items"])
+    trace = tw.read_trace(SHAPES["smolagents memory"])
     criteria = [
         tw.Criterion("never", tw.tool_not_called("delete"), never_fails=True),
         tw.Criterion("rate", tw.tool_not_called("delete"), at_least=0.5),
@@ -245,7 +249,7 @@ def test_a_call_that_is_seen_fails_although_others_may_be_hidden() -> None:
 
 
 def test_a_sure_failure_of_another_check_of_the_criterion_counts() -> None:
-    trace = tw.read_trace(SHAPES["responses items"])
+    trace = tw.read_trace(SHAPES["smolagents memory"])
     both = [tw.tool_not_called("delete"), tw.contains("never said")]
     contract = tw.Contract("x", lambda _: trace.to_reply(), [tw.Criterion("c", both, at_least=0.5)])
     result = tw.run(contract, inputs=["q"], trials=10, store=None, progress=False)

@@ -70,8 +70,9 @@ class CallableService:
     A parameter named `input`, `index` or `seed` is given that part of the trial; one named `trial`
     or annotated `TrialContext` is given all of it; the first other required parameter is given the
     input. Parameters with a default are left alone otherwise. What the function returns is the
-    reply's value, or the reply itself if it is a `Reply` or a `Trace`; what it raises is its own
-    failure.
+    reply's value, or the reply itself if it is a `Reply` or a `Trace`. A list of messages and the
+    result of an agent framework (LangChain, LangGraph, Pydantic AI, the OpenAI Agents SDK) are a
+    session: the value is its answer. What the function raises is its own failure.
 
     A sync function runs in a thread with the caller's context variables. A thread cannot be
     stopped from outside: with `abandon_on_cancel` (the default) a cancelled call returns at once
@@ -251,17 +252,41 @@ def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
 
 
 def _reply(value: Any, latency_s: float) -> Reply:
-    if type(value) in _PLAIN:  # nearly every function, and it is no trace
+    if type(value) in _PLAIN and not _may_be_session(value):  # nearly every function
         return timed_reply(value, latency_s)
-    if type(value).__name__ == "Trace":
-        # Loaded already by whoever made one.
-        from trialwise.model.trace import Trace
-
-        value = value.to_reply() if isinstance(value, Trace) else value
+    if not isinstance(value, Reply):
+        value = _read_session(value)
     if not isinstance(value, Reply):
         return Reply(value=value, latency_s=latency_s)
     # A reply that says how long it took knows better: it may come from a remote measurement.
     return value if value.latency_s else replace(value, latency_s=latency_s)
+
+
+def _may_be_session(value: Any) -> bool:
+    """Return whether a plain value may be messages, or a state that holds some."""
+    kind = type(value)
+    if kind is list:
+        return bool(value) and (type(value[0]) not in _PLAIN or "role" in _keys(value[0]))
+    return kind is dict and "messages" in value
+
+
+def _keys(value: Any) -> Any:
+    return value if type(value) is dict else ()
+
+
+def _read_session(value: Any) -> Any:
+    """Return the reply of a trace, of messages or of a framework's result; else the value."""
+    from trialwise.model.trace import Trace
+
+    if isinstance(value, Trace):
+        return value.to_reply()
+    from trialwise.traces.python_objects import read_session
+
+    try:
+        found = read_session(value)
+    except Exception:  # methods of a foreign object may raise anything
+        return value
+    return value if found is None else replace(found.trace.to_reply(), value=found.value)
 
 
 def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -2,8 +2,13 @@
 
     trace_documents      `read_trace` and `read_traces`: parse a document, tell its format, and
                          what every reader needs of an object that somebody else wrote
-    openai, anthropic    conversations as the two model APIs have them
-    otlp                 OpenTelemetry GenAI spans
+    openai, anthropic, responses
+                         conversations as the model APIs have them
+    langchain, pydantic_ai
+                         messages of the two frameworks
+    coding_agents        sessions of Claude Code and Codex
+    otlp, agent_spans, span_dialects
+                         OpenTelemetry GenAI spans, and those of other conventions
     inspect_logs         logs of Inspect AI
     event_logs           plain events, one a line
     unknown_parts, unknown_spans

@@ -47,13 +47,18 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
     building = Building()
     if spoken := fields.content("system"):
         building.say("system", spoken)
-    for message in messages:
-        _read_message(building, message)
+    read_messages(building, messages)
     if len(fields.objects("messages")) < len(fields.items("messages")):
         building.doubt("one of the messages is no object")
     # The usage of a reply is its own, which the message tells already.
     usage = None if is_reply else _usage(fields)
     return building.finish(usage=usage, ended=messages[-1].text("stop_reason"))
+
+
+def read_messages(building: Building, messages: Sequence[TraceFields]) -> None:
+    """Take messages in, in their order."""
+    for message in messages:
+        _read_message(building, message)
 
 
 def _read_message(building: Building, message: TraceFields) -> None:

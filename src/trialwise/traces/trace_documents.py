@@ -53,7 +53,30 @@ def parse(data: str | bytes | bytearray) -> Any:
             is_path = text.strip().endswith((".json", ".jsonl", ".eval"))
             hint = "; a file is given as a pathlib.Path" if is_path else ""
             raise TraceError(f"the trace is not JSON: {error}{hint}") from None
-    return [_line(number, line) for number, line in lines]
+    try:
+        return [_line(number, line) for number, line in lines]
+    except TraceError:
+        documents = _split_documents(text)
+        if documents is None:
+            raise
+        return documents
+
+
+def _split_documents(text: str) -> list[Any] | None:
+    """Return documents that stand one after the other over several lines; None if these are none.
+
+    The console exporter of OpenTelemetry writes spans like that.
+    """
+    found: list[Any] = []
+    decoder, place = json.JSONDecoder(), 0
+    try:
+        while place < len(text):
+            one, place = decoder.raw_decode(text, place)
+            found.append(one)
+            place += len(text[place:]) - len(text[place:].lstrip())
+    except (ValueError, RecursionError):
+        return None
+    return found
 
 
 def _line(number: int, line: str) -> Any:
@@ -177,6 +200,14 @@ class TraceFormat(StrEnum):
     """Inspect AI logs, as JSON."""
     JSONL = "jsonl"
     """Plain events, one a line."""
+    RESPONSES = "responses"
+    """Items of OpenAI's Responses API, and of its Agents SDK."""
+    LANGCHAIN = "langchain"
+    """Messages of LangChain and LangGraph."""
+    PYDANTIC_AI = "pydantic-ai"
+    """Messages of Pydantic AI."""
+    CODING_AGENT = "coding-agent"
+    """Lines of Claude Code or Codex."""
 
 
 _MODULES = {
@@ -185,6 +216,10 @@ _MODULES = {
     TraceFormat.OTLP: "otlp",
     TraceFormat.INSPECT: "inspect_logs",
     TraceFormat.JSONL: "event_logs",
+    TraceFormat.RESPONSES: "responses",
+    TraceFormat.LANGCHAIN: "langchain",
+    TraceFormat.PYDANTIC_AI: "pydantic_ai",
+    TraceFormat.CODING_AGENT: "coding_agents",
 }
 
 
@@ -192,7 +227,8 @@ def read_trace(data: Any, format: str | None = None) -> Trace:  # noqa: A002
     """Read the one trace of a document.
 
     Args:
-        data: JSON or JSON lines as text or bytes, a `Path` to them, or the values that they hold.
+        data: JSON or JSON lines as text or bytes, a `Path` to them, the values that they hold, or
+            objects of a framework: messages, or spans of OpenTelemetry's SDK.
         format: One of `TraceFormat`; without it the document's shape tells.
 
     Raises:
@@ -227,7 +263,7 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
     """
     if isinstance(data, Path):
         data = _content(data)
-    document = parse(data) if isinstance(data, str | bytes | bytearray) else data
+    document = parse(data) if isinstance(data, str | bytes | bytearray) else _to_plain(data)
     if format is None:
         kind = _detect_format(document)
     elif format in set(TraceFormat):
@@ -240,6 +276,12 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
     return tuple(read(document))
 
 
+def _to_plain(data: Any) -> Any:
+    from trialwise.traces.python_objects import to_plain
+
+    return to_plain(data)
+
+
 def _content(path: Path) -> bytes:
     try:
         return read_regular(path)
@@ -249,6 +291,7 @@ def _content(path: Path) -> bytes:
 
 def _detect_format(document: Any) -> TraceFormat:
     """Return the format that a document's shape tells."""
+    from trialwise.traces.agent_spans import is_printed_span
     from trialwise.traces.anthropic import is_anthropic
     from trialwise.traces.event_logs import KINDS
     from trialwise.traces.inspect_logs import is_inspect
@@ -257,10 +300,12 @@ def _detect_format(document: Any) -> TraceFormat:
     if isinstance(document, list):
         members = TraceFields({"members": document}).objects("members")
     first = members[0] if members else TraceFields({})
-    if "resourceSpans" in first:
+    if "resourceSpans" in first or is_printed_span(first):
         return TraceFormat.OTLP
     if is_inspect(first):
         return TraceFormat.INSPECT
+    if found := _detect_framework(members):
+        return found
     if all("role" in one for one in members) or "messages" in first or "choices" in first:
         messages = [message for one in members for message in [one, *one.objects("messages")]]
         blocks = any(is_anthropic(message) for message in messages)
@@ -272,6 +317,23 @@ def _detect_format(document: Any) -> TraceFormat:
     raise TraceError(
         f"the format of the trace is not recognised; name it, as one of {', '.join(TraceFormat)}"
     )
+
+
+def _detect_framework(members: list[TraceFields]) -> TraceFormat | None:
+    """Return the format of a document whose messages only one framework writes."""
+    from trialwise.traces.coding_agents import is_claude_code, is_codex
+    from trialwise.traces.langchain import is_langchain
+    from trialwise.traces.pydantic_ai import is_pydantic_ai
+    from trialwise.traces.responses import is_responses
+
+    messages = [message for one in members for message in (one, *one.objects("messages"))]
+    if any(is_claude_code(one) or is_codex(one) for one in members):
+        return TraceFormat.CODING_AGENT
+    if any(map(is_pydantic_ai, members)):
+        return TraceFormat.PYDANTIC_AI
+    if any(map(is_langchain, messages)):
+        return TraceFormat.LANGCHAIN
+    return TraceFormat.RESPONSES if is_responses(members) else None
 
 
 def _envelopes(document: Any) -> list[Trace]:

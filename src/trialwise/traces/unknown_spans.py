@@ -16,8 +16,8 @@ REPLIES = ("chat", "generate_content", "text_completion")
 _OTHERS = ("create_agent", "embeddings", "execute_tool", "invoke_agent", "invoke_workflow")
 #: Signs of a reply of a model, whatever its operation is called.
 _SIGNS = ("gen_ai.request.", "gen_ai.response.", "gen_ai.usage.", "gen_ai.output.")
-#: Attributes that hold what a model said, in forms that are not read: older conventions,
-#: OpenLLMetry, OpenInference and Vercel's SDK.
+#: Attributes of other conventions that hold what a model said. Those that `span_dialects` reads
+#: are gone by then.
 _UNREAD = ("ai.", "gen_ai.completion", "llm.", "openinference.")
 #: Attributes of those families that hold no call.
 _PLAIN = (
@@ -41,8 +41,6 @@ _PLAIN = (
 _READ_EVENTS = (
     "gen_ai.client.inference.operation.details",
     "gen_ai.evaluation.result",
-    "gen_ai.system.message",
-    "gen_ai.user.message",
 )
 #: Reasons to end a reply that exclude a call; Google's models end with STOP after one, too.
 _WITHOUT_CALL = frozenset(
@@ -62,7 +60,7 @@ def doubt_span(building: Building, told: TraceFields, events: Iterable[str]) -> 
     Args:
         building: The trace.
         told: The attributes of the span.
-        events: The names of the span's events.
+        events: The names of the span's events that were not translated.
     """
     for name in told.values:
         if name.startswith(_UNREAD) and not name.startswith(_PLAIN):

@@ -1,0 +1,147 @@
+"""Sessions as Python objects of agent frameworks and model SDKs, recognised by what they offer.
+
+None of these libraries is imported. An object counts as a session only if it has what the result of
+that library has; everything else that a function returns stays the value that it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple
+
+from trialwise.errors import TrialwiseError
+from trialwise.model.foreign_fields import read_tokens
+from trialwise.model.reply import Usage, sum_usages
+from trialwise.model.trace import Trace
+from trialwise.traces.trace_documents import TraceFields, read_trace
+
+#: Objects nested deeper than this are left as they are.
+_DEEPEST = 40
+_ROLES = ("assistant", "developer", "function", "model", "system", "tool", "user")
+_LANGCHAIN = ("ai", "human", "system", "tool", "function", "AIMessageChunk")
+#: Packages whose answers are objects with `model_dump`.
+_SDKS = ("anthropic", "openai")
+
+
+class ReturnedSession(NamedTuple):
+    """A session that a function returned, and its answer."""
+
+    trace: Trace
+    value: Any
+
+
+def to_plain(value: Any, room: int = _DEEPEST) -> Any:
+    """Return an object of a framework as the JSON values that it stands for.
+
+    >>> class Message:
+    ...     def model_dump(self, mode="json"):
+    ...         return {"role": "user"}
+    >>> to_plain([Message(), 5])
+    [{'role': 'user'}, 5]
+    """
+    if value is None or isinstance(value, str | int | float) or not room:
+        return value
+    if isinstance(value, Mapping):
+        return {name: to_plain(one, room - 1) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(one, room - 1) for one in value]
+    return _describe(value, room)
+
+
+def _describe(value: Any, room: int) -> Any:
+    """Return what an object says of itself; the object where it says nothing."""
+    if _offers(value, "to_json", "get_span_context"):
+        return json.loads(value.to_json())
+    if _offers(value, "model_dump"):
+        return to_plain(value.model_dump(), room - 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: to_plain(getattr(value, one.name), room - 1) for one in fields(value)}
+    return value
+
+
+def read_session(value: Any) -> ReturnedSession | None:
+    """Return the session that an object is; None where it is none.
+
+    >>> session = read_session([{"role": "user", "content": "Hi."},
+    ...                         {"role": "assistant", "content": "Hello."}])
+    >>> session.value
+    'Hello.'
+    """
+    for find in (_find_messages, _find_pydantic_ai, _find_openai_agents, _find_sdk_answer):
+        found = find(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _find_messages(value: Any) -> ReturnedSession | None:
+    """A list of messages, a state of LangGraph that holds one, or one message of LangChain."""
+    # Of a plain document with messages nobody knows whether it is a session or the reply.
+    messages: Any = value.get("messages") if isinstance(value, Mapping) else value
+    if not isinstance(messages, list):
+        messages = [messages]
+    elif messages is value and all(map(_is_message, messages)) and any(map(_speaks, messages)):
+        return _read(messages)
+    return _read(messages) if messages and all(map(_is_langchain, messages)) else None
+
+
+def _is_message(one: Any) -> bool:
+    has_role = isinstance(one, Mapping) and one.get("role") in _ROLES
+    return has_role and any(name in one for name in ("content", "tool_calls", "parts"))
+
+
+def _speaks(message: Mapping[str, Any]) -> bool:
+    return message["role"] in ("assistant", "model")
+
+
+def _is_langchain(one: Any) -> bool:
+    kind = getattr(one, "type", None)
+    return kind in _LANGCHAIN and hasattr(one, "content") and _offers(one, "model_dump")
+
+
+def _find_pydantic_ai(value: Any) -> ReturnedSession | None:
+    if not _offers(value, "all_messages"):
+        return None
+    found = _read(value.all_messages())
+    return found._replace(value=getattr(value, "output", getattr(value, "data", found.value)))
+
+
+def _find_openai_agents(value: Any) -> ReturnedSession | None:
+    if not _offers(value, "to_input_list") or not hasattr(value, "final_output"):
+        return None
+    found = _read(value.to_input_list(), "responses")
+    usage = _sum_responses(getattr(value, "raw_responses", ()))
+    return ReturnedSession(replace(found.trace, usage=usage), value.final_output)
+
+
+def _sum_responses(responses: Any) -> Usage | None:
+    usages = [to_plain(getattr(one, "usage", None)) for one in responses or ()]
+    return sum_usages([read_tokens(one) for one in usages])
+
+
+def _find_sdk_answer(value: Any) -> ReturnedSession | None:
+    package = (type(value).__module__ or "").partition(".")[0]
+    if package not in _SDKS or not _offers(value, "model_dump"):
+        return None
+    plain = TraceFields(to_plain(value))
+    kinds = (plain.get("object"), plain.get("type"))
+    is_answer = "response" in kinds or "message" in kinds or "choices" in plain
+    return _read(plain.values) if is_answer else None
+
+
+def _read(document: Any, format_: str | None = None) -> ReturnedSession:
+    try:
+        trace = read_trace(to_plain(document), format_)
+    except TrialwiseError as error:
+        trace = Trace(calls_unknown=f"the trace cannot be read: {error}")
+    return ReturnedSession(trace, trace.answer or "")
+
+
+def _offers(value: Any, *names: str) -> bool:
+    """Return whether an object has some methods."""
+    if isinstance(value, type):
+        return False
+    found: list[Callable[..., Any] | None] = [getattr(value, name, None) for name in names]
+    return all(callable(one) for one in found)
