@@ -169,7 +169,7 @@ studies:
       - {name: sure, type: code, assert: output.meta.jsonParsed, confidence: 0.9999}
       - {name: many, type: code, assert: output.meta.jsonParsed, trials: 2.5}
       - {name: typo, type: code, assert: output.meta.jsonParsed, treshold: 0.9}
-      - {name: asks, type: judge, rubric: is it good?}
+      - {name: asks, type: judge, rubric: is it good?, judge_panel: 0}
       - {name: other, type: vote, assert: output.meta.jsonParsed}
       - {name: odd, type: code, assert: output.meta.raw.split('a').length > 2}
       - {type: code}
@@ -192,7 +192,7 @@ studies:
         (12, "`confidence` must be a number from 0.5 to 0.999, got `0.9999`"),
         (13, "`trials` must be a whole number of at least 1 and at most 20,000, got `2.5`"),
         (14, "unknown key `treshold` in a contract; did you mean `threshold`?"),
-        (15, "`type: judge` of `asks`: judge contracts cannot be carried over yet"),
+        (15, "`judge_panel` must be a whole number of at least 1 and at most 100, got `0`"),
         (16, "`type` must be one of code, judge, got `vote`"),
         (
             17,

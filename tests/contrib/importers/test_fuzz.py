@@ -18,6 +18,7 @@ from trialwise.contrib.importers.mavai.xpath_selection import XPathProblem, pars
 CERBERUS = """\
 adapter: {command: "agent --scenario {{scenario}}", timeout: 100}
 correction: bh
+judges: [{model: gpt-4o}, {model: claude-x}]
 studies:
   - name: one
     scenario: scenario.yaml
@@ -25,6 +26,7 @@ studies:
     contracts:
       - {name: a, type: code, assert: "output.parsed.x > 5 && !/a+/i.test(output.meta.raw)"}
       - {name: b, type: code, assert: output.meta.exitCode === 0, threshold: 1.0, trials: 20}
+      - {name: c, type: judge, rubric: Be kind., judge_panel: 3, gold_set: scenario.yaml}
 """
 CONTRACT = """\
 format: mavai-contract/1

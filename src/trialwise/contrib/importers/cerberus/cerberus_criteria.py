@@ -8,6 +8,7 @@ from typing import Any
 
 from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
+from trialwise.contrib.importers.cerberus.cerberus_judges import Panel, read_judge
 from trialwise.contrib.importers.yaml_mappings import Keys
 from trialwise.decimals import as_written, complement
 from trialwise.stats.sequential.design import SequentialDesign
@@ -24,7 +25,6 @@ _BETA = 0.20
 #: The longest design that is planned here.
 _MOST_TRIALS = 20_000
 _REMEDY = "Write this check as a Python function, and name it: `python: module:function`"
-_JUDGES = "judge contracts cannot be carried over yet"
 _CODE = ("name", "type", "assert", "threshold", "confidence", "trials")
 _JUDGE = (
     *("name", "type", "rubric", "judge_panel", "source", "threshold", "confidence", "trials"),
@@ -43,12 +43,15 @@ class CriterionRead:
     """Whether no result of its trials would PASS, so that a verification would be refused."""
 
 
-def read_criterion(node: Node, scenario: Mapping[str, Any], problems: Problems) -> CriterionRead:
+def read_criterion(
+    node: Node, scenario: Mapping[str, Any], panel: Panel, problems: Problems
+) -> CriterionRead:
     """The criterion of a contract; what is wrong with it is reported.
 
     Args:
         node: The contract.
         scenario: The study's.
+        panel: The models that judge contracts ask.
         problems: Where to say what is wrong.
     """
     is_judge = (
@@ -63,14 +66,15 @@ def read_criterion(node: Node, scenario: Mapping[str, Any], problems: Problems) 
     )
     name = keys.text("name", "the contract's name") or "?"
     comment = f"contract `{name}`, line {keys.line()}"
-    if keys.choice("type", "code", "judge") == "judge":
-        keys.refuse("type", f"`type: judge` of `{name}`: {_JUDGES}")
+    keys.choice("type", "code", "judge")
     threshold = keys.number("threshold", 0.11, 1)
     confidence = keys.number("confidence", 0.5, 0.999)
     trials = keys.whole("trials", 1, _MOST_TRIALS)
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = {}
-    if not is_judge:
+    if is_judge:
+        asked, notes = read_judge(keys, panel)
+    else:
         asked, notes = _postconditions(keys, scenario)
         source = keys.at("assert").value if "assert" in keys else ""
         comment = f"{comment}: {source}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.contrib.importers.cerberus.cerberus_criteria import read_criterion
+from trialwise.contrib.importers.cerberus.cerberus_judges import Panel
 from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
 from trialwise.contrib.importers.named_files import is_below
@@ -98,10 +99,10 @@ class _Reader:
             required=("adapter", "studies"),
         )
         adapter = _Adapter.read(keys, self.problems)
-        self._judges(keys)
+        panel = Panel.read(keys, self.problems, self.path.parent)
         self._correction(keys)
         studies = keys.items("studies", "a list of studies")
-        contracts = [self._study(node, adapter) for node in studies]
+        contracts = [self._study(node, adapter, panel) for node in studies]
         self._check_names(contracts, studies)
         return self._assemble_suite(adapter, contracts)
 
@@ -122,11 +123,6 @@ class _Reader:
                     del contract[key]
         return {**shared, "contracts": contracts}
 
-    def _judges(self, keys: Keys) -> None:
-        for node in keys.items("judges", "a list of judges", least=0):
-            judge = Keys(node, self.problems, what="a judge", known=("model",), required=("model",))
-            judge.text("model", "the name of a model")
-
     def _correction(self, keys: Keys) -> None:
         if "correction" in keys:
             keys.choice("correction", "bh", "bonferroni", "none")
@@ -135,7 +131,7 @@ class _Reader:
                 "corrected levels and decides without them."
             )
 
-    def _study(self, node: Node, adapter: _Adapter) -> dict[str, Any]:
+    def _study(self, node: Node, adapter: _Adapter, panel: Panel) -> dict[str, Any]:
         keys = Keys(
             node,
             self.problems,
@@ -151,7 +147,7 @@ class _Reader:
         criteria: list[dict[str, Any]] = []
         intents: set[str] = set()
         for one in keys.items("contracts", "a list of contracts"):
-            read = read_criterion(one, scenario, self.problems)
+            read = read_criterion(one, scenario, panel, self.problems)
             self.comments[(*place, "criteria", len(criteria))] = read.comment
             self.notes += [note for note in read.notes if note not in self.notes]
             criteria.append(read.criterion)
