@@ -25,6 +25,12 @@ __all__ = ["command"]
 )
 @click.option("--bindings", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--samples", type=click.IntRange(1), help="Trials, where the file leaves them open.")
+@click.option(
+    "--at-least",
+    callback=lambda _context, _option, text: _read_rate(text),
+    metavar="RATE",
+    help="The rate to require, where the file asks for none, such as 90%.",
+)
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the suite and write nothing.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
@@ -42,7 +48,11 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     from trialwise.contrib.importers import import_suite, render_yaml
 
     found = import_suite(
-        *files, bindings_path=given["bindings"], samples=given["samples"], environment=os.environ
+        *files,
+        bindings_path=given["bindings"],
+        samples=given["samples"],
+        at_least=given["at_least"],
+        environment=os.environ,
     )
     text = render_yaml(found)
     for note in found.notes:
@@ -62,3 +72,12 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         path.write_text(content, encoding="utf-8")
         click.echo(f"wrote {path}")
     return ExitCode.PASS
+
+
+def _read_rate(text: str | None) -> float | None:
+    from trialwise.declarations.amounts import rate
+
+    share = None if text is None else rate(text)
+    if text is not None and (share is None or not 0 < share < 1):
+        raise click.BadParameter(f"{text!r} is not a rate between 0 and 1; write 90% or 0.9")
+    return share

@@ -10,7 +10,9 @@ ever executed.
 - `import_refusal`: the error that lists what cannot be converted
 - `named_files`: which files a suite may name
 - `yaml_mappings`: the YAML of other tools, read key by key
-- `cerberus`, `mavai`: the importers
+- `unwritten_functions`: functions that an import leaves to its user
+- `model_endpoints`: where the models of a vendor are called
+- `cerberus`, `mavai`, `promptfoo`: the importers
 
 A name loads its module on first use; type checkers read `__init__.pyi`.
 """
@@ -25,6 +27,7 @@ _MODULES = {
     "import_refusal": "ImportRefused",
     "imported_suite": "Imported",
     "mavai.mavai_suite": "import_mavai",
+    "promptfoo.promptfoo_suite": "import_promptfoo",
     "suite_importer": "ImportRequest SuiteImporter",
     "suite_recognition": "import_suite",
     "suite_rendering": "render_yaml",

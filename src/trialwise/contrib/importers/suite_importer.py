@@ -25,6 +25,7 @@ __all__ = ["ImportRequest", "SuiteImporter", "built_in_importers", "extension_im
 _BUILT_IN = (
     "trialwise.contrib.importers.cerberus.cerberus_suite",
     "trialwise.contrib.importers.mavai.mavai_suite",
+    "trialwise.contrib.importers.promptfoo.promptfoo_suite",
 )
 
 Role: TypeAlias = str
@@ -40,6 +41,8 @@ class ImportRequest:
     """The functions that a mavai suite registers in code."""
     samples: int | None = None
     """The number of trials, if the files leave it open."""
+    at_least: float | None = None
+    """The rate that criteria require, if the files ask for no rate."""
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 

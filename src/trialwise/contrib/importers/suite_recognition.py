@@ -25,6 +25,7 @@ def import_suite(
     *paths: Path,
     bindings_path: Path | None = None,
     samples: int | None = None,
+    at_least: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Imported:
     """Convert the suite that another tool's file describes.
@@ -33,6 +34,7 @@ def import_suite(
         paths: One file; or a contract and its services file, in any order.
         bindings_path: For a mavai file, see `import_mavai`.
         samples: For a mavai file.
+        at_least: The rate that criteria require, for a file that asks for no rate.
         environment: For a mavai file.
 
     Raises:
@@ -42,7 +44,11 @@ def import_suite(
         raise InvalidArgument("paths", paths, "name at least one file")
     importer, files = _recognise(paths)
     request = ImportRequest(
-        files=files, bindings_path=bindings_path, samples=samples, environment=environment or {}
+        files=files,
+        bindings_path=bindings_path,
+        samples=samples,
+        at_least=at_least,
+        environment=environment or {},
     )
     return importer.import_files(request)
 
@@ -58,7 +64,7 @@ def _recognise(paths: tuple[Path, ...]) -> tuple[SuiteImporter, dict[str, Path]]
             continue
         found = _find_importer(root)
         if found is None:
-            problems.add(root, _describe_promptfoo(root) or _describe_known_files())
+            problems.add(root, _describe_known_files())
             continue
         one, role = found
         if role in files or (importer is not None and importer.name != one.name):
@@ -78,16 +84,6 @@ def _find_importer(root: Node) -> tuple[SuiteImporter, str] | None:
             if role is not None:
                 return one, role
     return None
-
-
-def _describe_promptfoo(root: Node) -> str:
-    """What to do with a suite of promptfoo; nothing where it is none."""
-    if not root.is_mapping or not {"prompts", "providers"} <= set(root.entries):
-        return ""
-    return (
-        "promptfoo suites are not converted; run promptfoo with `-o results.json` and decide on "
-        "its results with `trialwise score results.json`"
-    )
 
 
 def _describe_known_files() -> str:

@@ -18,7 +18,7 @@ from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml
 
-__all__ = ["Keys", "read_yaml"]
+__all__ = ["Keys", "is_number", "read_yaml", "read_yaml_text"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -31,6 +31,11 @@ def read_yaml(path: Path, problems: Problems) -> Node | None:
         source = Source(path, error.text)
         problems.add_at(source, error.line, error.column, f"the file {error.reason}")
         return None
+    return read_yaml_text(path, text, problems)
+
+
+def read_yaml_text(path: Path, text: str, problems: Problems) -> Node | None:
+    """Read the root of a text that stands in a file; None after a problem was reported."""
     root, _ = parse_yaml(Source(path, text), problems, room=MAX_NODES)
     return root
 

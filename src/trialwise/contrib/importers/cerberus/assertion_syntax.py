@@ -51,7 +51,7 @@ class NotCarried(Exception):
         at: Where it stands in the assertion, from 0.
     """
 
-    def __init__(self, reason: str, at: int) -> None:
+    def __init__(self, reason: str, at: int = 0) -> None:
         super().__init__(reason)
         self.reason = reason
         self.at = at
