@@ -147,13 +147,13 @@ def test_a_score_that_is_neither_0_nor_1_is_one_problem(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_promptfoo_suite_is_pointed_to_score(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_promptfoo_suite_without_tests_is_pointed_to_score(capsys: pytest.CaptureFixture[str]) -> None:
     Path("promptfooconfig.yaml").write_text("prompts: [a]\nproviders: [b]\ntests: []\n")
 
     code, text = trialwise(capsys, "import", "promptfooconfig.yaml")
 
     assert code == 2
-    assert "promptfoo suites are not converted" in text
+    assert "no test with an assertion can be carried over" in text
     assert "`trialwise score results.json`" in text
 
 

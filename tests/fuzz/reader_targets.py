@@ -617,12 +617,23 @@ services:
     optimizations: [{stepper: linear-sweep, stepper-config: {key: top-p, step: 1, stop: 2},
       max-iterations: 3, initial: {top-p: 0.1}}]
 """
+    yield b"""\
+prompts: ["Say {{q}}", {raw: '[{"role": "user", "content": "{{q}}"}]', label: chat}]
+providers: ["openai:chat:m", echo, {id: http, config: {url: "http://a", body: {q: "{{q}}"}}}]
+defaultTest: {vars: {k: 1}, assert: [{type: not-icontains, value: no}]}
+tests:
+  - {vars: {q: [a, b]}, assert: [{type: equals, value: "{{q}}"}, {type: regex, value: "a+$"}]}
+  - {vars: {q: c}, threshold: 0.5, assert: [{type: is-json, value: {type: object}, weight: 2},
+      {type: assert-set, assert: [{type: contains-any, value: "a, b"}, {type: contains-json}]}]}
+  - {vars: {q: d}, assert: [{type: llm-rubric, value: "Good {{q}}"}, {type: javascript, value: x}]}
+"""
 
 
 _FOREIGN_WORDS = (
     *"-:,[]{}#&*!|>'\"%@`\n\t \r\\(/)$?=.+^~;",
     *("- ", ": ", "\n  ", "&a ", "*a", "!!str ", "---\n", "null", "true", ".nan", "1e999", "-1"),
     *("output", ".parsed", "=>", "&&", "||", "===", "typeof ", "/a/", "in ", "?.", "[0]", "i"),
+    *("prompts", "tests", "assert", "type", "vars", "{{q}}", "{%", "file://", "threshold"),
     *("format", "criteria", "studies", "services", "in: raw", "path: $", "${A}", "{{scenario}}"),
 )
 

@@ -55,12 +55,42 @@ services:
     optimizations: [{stepper: linear-sweep, stepper-config: {key: top-p, step: 1, stop: 2},
       max-iterations: 3, initial: {top-p: 0.1}}]
 """
-FILES = [CERBERUS, CONTRACT, SERVICES]
+PROMPTFOO = """\
+description: d
+prompts: ["Say {{q}}", {raw: '[{"role": "user", "content": "{{q}}"}]', label: chat}]
+providers: ["openai:chat:m", echo, "exec: python a.py",
+  {id: http, config: {url: "http://a", body: {q: "{{q}}"}}}]
+assertionTemplates: {t: {type: regex, value: "a+$"}}
+defaultTest: {vars: {k: 1}, options: {provider: "openai:m"},
+  assert: [{type: not-icontains, value: no}]}
+tests:
+  - {vars: {q: [a, b]}, assert: [{type: equals, value: "{{q}}"}, {$ref: "#/assertionTemplates/t"}]}
+  - {vars: {q: c}, threshold: 0.5, assert: [{type: is-json, value: {type: object}, weight: 2},
+      {type: assert-set, assert: [{type: contains-any, value: "a, b"},
+        {type: cost, threshold: 1}]}]}
+  - {vars: {q: d}, assert: [{type: llm-rubric, value: "Good {{q}}"}, {type: javascript, value: x}]}
+"""
+FILES = [CERBERUS, CONTRACT, SERVICES, PROMPTFOO]
 WORDS = [
     *"-:,[]{}#&*!|>'\"%@`\n\t \r\\(/)$?=.+^~;",
     *("- ", ": ", "\n  ", "&a ", "*a", "!!str ", "---\n", "null", "true", ".nan", "1e999", "-1"),
     *("output", ".parsed", "=>", "&&", "||", "===", "typeof ", "/a/", "in ", "?.", "[0]", "i"),
-    *("format", "criteria", "studies", "services", "in: raw", "path: $", "${A}", "{{scenario}}"),
+    *(
+        "prompts",
+        "tests",
+        "assert",
+        "type",
+        "{{q}}",
+        "file://",
+        "format",
+        "criteria",
+        "studies",
+        "services",
+        "in: raw",
+        "path: $",
+        "${A}",
+        "{{scenario}}",
+    ),
     *("\ufeff", "\x00", "\u2028", "\U0001f600", "\ud800", "é", "0" * 50),
 ]
 FUZZ = settings(

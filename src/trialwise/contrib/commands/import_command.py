@@ -34,15 +34,17 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the suite and write nothing.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
-    """Turn cerberus and mavai files into a suite that decides the same way.
+    """Turn a suite of cerberus, mavai or promptfoo into a suite that decides the same way.
 
-    FILE is a cerberus.yaml, or a mavai contract with its services file. Nothing in them is
-    executed. What cannot be carried over is refused with its place, and then nothing is written;
-    what is different here is said in notes.
+    FILE is a cerberus.yaml, a promptfooconfig.yaml, or a mavai contract with its services file.
+    Nothing in them is executed. Notes say what is different here. What a suite cannot say is
+    refused with its place; of promptfoo it becomes a function that is left to you, and a run stops
+    until it is written.
 
     \b
     Examples:
       trialwise import cerberus.yaml
+      trialwise import promptfooconfig.yaml --at-least 90%
       trialwise import contract.yaml services.yaml -o trialwise.yaml
     """
     from trialwise.contrib.importers import import_suite, render_yaml

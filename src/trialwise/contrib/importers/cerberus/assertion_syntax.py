@@ -6,6 +6,7 @@ Everything else is refused with its place.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
@@ -266,6 +267,8 @@ class _Parser:
             return Literal(token.at, -self._literal().value)
         if token.kind == "number":
             number = float(token.text)
+            if not math.isfinite(number):
+                self._refuse("a number beyond a double is not carried over")
             # JavaScript has one kind of number; a whole one is shown without its point.
             is_whole = number == int(number) and abs(number) < 2**53
             value: Any = int(number) if is_whole else number

@@ -241,13 +241,12 @@ class Reader:
                 "Return whether the reply passes; `input` is what the service got.",
                 f"{where}:\n{source}",
             )
-        function = self._stubs[source]
         self.notes.leave_out(
-            f"`{kind[:60]}`: {reason}. Write `{function.partition(':')[2]}` in "
-            f"{self.functions.name}.py; until then the run stops with an error",
+            f"`{kind[:60]}`: {reason}. Write its function in {self.functions.name}.py; until then "
+            "the run stops with an error",
             where,
         )
-        return {"python": function}
+        return {"python": self._stubs[source]}
 
 
 def assertion_from_text(text: str) -> dict[str, Any]:
@@ -294,11 +293,11 @@ def _invert(check: dict[str, Any], is_inverse: bool) -> dict[str, Any]:
 
 
 def _equals(value: Any, is_inverse: bool) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return _invert({"equals": {"expected": value}}, is_inverse)
-    if isinstance(value, list):
-        return _invert({"equals": value}, is_inverse)
-    return _invert({"equals": show_value(value)}, is_inverse)
+    if not isinstance(value, dict | list):
+        return _invert({"equals": show_value(value)}, is_inverse)
+    check = {"equals": {"expected": value} if isinstance(value, dict) else value}
+    # What is not JSON is not equal either.
+    return {"any_of": [{"not": {"parses": "json"}}, {"not": check}]} if is_inverse else check
 
 
 def _contains(value: Any, is_inverse: bool, *, ignore_case: bool = False) -> dict[str, Any]:

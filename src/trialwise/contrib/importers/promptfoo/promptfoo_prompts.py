@@ -171,7 +171,7 @@ class _Reader:
             if one.endswith((".yaml", ".yml")):
                 texts = [_yaml_as_json(text, file.path)]
             for place, part in enumerate(texts):
-                number = f" {place + 1}" if len(texts) > 1 else ""
+                number = f": {place + 1}" if len(texts) > 1 else ""
                 yield _make_prompt(part, f"{label or one}{number}", where)
 
 

@@ -74,6 +74,15 @@ class Provider:
     prompts: tuple[str, ...] = ()
     """The labels of the prompts it is asked, where not all."""
 
+    def is_asked(self, prompt: Prompt) -> bool:
+        """Return whether the provider gets a prompt, by its label or the beginning of it."""
+        return not self.prompts or any(
+            prompt.label == one
+            or prompt.label.startswith(f"{one}:")
+            or (one.endswith("*") and prompt.label.startswith(one[:-1]))
+            for one in self.prompts
+        )
+
     def describe_service(self, prompt: Prompt) -> dict[str, Any]:
         """Return the service for a prompt, which a `chat` service holds itself."""
         if self.form is not Form.VARIABLES:

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
-from trialwise.contrib.importers.promptfoo.assertion_scores import (
-    MOST_WEIGHED,
-    combine_checks,
-    find_passing_sets,
-)
-from trialwise.contrib.importers.promptfoo.promptfoo_assertions import Assertion, Reader
+from trialwise.contrib.importers.promptfoo.promptfoo_assertions import Reader
 from trialwise.contrib.importers.promptfoo.promptfoo_cases import Case, read_cases
+from trialwise.contrib.importers.promptfoo.promptfoo_groups import Group, Groups
 from trialwise.contrib.importers.promptfoo.promptfoo_notes import Notes
 from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
     Prompt,
@@ -32,7 +28,7 @@ from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
 from trialwise.contrib.importers.promptfoo.promptfoo_providers import Form, Provider, Providers
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.unwritten_functions import FunctionModule
-from trialwise.contrib.importers.yaml_mappings import is_number, read_yaml
+from trialwise.contrib.importers.yaml_mappings import read_yaml
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node, plain
 
@@ -88,25 +84,6 @@ def import_promptfoo(path: Path, *, at_least: float | None = None) -> Imported:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Tests that assert the same of their outputs."""
-
-    cases: tuple[Case, ...]
-    checks: tuple[dict[str, Any], ...]
-    judges: tuple[dict[str, Any], ...]
-    expected: tuple[str, ...] = ()
-    """What each test compares with, where only that is different."""
-
-    @property
-    def title(self) -> str:
-        """What a person calls it: the description of its test, or its place."""
-        descriptions = dict.fromkeys(one.description for one in self.cases if one.description)
-        if len(descriptions) == 1:
-            return " ".join(next(iter(descriptions)).split())[:80]
-        return f"tests of {self.cases[0].where}" if len(self.cases) > 1 else self.cases[0].where
-
-
 @dataclass(slots=True)
 class _Converter:
     """One file of promptfoo being read."""
@@ -140,7 +117,7 @@ class _Converter:
         cases = read_cases(root, folder, self.notes, self.problems)
         check(self.problems)
         reader = Reader(folder, self.notes, self.functions, providers.find_juror)
-        groups = self._group(cases, reader)
+        groups = Groups(self.notes, reader).make(cases)
         if not groups or not prompts or not found:
             self._refuse_nothing(root, found, prompts)
             return None
@@ -172,113 +149,8 @@ class _Converter:
             root, f"no {missing} can be carried over{': ' if notes else ''}{notes}; {advice}"
         )
 
-    def _group(self, cases: Sequence[Case], reader: Reader) -> list[_Group]:
-        """Put tests together that assert the same, or the same but for one text."""
-        shapes: dict[str, list[tuple[Case, list[Assertion], str | None]]] = {}
-        for case in cases:
-            assertions = [
-                assertion
-                for given, where in case.assertions
-                for assertion in self._read_assertion(given, case, where, reader)
-            ]
-            if not assertions:
-                self.notes.leave_out("a test without an assertion: it always passes", case.where)
-                continue
-            shape, text = _find_shape(assertions, case.threshold)
-            shapes.setdefault(shape, []).append((case, assertions, text))
-        return [group for members in shapes.values() for group in self._make_groups(members)]
-
-    def _read_assertion(
-        self, given: Mapping[str, Any], case: Case, where: str, reader: Reader
-    ) -> Iterator[Assertion]:
-        """Read an assertion; a set of assertions is one check."""
-        if given.get("weight") == 0:
-            self.notes.leave_out("an assertion of weight 0, which decides nothing", where)
-            return
-        if given["type"] != "assert-set":
-            changed = case.is_changed
-            options = case.options.get("provider")
-            one = {**given, "provider": given.get("provider") or options} if options else given
-            yield reader.read(one, case.variables, where, changed=changed)
-            return
-        parts = [
-            assertion
-            for one in given.get("assert") or []
-            if isinstance(one, dict) and isinstance(one.get("type"), str)
-            for assertion in self._read_assertion(one, case, where, reader)
-        ]
-        threshold = given.get("threshold")
-        limit = float(threshold) if isinstance(threshold, int | float) else None
-        checks, judges = self._combine(parts, limit, where)
-        weight = given.get("weight", 1)
-        weight = float(weight) if is_number(weight) else 1.0
-        if checks:
-            joined = checks[0] if len(checks) == 1 else {"all_of": list(checks)}
-            yield Assertion(check=joined, weight=weight, kind="assert-set")
-        for judge in judges:
-            yield Assertion(judge=judge, weight=weight, kind="assert-set")
-
-    def _make_groups(
-        self, members: list[tuple[Case, list[Assertion], str | None]]
-    ) -> Iterator[_Group]:
-        texts = [text for _, _, text in members]
-        cases = tuple(case for case, _, _ in members)
-        _, assertions, first = members[0]
-        if first is None or len(set(texts)) == 1:
-            yield self._make_group(cases, assertions, ())
-            return
-        compared = [
-            Assertion(
-                check=_compare_expected(one.comparison[0]) if one.comparison else one.check,
-                judge=one.judge,
-                weight=one.weight,
-                kind=one.kind,
-            )
-            for one in assertions
-        ]
-        yield self._make_group(cases, compared, tuple(text or "" for text in texts))
-
-    def _make_group(
-        self, cases: tuple[Case, ...], assertions: list[Assertion], expected: tuple[str, ...]
-    ) -> _Group:
-        checks, judges = self._combine(assertions, cases[0].threshold, cases[0].where)
-        return _Group(cases, tuple(checks), tuple(judges), expected)
-
-    def _combine(
-        self, assertions: list[Assertion], threshold: float | None, where: str
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the checks that all have to hold, and the judges beside them."""
-        checks = [one for one in assertions if one.check is not None]
-        judges = [one for one in assertions if one.judge is not None]
-        found = [one.check for one in checks if one.check is not None]
-        rubrics = [one.judge for one in judges if one.judge is not None]
-        if threshold is None or not assertions:
-            return found, rubrics
-        if judges:
-            self.notes.add(
-                "A score with a `threshold` counts a rubric as failed here, since its judge "
-                "decides apart",
-                where,
-            )
-        sets: list[tuple[int, ...]] = []
-        if len(checks) <= MOST_WEIGHED and all(one.weight > 0 for one in assertions):
-            sets = find_passing_sets(
-                [one.weight for one in checks], threshold, given=sum(one.weight for one in judges)
-            )
-        if not sets:
-            self.notes.leave_out(
-                f"a `threshold` of {threshold:g} over {len(assertions)} assertions: every one has "
-                "to pass here",
-                where,
-            )
-            return found, rubrics
-        joined = combine_checks(found, sets)
-        if joined is None:
-            self.notes.add(f"A `threshold` of {threshold:g} is always reached", where)
-        return ([] if joined is None else [joined]), rubrics
-
     def _assemble(
-        self, root: Node, providers: list[Provider], prompts: list[Prompt], groups: list[_Group]
+        self, root: Node, providers: list[Provider], prompts: list[Prompt], groups: list[Group]
     ) -> dict[str, Any]:
         self.notes.add(_ERRORS)
         if self.at_least is None:
@@ -286,12 +158,10 @@ class _Converter:
         title = plain(root.entries["description"][1]) if "description" in root.entries else None
         name = " ".join(str(title or self.path.stem).split())[:80] or "promptfoo"
         repeat = self._find_repeat(root)
-        columns = [
-            (provider, prompt)
-            for provider in providers
-            for prompt in prompts
-            if not provider.prompts or prompt.label in provider.prompts
-        ]
+        columns = [(one, two) for one in providers for two in prompts if one.is_asked(two)]
+        if not columns:
+            self.problems.add(root, "no provider names a prompt that can be carried over")
+            return {}
         contracts = [
             self._contract(provider, prompt, groups, repeat) for provider, prompt in columns
         ]
@@ -316,7 +186,7 @@ class _Converter:
         return 1
 
     def _contract(
-        self, provider: Provider, prompt: Prompt, groups: list[_Group], repeat: int
+        self, provider: Provider, prompt: Prompt, groups: list[Group], repeat: int
     ) -> dict[str, Any]:
         """Return a prompt asked of a provider, as a contract without its name."""
         samplings: dict[str, Any] = {}
@@ -340,9 +210,9 @@ class _Converter:
                 name: inputs if isinstance(inputs, list) else {"inputs": inputs}
                 for name, inputs in samplings.items()
             }
-        return {**given, "keep_going": True, "criteria": criteria}
+        return {**given, "keep_going": True, "curtail": False, "criteria": criteria}
 
-    def _criteria(self, group: _Group, trials: int, taken: set[str]) -> Iterator[dict[str, Any]]:
+    def _criteria(self, group: Group, trials: int, taken: set[str]) -> Iterator[dict[str, Any]]:
         rule: dict[str, Any] = {"never_fails": True, "trials": trials}
         if self.at_least is not None:
             rule = {"at_least": self.at_least}
@@ -386,28 +256,6 @@ class _Converter:
         name = f"promptfoo-inputs-{len(self.files) + 1}.jsonl"
         self.files[name] = text
         return {"jsonl": name}
-
-
-def _find_shape(assertions: Sequence[Assertion], threshold: float | None) -> tuple[str, str | None]:
-    """Return what an assertion list asks, without the one text that may be the input's own."""
-    compared = [one for one in assertions if one.comparison is not None]
-    only = compared[0] if len(compared) == 1 else None
-    parts = [
-        [one.comparison[0], one.weight]
-        if one is only and one.comparison is not None
-        else [one.check, one.judge, one.weight]
-        for one in assertions
-    ]
-    shape = json.dumps([parts, threshold], sort_keys=True, default=str)
-    return shape, None if only is None or only.comparison is None else only.comparison[1]
-
-
-def _compare_expected(how: str) -> dict[str, Any]:
-    if how == "equals":
-        return {"as_expected": "equals"}
-    if how == "contains":
-        return {"as_expected": "contains"}
-    return {"as_expected": {"how": "contains", "ignore_case": True}}
 
 
 def _name_columns(columns: Sequence[tuple[Provider, Prompt]], name: str) -> list[str]:
