@@ -147,7 +147,9 @@ def test_a_score_that_is_neither_0_nor_1_is_one_problem(
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_promptfoo_suite_without_tests_is_pointed_to_score(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_promptfoo_suite_without_tests_is_pointed_to_score(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("promptfooconfig.yaml").write_text("prompts: [a]\nproviders: [b]\ntests: []\n")
 
     code, text = trialwise(capsys, "import", "promptfooconfig.yaml")
