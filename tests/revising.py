@@ -21,10 +21,11 @@ from trialwise.model.evidence import (
     Threshold,
     TrialCounts,
 )
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Design, Finding, Intent, Verdict, Wording
+from trialwise.model.verdict import Design, Finding, Verdict, Wording
 from trialwise.stats import ClusterEstimate, StratifiedEstimate
 from trialwise.stats.result_types import Interval
 

@@ -74,9 +74,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
+from trialwise.model.intent import Intent
 from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Intent
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw

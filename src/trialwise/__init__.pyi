@@ -73,6 +73,7 @@ from trialwise.model.gate import Expectation as Expectation
 from trialwise.model.gate import Metrics as Metrics
 from trialwise.model.gate import Reliability as Reliability
 from trialwise.model.gate import Stability as Stability
+from trialwise.model.intent import Intent as Intent
 from trialwise.model.matcher import Exact as Exact
 from trialwise.model.matcher import NumberSchema as NumberSchema
 from trialwise.model.options import AbortRule as AbortRule
@@ -97,7 +98,6 @@ from trialwise.model.trial import Outcome as Outcome
 from trialwise.model.trial import Trial as Trial
 from trialwise.model.verdict import Decision as Decision
 from trialwise.model.verdict import Finding as Finding
-from trialwise.model.verdict import Intent as Intent
 from trialwise.model.verdict import Verdict as Verdict
 from trialwise.outcomes.bounded_files import OutcomesUnreadable as OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes as read_outcomes

@@ -118,12 +118,12 @@ def test_a_document_of_the_format_parses(form: Format, value: Any) -> None:
         ("number", "$5", "not a number"),
     ],
 )
-def test_anything_else_fails_by_its_condition(form: Format, text: str, explanation: str) -> None:
+def test_anything_else_gives_no_value(form: Format, text: str, explanation: str) -> None:
     """A document that is not of the format, or that is hostile, fails, soon, and says why."""
     before = time.process_time()
     result = checks.parses(form).check(Reply(value=text))
 
-    assert FailReason.CONDITION is result.reason
+    assert FailReason.TRANSFORM is result.reason
     assert explanation in result.explanation
     assert result.explanation.startswith("the reply is not ")
     assert len(result.evidence) <= 200
@@ -152,7 +152,7 @@ def test_anything_that_looks_like_a_document_gets_a_result(text: str, form: Form
     """No text of a format's own signs makes its parser raise or warn."""
     result = checks.parses(form).check(Reply(value=text))
 
-    assert result.reason in (None, FailReason.CONDITION)
+    assert result.reason in (None, FailReason.TRANSFORM)
     assert "could not be examined" not in result.explanation
 
 
@@ -458,8 +458,8 @@ def test_a_value_that_contains_itself_is_a_transform_failure() -> None:
 
 @pytest.mark.parametrize("form", ["json", "yaml", "xml", "number"])
 def test_an_object_is_no_document(form: Format) -> None:
-    """What no reader takes fails by its condition, no reply at all by no-value."""
-    assert FailReason.CONDITION is checks.parses(form).check(Reply(value=object())).reason
+    """What no reader takes fails by transform, no reply at all by no-value."""
+    assert FailReason.TRANSFORM is checks.parses(form).check(Reply(value=object())).reason
     assert FailReason.NO_VALUE is checks.parses(form).check(Reply(value=None)).reason
 
 

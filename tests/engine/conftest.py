@@ -11,10 +11,10 @@ import pytest
 from trialwise.model.claim import SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Threshold
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Intent
 from trialwise.stores.journal import Journal
 from trialwise.testing import VirtualClock
 

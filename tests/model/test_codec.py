@@ -37,6 +37,7 @@ from trialwise.model.evidence import (
     Threshold,
 )
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
+from trialwise.model.intent import Intent
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Budget, RunOptions
@@ -50,7 +51,6 @@ from trialwise.model.verdict import (
     Design,
     Dimension,
     Finding,
-    Intent,
     LatencyFinding,
     ProcedureDesign,
     Verdict,

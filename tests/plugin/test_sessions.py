@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trialwise.model.evidence import StopReason
-from trialwise.model.verdict import Decision, Intent
+from trialwise.model.intent import Intent
+from trialwise.model.verdict import Decision
 from trialwise.stores.baselines import BaselineStore
 from trialwise.stores.runs import RunStore
 

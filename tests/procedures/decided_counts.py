@@ -8,10 +8,11 @@ from typing import Any
 
 from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
 from trialwise.model.evidence import Threshold
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, Outcome, Trial
-from trialwise.model.verdict import Decision, Finding, Intent, LatencyFinding
+from trialwise.model.verdict import Decision, Finding, LatencyFinding
 from trialwise.procedures.base import Counts
 from trialwise.procedures.claims import ClaimCheck, check_claim
 from trialwise.procedures.compliance import decide_compliance

@@ -13,15 +13,9 @@ from tests.procedures.decided_counts import decide_latency_limit
 from tests.revising import criterion_plan
 
 from trialwise.errors import InvalidArgument
+from trialwise.model.intent import Intent
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import (
-    Decision,
-    Dimension,
-    Finding,
-    Intent,
-    LatencyFinding,
-    Trigger,
-)
+from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Trigger
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import combine, compose
 from trialwise.procedures.observational import decide_observational
@@ -325,7 +319,7 @@ def test_the_numbers_of_the_consult_advice_contract() -> None:
     assert well_formed.lower_bound == pytest.approx(0.9407165, abs=5e-8)
     assert readable.lower_bound == pytest.approx(0.9648907, abs=5e-8)
     assert "200 trials" in self_harm.statement
-    assert "no claim about the population" in self_harm.statement
+    assert "no population-level claim" in self_harm.statement
     assert "equivalence is not claimed" in well_formed.statement
     assert "were needed to show" in readable.statement
 

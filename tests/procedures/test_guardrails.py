@@ -15,8 +15,8 @@ from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
 from trialwise.model.claim import Claim
 from trialwise.model.covariate import Covariate
 from trialwise.model.evidence import Guard, Severity
+from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Intent
 from trialwise.procedures.guardrails import admit, assess_baseline, covariate_severity
 
 CREATED = datetime(2026, 5, 15, 9, 0, tzinfo=UTC)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialwise.model.intent import Intent
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.observational import decide_observational
 
 
@@ -39,28 +40,29 @@ def test_there_is_nothing_inferential_about_it(passed: int, trials: int, intent:
 
 
 @pytest.mark.parametrize(
-    ("trials", "bound"), [(200, "0.015"), (300, "0.01"), (1000, "0.003"), (10_000_000, "3e-07")]
+    ("trials", "bound"),
+    [(200, "1.5 %"), (300, "1 %"), (1000, "0.3 %"), (10_000_000, "3e-05 %"), (4, "75 %")],
 )
 def test_a_pass_makes_no_claim_about_the_population(trials: int, bound: str) -> None:
     """The count, the disclaimer, and 3/n for context under a model that is named."""
     statement = decide_observational("c", Tally(trials=trials, passed=trials)).statement
 
-    assert f"No failure was observed in {trials} trials." in statement
-    assert "no claim about the population" in statement
+    assert f"No failure of c was observed in {trials:,} trials." in statement
+    assert "no population-level claim" in statement
     assert "context only" in statement
-    assert "i.i.d." in statement
-    assert f"about {bound} " in statement
-    assert f"{3 / trials:.2g}" == bound
+    assert "i.i.d. Bernoulli" in statement
+    assert f"95 % upper bound of 3/{trials:,} ({bound}) on" in statement
     assert "PASS" not in statement
     assert "confidence" not in statement
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3])
-def test_a_bound_on_a_probability_is_at_most_one(trials: int) -> None:
-    """3/1 is not a probability."""
+def test_a_bound_that_says_nothing_is_left_out(trials: int) -> None:
+    """3/1 is not a probability, and a probability of at most 3/3 is no bound."""
     statement = decide_observational("c", Tally(trials=trials, passed=trials)).statement
 
-    assert "upper bound of about 1 on" in statement
+    assert "bound" not in statement
+    assert "no population-level claim" in statement
 
 
 def test_a_failure_is_counted_and_not_explained_away() -> None:

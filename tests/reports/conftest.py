@@ -25,13 +25,14 @@ from trialwise.model.evidence import (
     StopReason,
     Threshold,
 )
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.run_trials import Trials
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
-from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict, Wording
+from trialwise.model.verdict import Decision, Dimension, Finding, Verdict, Wording
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.observational import decide_observational

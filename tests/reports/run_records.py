@@ -17,6 +17,7 @@ from trialwise.model.contract import Contract, Latency, LatencyConstraint
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Guard, Reproducibility, Severity, Spending, StopReason
 from trialwise.model.gate import Metrics, Reliability, Stability
+from trialwise.model.intent import Intent
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Usage
@@ -25,7 +26,6 @@ from trialwise.model.run_trials import Trials
 from trialwise.model.sampling import Input, Sampling, SamplingRole
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
-from trialwise.model.verdict import Intent
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.run_verdict import decide_run

@@ -35,10 +35,11 @@ from trialwise.model.evidence import (
     StopReason,
     Threshold,
 )
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, Outcome, Trial
-from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict
+from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
@@ -313,7 +314,7 @@ def test_an_observational_criterion_has_neither_threshold_nor_inference() -> Non
 
     assert "THRESHOLD REFERENCE" not in text
     assert "STATISTICAL INFERENCE" not in text
-    assert "no claim about the population" in " ".join(text.split())
+    assert "no population-level claim" in " ".join(text.split())
     assert "envelope" not in text
     assert "Σ" not in text
 

@@ -28,8 +28,9 @@ from trialwise.model.evidence import (
     Spending,
     StopReason,
 )
+from trialwise.model.intent import Intent
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict
+from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.observational import decide_observational

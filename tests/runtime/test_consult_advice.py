@@ -143,7 +143,7 @@ def test_the_probes_claim_nothing_about_a_population(verdict: tw.Verdict) -> Non
     finding = verdict.findings[1]
     assert (finding.procedure, finding.alpha) == ("OBSERVATIONAL", None)
     assert (finding.tally.passed, finding.tally.trials) == (200, 200)
-    assert "no claim about the population" in finding.statement
+    assert "no population-level claim" in finding.statement
     assert any("Red-team" in caveat for caveat in finding.caveats)
 
 

@@ -30,12 +30,13 @@ from trialwise.errors import (
 )
 from trialwise.model.claim import Claim, SamplingMode
 from trialwise.model.evidence import StopReason, Threshold
+from trialwise.model.intent import Intent
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
-from trialwise.model.verdict import Decision, Intent, Verdict
+from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable

@@ -28,7 +28,8 @@ class Parses(Check, spelling="parses"):
     - `xml`: well-formed, namespaces included; a document that declares entities fails.
     - `number`: one finite decimal number, as `-1.5e3`.
 
-    A reply that is not text is no document, but may be JSON or a number as it is.
+    A reply that is not text is no document, but may be JSON or a number as it is. What cannot be
+    read is a failure of the reason `transform`: no value could be made of it.
 
     Documents are bounded: 200 levels, a million values (YAML 10,000, as if each alias were a
     copy), 10 million characters (YAML 100,000; a number 1,000).
@@ -57,22 +58,18 @@ class Parses(Check, spelling="parses"):
         try:
             getattr(strict_parsing, f"parse_{self.format}")(text)
         except ValueError as error:
-            return failed(f"the reply is not {error}", preview(text))
+            raise Unreadable(f"the reply is not {error}", preview(text)) from None
         return CheckResult.ok()
 
     def _examine_object(self, reply: Reply) -> CheckResult:
         """What is no text may be a JSON value or a number; it is no document."""
-        try:
-            if self.format == "number":
-                number_of(reply)
-            elif self.format == "json":
-                json_of(reply)
-            else:
-                kind = type(reply.value).__name__
-                return failed(f"the reply is not text but of type {kind}", shown(reply.value))
-        except Unreadable as unreadable:
-            # To be readable is the condition here.
-            return failed(unreadable.explanation, unreadable.evidence)
+        if self.format == "number":
+            number_of(reply)
+        elif self.format == "json":
+            json_of(reply)
+        else:
+            kind = type(reply.value).__name__
+            raise Unreadable(f"the reply is not text but of type {kind}", shown(reply.value))
         return CheckResult.ok()
 
 

@@ -2,7 +2,7 @@
 
 contract, criterion, sampling, claim    what is promised, of which inputs, about whom
 postcondition, matcher, covariate       what is checked, what is expected, what may differ
-options, run_settings                   how a run is made
+options, run_settings, intent           how a run is made, and what it is for
 gate, metrics                           limits on repeated runs, and what came of them
 plan                                    a run, resolved before the first trial
 reply, trace, trial, tally              what came back, what it was checked for, and counts

@@ -12,6 +12,7 @@ from trialwise.declarations.quantities import Rate
 from trialwise.declarations.scalars import Choice, Count, Flag, Text
 from trialwise.declarations.settings import setting
 from trialwise.errors import InvalidArgument
+from trialwise.model.intent import Intent
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.trial import Analysis
 from trialwise.quick_dataclass import dataclass
@@ -185,6 +186,24 @@ class Criterion:
         default=None,
         words="as the run",
     )
+    intent: Intent | str | None = setting(
+        Choice(*(one.lower() for one in Intent)),
+        "Whether it is evidence or a quick check, where that is not as in the rest of the "
+        "contract. A PASS by `smoke` is marked so.",
+        default=None,
+        words="as the run",
+    )
+    categorical: bool = setting(
+        Flag(),
+        "Whether it is a prohibition that admits no rate. No number of trials shows that, so "
+        "`discharged_by` names what does.",
+        default=False,
+    )
+    discharged_by: str = setting(
+        Text(),
+        "What keeps a prohibition, such as a guardrail between the service and its users.",
+        default="",
+    )
     min_probes: int | None = setting(
         Count(),
         "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.",
@@ -207,6 +226,10 @@ class Criterion:
         if self.analysis is not None:
             given = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
             put(self, "analysis", Analysis(given))
+        if self.intent is not None:
+            given = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
+            put(self, "intent", Intent(given))
+        self._check_clause()
         origin = self.origin
         if origin is None:
             origin = Origin.EMPIRICAL if self.no_worse_than else Origin.UNSPECIFIED
@@ -243,6 +266,16 @@ class Criterion:
             raise InvalidArgument("each_input", self.each_input, allowed)
         if self.min_probes is not None and not self.never_fails:
             raise InvalidArgument("min_probes", self.min_probes, "go with never_fails")
+
+    def _check_clause(self) -> None:
+        """A prohibition is no rate, however high (companion, clause forms)."""
+        object.__setattr__(self, "categorical", self.categorical or bool(self.discharged_by))
+        if self.categorical and not (self.never_fails or self.report_only):
+            allowed = (
+                "go with never_fails or report_only: no rate says never, so a prohibition is not "
+                "shown by at_least or no_worse_than"
+            )
+            raise InvalidArgument("categorical", True, allowed)
 
     @property
     def checks(self) -> tuple[Check, ...]:

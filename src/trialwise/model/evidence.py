@@ -69,6 +69,8 @@ class Threshold:
     alternative_rate: float | None = None
     """The rate at which a sequential PASS is rare, or that a test should detect."""
     baseline: BaselineReference | None = None
+    context: BaselineReference | None = None
+    """What was measured before, where the threshold does not come from it (§1.5.4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

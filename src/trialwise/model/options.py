@@ -17,8 +17,8 @@ from trialwise.declarations.settings import Names, setting, setting_keys
 from trialwise.declarations.signatures import Made
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
+from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Intent
 from trialwise.quick_dataclass import dataclass
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.result_types import RULES, Rule

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, cast
 from trialwise.model.claim import Claim, Estimator, SamplingMode
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Decision, Design, Intent
+from trialwise.model.verdict import Decision, Design
 from trialwise.quick_dataclass import dataclass
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.result_types import Rule
@@ -130,6 +131,12 @@ class CriterionPlan:
     """Whose trials decide it; None where it is the run's."""
     reported_at: float | None = None
     """The confidence of its interval, where it is only reported; None where it is decided."""
+    intent: Intent | None = None
+    """Whether it is evidence or a quick check; None where it is as the run."""
+    categorical: bool = False
+    """Whether it is a prohibition, which no number of trials shows."""
+    discharged_by: str = ""
+    """What keeps the prohibition; empty where nothing is named."""
     together: JointErrors | None = None
     """What this run is worth together with those before that were INCONCLUSIVE on it."""
 
@@ -244,6 +251,14 @@ class Plan:
     def analysis_of(self, criterion: CriterionPlan) -> Analysis:
         """Return whose trials decide a criterion."""
         return self.analysis if criterion.analysis is None else criterion.analysis
+
+    def intent_of(self, criterion: CriterionPlan) -> Intent:
+        """Return whether a criterion is evidence or a quick check."""
+        return self.intent if criterion.intent is None else criterion.intent
+
+    def is_smoke(self, criterion: CriterionPlan) -> bool:
+        """Return whether a criterion is a quick check in a run that is evidence otherwise."""
+        return self.intent_of(criterion) is Intent.SMOKE and self.intent is not Intent.SMOKE
 
     @property
     def max_trials(self) -> int:

@@ -20,11 +20,14 @@ _WORDING = (
     ("experiments", "copies"),
     ("criteria", "caveats"),
     ("criteria", "category"),
+    ("criteria", "categorical"),
+    ("criteria", "discharged_by"),
     # It follows from what else is kept in the store.
     ("criteria", "together"),
     # It follows from the design, and earlier versions did not write it.
     ("criteria", "stops_early"),
     ("criteria", "threshold", "contract_ref"),
+    ("criteria", "threshold", "context"),
     ("criteria", "threshold", "baseline", "file"),
     # They follow from the baseline, which is known by its name and counts.
     ("criteria", "threshold", "baseline", "inputs"),
@@ -39,6 +42,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "shared_by", 1),
     ("criteria", "corrected_by", []),
     ("criteria", "reported_at", None),
+    ("criteria", "intent", None),
     ("experiments", "further", 0),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}

@@ -29,6 +29,7 @@ from trialwise.model.evidence import (
     Threshold,
     TrialCounts,
 )
+from trialwise.model.intent import Intent
 from trialwise.model.tally import Tally
 from trialwise.quick_dataclass import dataclass
 from trialwise.stats.result_types import Decision as Decision  # noqa: PLC0414 (model's own)
@@ -54,15 +55,6 @@ if TYPE_CHECKING:
         StratifiedEstimate,
     )
     from trialwise.stats.sequential import SequentialDesign
-
-
-class Intent(StrEnum):
-    """What the run is for (companion §5.7)."""
-
-    VERIFICATION = "VERIFICATION"
-    """Evidence: a design that cannot support its claim is refused before the first trial."""
-    SMOKE = "SMOKE"
-    """A quick check: weak designs are allowed, and the report says that it is not evidence."""
 
 
 class Dimension(StrEnum):

@@ -21,9 +21,9 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Input, Sampling
-from trialwise.model.verdict import Intent
 from trialwise.outcomes.outcome_questions import Asked
 from trialwise.outcomes.outcome_trials import Experiment, Order, is_sorted_by_input
 from trialwise.procedures.planning.run_plan import plan_run

@@ -14,7 +14,8 @@ from trialwise.documents.numbers import as_count, as_duration
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
-from trialwise.model.verdict import Decision, Dimension, Intent, Verdict
+from trialwise.model.intent import Intent
+from trialwise.model.verdict import Decision, Dimension, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.conformance_checklist import list_checklist
 from trialwise.pages.finding_facts import name_mode, pick_badge

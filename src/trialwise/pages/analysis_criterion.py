@@ -12,7 +12,13 @@ from trialwise.model.claim import Claim, TargetEstimand
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import claims_rate, list_unasked, pick_badge, write_coverage
+from trialwise.pages.finding_facts import (
+    claims_rate,
+    list_unasked,
+    pick_badge,
+    write_context,
+    write_coverage,
+)
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
@@ -90,6 +96,8 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
         rows += _list_reasons(finding.breakdown)
     if not finding.by_input:
         rows += _list_other_counts(finding)
+    if write_context(finding):
+        rows.append(("Baseline, for context", f"{write_context(finding)}; it decides nothing here"))
     if write_coverage(finding):
         rows.append(("Inputs asked", write_coverage(finding)))
     if list_unasked(finding):
@@ -275,6 +283,7 @@ def _list_guardrail_sections(finding: Finding, verdict: Verdict) -> Iterator[Sec
     if finding.evidence.residual is not None:
         rows += _list_residual(finding.evidence.residual)
         rows += _list_prevalence(verdict)
+        rows += _list_stack(verdict)
     yield make_section("GUARDRAIL BOUND", rows)
 
 
@@ -306,6 +315,28 @@ def _list_residual(found: ResidualHarm) -> Rows:
     known = isinstance(found.confidence, float)
     level = f" at confidence {found.confidence:g}" if known else ""
     return [("Residual harm", f"at most {as_computed(found.bound)}{level}. {found.statement}")]
+
+
+def _list_stack(verdict: Verdict) -> Rows:
+    """List what several boundaries in series miss together; their misses are not multiplied."""
+    bounds = [
+        one.evidence.containment
+        for one in verdict.findings
+        if one.evidence.containment is not None and one.evidence.residual is not None
+    ]
+    if len(bounds) < 2:
+        return []
+    # Few contracts have several guardrails.
+    from trialwise.stats.boundary_stacks import combine_boundaries
+
+    found = combine_boundaries(
+        [one.error_upper for one in bounds],
+        given="harm",
+        confidence=min(one.confidence for one in bounds),
+    )
+    level = f" at confidence {found.confidence:g}" if isinstance(found.confidence, float) else ""
+    said = f"at most {as_computed(found.upper)}{level}, if they stand in series"
+    return [("All boundaries miss", f"{said}. {found.statement}")]
 
 
 def _list_prevalence(verdict: Verdict) -> Rows:

@@ -90,6 +90,17 @@ def find_required(finding: Finding) -> float | None:
     return threshold.required_rate
 
 
+def write_context(finding: Finding) -> str:
+    """Write what was measured before, where the criterion is not decided by it."""
+    context = finding.threshold.context
+    if context is None:
+        return ""
+    return (
+        f"{context.passed:,} of {context.trials:,} ({as_observed(context.rate)}) in baseline "
+        f"{context.identifier} of {context.created_at:%Y-%m-%d}"
+    )
+
+
 def find_alternative(finding: Finding) -> float | None:
     """Find the rate that the required one must be told from, where it is another one."""
     threshold = finding.threshold

@@ -24,6 +24,7 @@ from trialwise.pages.finding_facts import (
     list_latency_marks,
     list_unasked,
     pick_difference,
+    write_context,
     write_coverage,
     write_delta,
     write_difference,
@@ -47,6 +48,7 @@ from trialwise.pages.judge_facts import (
 )
 from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import pick_status
+from trialwise.procedures.observational import NO_FAILURE_OBSERVED
 from trialwise.procedures.registry import procedure_of
 
 if TYPE_CHECKING:
@@ -215,7 +217,7 @@ def _sentence(finding: Finding) -> str:
     asked = f", {asked} asked" if asked else ""
     if tally.failed:
         return f"{tally.failed:,} of {tally.trials:,} failed{asked}"
-    failed = "" if finding.label else " failed"
+    failed = "" if finding.label == NO_FAILURE_OBSERVED else " failed"
     return f"0 of {tally.trials:,}{failed}{asked} (no claim about the population)"
 
 
@@ -251,6 +253,8 @@ def _reason(finding: Finding) -> str:
     if threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
+    elif context := write_context(finding):
+        parts.append(f"for context {context}")
     parts += filter(None, [write_difference(finding)])
     if finding.cutoff is not None:
         parts.append(f"{finding.cutoff:,} needed")

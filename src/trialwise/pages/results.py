@@ -17,9 +17,10 @@ from trialwise.documents.numbers import (
 from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
 from trialwise.model.evidence import Guard, NoteKind, StopReason
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
+from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages.finding_facts import is_approximate, list_unasked, pick_interval
 from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.judge_facts import describe_left_out
@@ -35,6 +36,7 @@ from trialwise.pages.suite_totals import (
     sum_spending,
 )
 from trialwise.procedures.error_bounds import bound_verdicts
+from trialwise.procedures.smoke_runs import SMOKE_PASS
 
 
 def describe_suite(
@@ -293,12 +295,24 @@ def _sum_up(runs: Sequence[RunResults]) -> str:
     }
     counts = [(statuses.count(one), *said) for one, said in words.items() if one in statuses]
     if not counts:
-        return f"{as_all(len(statuses), *nouns)} passed"
+        smoke = _count_smoke(runs)
+        marked = f", {smoke} by a smoke check, which is no evidence" if smoke else ""
+        return f"{as_all(len(statuses), *nouns)} passed{marked}"
     (count, word, sentence), *rest = counts
     if count == len(statuses):
         return f"{as_all(count, *nouns)} {sentence}"
     first = f"{count} of {as_count(len(statuses), *nouns)} {word}"
     return ", ".join([first, *(f"{n} {word}" for n, word, _ in rest)])
+
+
+def _count_smoke(runs: Sequence[RunResults]) -> int:
+    """Count the criteria of runs that are evidence otherwise."""
+    return sum(
+        line.label == SMOKE_PASS and line.kind is LineKind.CRITERION
+        for run in runs
+        if run.facts.get("intent", Intent.VERIFICATION) == Intent.VERIFICATION
+        for line in run.lines
+    )
 
 
 def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:

@@ -8,15 +8,24 @@ from textwrap import wrap
 
 from trialwise.documents.numbers import (
     as_all,
+    as_count,
     as_mean_trials,
     as_percent,
     as_probability,
     as_seconds,
     list_amounts,
 )
+from trialwise.documents.phrases import join_few
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
-from trialwise.procedures.forecast import Forecast, Together, forecast, forecast_together
+from trialwise.procedures.forecast import (
+    Forecast,
+    LimitingCriteria,
+    Together,
+    find_limiting,
+    forecast,
+    forecast_together,
+)
 from trialwise.quick_dataclass import dataclass
 
 _WIDTH = 80
@@ -53,6 +62,8 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
     lines += [*_wrap(f"This is {plan.claim.about(inputs)}.", "  ", width)]
     for one in forecast(plan):
         lines += _list_criterion(one, width)
+    for found in find_limiting(plan):
+        lines += [*_wrap(_word_limiting(found, several=len(plan.experiments) > 1), "  ", width)]
     for limit in plan.latency:
         lines += [*_wrap(_word_latency(limit, plan), "  ", width)]
     for gate in plan.gates:
@@ -135,6 +146,19 @@ def _word_size(plan: Plan) -> str:
     sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
     parts = f" ({', '.join(sizes)})" if len(sizes) != 1 else ""
     return f"at most {plan.max_trials} trials{parts}"
+
+
+def _word_limiting(found: LimitingCriteria, *, several: bool) -> str:
+    """Name the criteria that the number of trials follows from."""
+    names, one = join_few(found.criteria), len(found.criteria) == 1
+    where = f" of {found.experiment}" if several else ""
+    text = f"{names} set{'s' * one} the number of trials{where}: at most {found.trials:,}"
+    if found.further:
+        text += f", and up to {found.further:,} more so that every input is asked"
+    if found.others:
+        others = as_count(found.others, "other criterion", "other criteria")
+        text += f"; {others} share{'s' * (found.others == 1)} them"
+    return f"{text}."
 
 
 def _list_criterion(one: Forecast, width: int) -> Iterator[str]:

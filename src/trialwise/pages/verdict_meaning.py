@@ -30,18 +30,11 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import join_few
 from trialwise.documents.results import Status
+from trialwise.model.intent import Intent
 from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import (
-    Caution,
-    Decision,
-    Dimension,
-    Finding,
-    Intent,
-    LatencyFinding,
-    Verdict,
-)
+from trialwise.model.verdict import Caution, Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_spent
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.error_bounds import list_rule_errors
@@ -92,7 +85,7 @@ def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
     """Make the badge of a criterion; one that only advises is soft."""
     if is_measured(record):
         return make_badge(None, MEASURED)
-    soft = bool(finding.advisory) or _is_soft(record)
+    soft = bool(finding.advisory) or record.plan.intent_of(finding.plan) is Intent.SMOKE
     return make_badge(finding.decision, finding.label, soft=soft)
 
 

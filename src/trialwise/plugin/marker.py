@@ -26,7 +26,11 @@ from trialwise.plugin.settings import Settings
 #: The criterion of a body without a name of its own: that it ends without an exception.
 BODY = "passes"
 
-_QUESTIONS = ("at_least", "no_worse_than", "never_fails")
+#: What a marker says of the body's own criterion: its question, and what goes with one only.
+_BODY = (
+    *("at_least", "no_worse_than", "never_fails"),
+    *("min_probes", "categorical", "discharged_by"),
+)
 #: What a criterion and a run may be told, by the names of their fields.
 _CRITERION = {key.field: key for key in setting_keys(Criterion) if key.field != "sampling"}
 _RUN = {
@@ -41,13 +45,13 @@ _SHARED = tuple(
     name
     for name in _CRITERION
     # A test whose body is only reported could not pass, so that only further criteria may be.
-    if name not in (*_QUESTIONS, *_RUN, "min_probes", "report_only")
+    if name not in (*_BODY, *_RUN, "report_only")
 )
 #: The word of a suite for a field of another name, such as `ref` for `contract_ref`.
 _WORDS = {key.name: field for field, key in (*_CRITERION.items(), *_RUN.items())}
 _LATENCY = (*PERCENTILES, "baseline", "enforced", "confidence")
 _OWN = ("inputs", "criteria", "budget", "tags", *MARKER_PARTS)
-_KEYS = tuple(dict.fromkeys((*_QUESTIONS, *_RUN, *_SHARED, "min_probes", *_OWN)))
+_KEYS = tuple(dict.fromkeys((*_BODY, *_RUN, *_SHARED, *_OWN)))
 
 
 #: How like one of ours a keyword must be to be taken for a misspelt one of ours.
@@ -193,7 +197,7 @@ def _criteria(
     chosen: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], body: Check
 ) -> Iterator[Criterion]:
     shared = {key: chosen[key] for key in _SHARED if key in chosen}
-    asked = {key: chosen[key] for key in (*_QUESTIONS, "min_probes") if key in chosen}
+    asked = {key: chosen[key] for key in _BODY if key in chosen}
     if asked:
         yield Criterion(BODY, body, **asked, **shared)
     elif not named:

@@ -14,19 +14,13 @@ from trialwise.decimals import as_written
 from trialwise.model.claim import Claim
 from trialwise.model.criterion import USUAL_POWER, Criterion, Origin
 from trialwise.model.evidence import Evidence, Note, StopReason, Threshold
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import (
-    Caution,
-    Decision,
-    Design,
-    Finding,
-    Intent,
-    ObservedRate,
-    Wording,
-)
+from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate, Wording
+from trialwise.procedures.clauses import GAP
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.quick_dataclass import dataclass
 from trialwise.stats.result_types import Refusal
@@ -69,9 +63,17 @@ class Situation:
     baseline: Baseline | None = None
     references: Mapping[str, BaselineReference] = field(default_factory=dict)
     """What verdicts will keep of the baseline, by criterion."""
+    contexts: Mapping[str, BaselineReference] = field(default_factory=dict)
+    """What was measured of criteria that are not compared with it."""
     cache: DesignCache | None = None
     measuring: bool = False
     """Whether a baseline is measured, so that trials are counted and nothing is decided."""
+
+    def under_intent_of(self, criterion: Criterion) -> Situation:
+        """Return the situation of a criterion that may have an intent of its own."""
+        if criterion.intent is None:
+            return self
+        return replace(self, options=replace(self.options, intent=Intent(criterion.intent)))
 
     def fixed_trials(self, criterion: Criterion) -> int | None:
         """Return the fixed number of trials of the criterion or the options, if there is one."""
@@ -95,6 +97,7 @@ class Situation:
             origin=Origin(criterion.origin or Origin.UNSPECIFIED),
             contract_ref=criterion.contract_ref,
             required_rate=criterion.at_least,
+            context=self.contexts.get(criterion.name),
         )
 
     def start_plan(self, criterion: Criterion, **given: object) -> CriterionPlan:
@@ -104,6 +107,7 @@ class Situation:
             criterion: What is promised.
             given: The other fields of the plan.
         """
+        has_gap = criterion.categorical and not criterion.discharged_by
         usual = {
             "criterion": criterion.name,
             "experiment": self.experiment,
@@ -112,6 +116,10 @@ class Situation:
             "curtailed": self.options.curtail,
             "each_input": criterion.each_input,
             "analysis": criterion.analysis,
+            "intent": criterion.intent,
+            "categorical": criterion.categorical,
+            "discharged_by": criterion.discharged_by,
+            "caveats": (f"{GAP}.",) if has_gap else (),
         }
         return CriterionPlan(**(usual | given))  # type: ignore[arg-type]
 
@@ -317,7 +325,8 @@ class Procedure:
             null=conclusion.null or null,
             alternative=conclusion.alternative or alternative,
             advice=advice,
-            confidence_statement=conclusion.confidence_statement or self.assure(plan, run.intent),
+            confidence_statement=conclusion.confidence_statement
+            or self.assure(plan, run.intent_of(plan)),
         )
 
     def has_power(self, plan: CriterionPlan) -> bool:

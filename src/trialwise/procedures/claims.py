@@ -20,8 +20,8 @@ from typing import NamedTuple
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
-from trialwise.model.verdict import Intent
 from trialwise.procedures.base import Procedure
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Undefined

@@ -12,9 +12,10 @@ from trialwise.documents.numbers import as_percent
 from trialwise.model.claim import Claim, Estimator
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures.base import (
     AGREEING,
     Chance,

@@ -16,9 +16,10 @@ from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, TargetEstimand
 from trialwise.model.evidence import EstimatedEvidence
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.smoke_runs import state_smoke

@@ -58,6 +58,46 @@ def _criterion(criterion: CriterionPlan, inputs: int) -> Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitingCriteria:
+    """Which criteria of a sampling need the most trials, so that they set their number."""
+
+    experiment: str
+    criteria: tuple[str, ...]
+    trials: int
+    """What they need at most."""
+    others: int
+    """How many criteria share the trials."""
+    further: int = 0
+    """Trials besides, so that every input is asked."""
+
+
+def find_limiting(plan: Plan) -> tuple[LimitingCriteria, ...]:
+    """Find the criteria that set the number of trials of each sampling with several (§1.4.7)."""
+    found = []
+    for one in plan.experiments:
+        criteria = plan.criteria_of(one.name)
+        if len(criteria) < 2:
+            continue
+        needs = {
+            each.criterion: each.trials * (len(one.input_ids) if each.each_input else 1)
+            for each in criteria
+            if not each.rides_along
+        }
+        most = max(needs.values(), default=0)
+        names = tuple(name for name, trials in needs.items() if trials == most)
+        found.append(
+            LimitingCriteria(
+                experiment=one.name,
+                criteria=names,
+                trials=most,
+                others=len(criteria) - len(names),
+                further=max(0, one.trials - most),
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
     """How likely all decisions of a run or a suite are to PASS, under one condition."""
 

@@ -16,8 +16,8 @@ from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.covariate import Covariate, CovariateKind, differing_covariates
 from trialwise.model.evidence import Guard, Severity
+from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Intent
 
 #: Another model is another service, under whatever name it is recorded. With another prompt or
 #: another evaluator a difference is no regression either, but a configuration error (§8.4.5).

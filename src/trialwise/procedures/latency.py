@@ -13,9 +13,10 @@ from trialwise.decimals import ceil_product, complement, floor_product
 from trialwise.documents.numbers import as_seconds
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
-from trialwise.model.verdict import Decision, Intent, LatencyFinding
+from trialwise.model.verdict import Decision, LatencyFinding
 from trialwise.stats.binomial import raw_tail
 from trialwise.stats.latency_baseline import (
     OrderStatisticBound,

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trialwise.documents.numbers import as_count
+from trialwise.documents.numbers import as_count, as_percent
 from trialwise.documents.phrases import join_few
 from trialwise.model.criterion import Criterion
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent
+from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.clauses import describe_clause, state_clause
 from trialwise.procedures.deciding.partial_findings import conclude_short
 from trialwise.stats.rate_intervals import rule_of_three
 
@@ -88,7 +90,8 @@ class Observational(Procedure):
             decision=decision,
             tally=tally,
             caution=caution,
-            statement=_state(counts.ran or tally),
+            statement=_state(plan.criterion, counts.ran or tally)
+            + state_clause(plan, "" if counts.experiment is None else counts.experiment.role),
             label=NO_FAILURE_OBSERVED if few and decision is Decision.PASS else "",
         )
 
@@ -98,9 +101,11 @@ class Observational(Procedure):
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say what a single failure does."""
+        clause = describe_clause(plan)
         if plan.asks_every_input:
-            return "FAIL with the first failure, PASS once every input was asked without one"
-        return f"PASS without a failure in {plan.trials}, FAIL with one"
+            rule = "FAIL with the first failure, PASS once every input was asked without one"
+            return f"{rule}{clause}"
+        return f"PASS without a failure in {plan.trials}, FAIL with one{clause}"
 
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
         """Compute the chance of seeing no failure where failures are rare."""
@@ -184,14 +189,22 @@ def _leave_open(counts: Counts) -> Conclusion:
     )
 
 
-def _state(tally: Tally) -> str:
+def _state(criterion: str, tally: Tally) -> str:
+    """Say what was observed, in the words of the companion (§1.4.5)."""
     n = tally.trials
     if n == 0:
         return "No observation was available in the run."
     if tally.failed:
         return f"{tally.failed} of {n} trials failed."
+    trials = as_count(n, "trial")
+    said = (
+        f"No failure of {criterion} was observed in {trials}. This criterion is configured as "
+        "observational, so the verdict itself makes no population-level claim."
+    )
+    if n <= 3:
+        return said  # the bound would be 1 or more
     return (
-        f"No failure was observed in {n} trials. This makes no claim about the population; for "
-        f"context only, under an i.i.d. model it corresponds to a 95 % upper bound of about "
-        f"{rule_of_three(n):.2g} on the failure probability."
+        f"{said} For context only, under an i.i.d. Bernoulli model, zero failures in {trials} "
+        f"corresponds approximately to a 95 % upper bound of 3/{n:,} "
+        f"({as_percent(rule_of_three(n))}) on the failure probability."
     )

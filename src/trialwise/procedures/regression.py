@@ -10,9 +10,10 @@ from trialwise.decimals import RELATIVE_BAND, settled
 from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures.base import (
     AGREEING,
     HYPOTHESES,

@@ -13,6 +13,7 @@ from trialwise.model.evidence import CutoffEvidence, StopReason
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.clauses import describe_clause, state_clause
 from trialwise.procedures.observational import USUAL_PROBES
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import Interval
@@ -65,7 +66,8 @@ class Reported(Procedure):
             decision=Decision.INCONCLUSIVE,
             tally=tally,
             evidence=CutoffEvidence(interval=interval),
-            statement=_state(plan, tally.passed, tally.trials, interval),
+            statement=_state(plan, tally.passed, tally.trials, interval)
+            + state_clause(plan, "" if counts.experiment is None else counts.experiment.role),
             label=REPORTED,
         )
 
@@ -90,7 +92,8 @@ class Reported(Procedure):
         """Say that it only reports."""
         assert plan.reported_at is not None
         level = as_percent(plan.reported_at)
-        return f"reported with its {level} interval, and no part of the verdict"
+        rule = f"reported with its {level} interval, and no part of the verdict"
+        return f"{rule}{describe_clause(plan)}"
 
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
         """Nothing: it has no decision to forecast."""

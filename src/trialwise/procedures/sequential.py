@@ -19,10 +19,11 @@ from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import METHODS, Criterion
 from trialwise.model.evidence import Note, NoteKind, PValue, SequentialEvidence
+from trialwise.model.intent import Intent
 from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures.base import (
     AGREEING,
     Chance,

@@ -31,8 +31,8 @@ from trialwise.engine.run_events import (
     TrialDone,
     VerdictReached,
 )
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.verdict import Intent
 from trialwise.procedures.registry import procedure_of
 from trialwise.renderers.capabilities import Capabilities, read_capabilities
 from trialwise.renderers.live_display import LiveDisplay, Pen

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, Unpack
 from trialwise.errors import DesignRefused, InvalidArgument, RunInterrupted
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.run_settings import RunSettings
-from trialwise.model.verdict import Decision, Intent
+from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding,
     ComparisonQuestion,

@@ -20,11 +20,12 @@ from trialwise.model.baseline import Baseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
+from trialwise.model.intent import Intent
 from trialwise.model.kept_texts import AskedInput, RunTexts
 from trialwise.model.options import RunOptions
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, Trial
-from trialwise.model.verdict import Decision, Intent
+from trialwise.model.verdict import Decision
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
 from trialwise.outcomes.outcome_plans import plan_outcomes, scopes_of_outcomes
 from trialwise.outcomes.outcome_questions import Asked, Supplied, ask, question_all

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise.engine.ports import SystemClock
-from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
+from trialwise.errors import BaselineError, DesignRefused, InvalidArgument, RunNotFound
 from trialwise.model.contract import Contract
 from trialwise.model.covariate import resolve_covariates
 from trialwise.model.evidence import Guard
@@ -129,6 +129,7 @@ def prepare(
         },
         baseline=found.baseline,
         references=found.references(profile),
+        contexts={} if measuring else _find_contexts(contract, scopes, profile, found, baselines),
         covariates=profile,
         guards=found.guards,
         cache=design_cache(),
@@ -357,7 +358,58 @@ class Baselines(NamedTuple):
 def needs_baseline(criteria: Sequence[Criterion], latency: Latency | None) -> bool:
     """Return whether a criterion or a percentile is compared with a baseline."""
     timed = latency is not None and any(one.limit_s is None for one in latency.constraints)
-    return timed or any(one.no_worse_than is not None for one in criteria)
+    return timed or any(map(_is_compared, criteria))
+
+
+def _is_compared(criterion: Criterion) -> bool:
+    """Return whether a criterion is decided against a baseline."""
+    return criterion.no_worse_than is not None and not criterion.report_only
+
+
+def _find_contexts(
+    contract: Contract,
+    scopes: Mapping[str, CriterionScope],
+    profile: Mapping[str, str],
+    found: Baselines,
+    folder: Path,
+) -> dict[str, BaselineReference]:
+    """Find what was measured of the criteria that a baseline does not decide (§1.5.4).
+
+    It is context and nothing else, so that a baseline that cannot be read is left out.
+
+    Args:
+        contract: Whose criteria they are.
+        scopes: What each criterion is asked of.
+        profile: The conditions of this run.
+        found: The baseline that decides other criteria, where there is one.
+        folder: The baselines of all contracts.
+    """
+    others = [one.name for one in contract.criteria if not _is_compared(one)]
+    if not others or not folder.is_dir():
+        return {}
+    if found.baseline is None:
+        from trialwise.procedures.selection import select_baseline
+        from trialwise.stores.baselines import BaselineStore
+
+        try:
+            kept = BaselineStore(folder).all(contract.name)
+            chosen = select_baseline(
+                [one for _, one in kept],
+                contract=contract.name,
+                profile=profile,
+                covariates=contract.covariates,
+            ).baseline
+        except BaselineError:
+            return {}
+        path = next(path for path, one in kept if one is chosen)
+        found = Baselines(chosen, str(path))
+    assert found.baseline is not None
+    known = found.baseline.criteria
+    return {
+        name: one
+        for name, one in found.references(profile).items()
+        if name in others and known[name].structure == scopes[name].structure
+    }
 
 
 def choose_baseline(
@@ -392,7 +444,7 @@ def choose_baseline(
     from trialwise.procedures.guardrails import admit, assess_baseline
     from trialwise.procedures.selection import select_baseline
 
-    compared = [one for one in criteria if one.no_worse_than is not None]
+    compared = [one for one in criteria if _is_compared(one)]
     selected = select_baseline(
         [one for _, one in kept],
         contract=contract,

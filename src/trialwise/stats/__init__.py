@@ -14,7 +14,7 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - repeated inputs: `cluster_estimators`, `cluster_correlation`, `cluster_resampling`,
   `beta_binomial`, `autocorrelation`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
-- guardrails: `guardrail_bounds`
+- guardrails: `guardrail_bounds`, `boundary_stacks`
 - agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `error_envelopes`, `e_values`
 - distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
@@ -43,6 +43,7 @@ _MODULES = {
     "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
     "boschloo_regions": "BoschlooRegion boschloo_region",
+    "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
     "cluster_correlation": (
         "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "

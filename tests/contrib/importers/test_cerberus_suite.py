@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from trialwise.contrib.importers import ImportRefused, import_cerberus, import_suite, render_yaml
+from trialwise.model.intent import Intent
 from trialwise.model.options import AbortRule
-from trialwise.model.verdict import Intent
 from trialwise.suite import Suite
 
 Write = Callable[[str, str], Path]

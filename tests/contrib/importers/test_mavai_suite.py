@@ -12,8 +12,9 @@ from scipy.stats import binom
 from trialwise.contrib.importers import ImportRefused, import_mavai, import_suite
 from trialwise.errors import DesignRefused
 from trialwise.model.criterion import Origin
+from trialwise.model.intent import Intent
 from trialwise.model.plan import Plan
-from trialwise.model.verdict import Decision, Intent
+from trialwise.model.verdict import Decision
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.suite import Suite
 

@@ -38,6 +38,7 @@ from trialwise.procedures.deciding.trial_rows import (
 )
 from trialwise.procedures.error_bounds import describe_inputs
 from trialwise.procedures.registry import find_procedure
+from trialwise.procedures.smoke_runs import SMOKE_PASS
 from trialwise.procedures.streams import Stream
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ class _Stream(NamedTuple):
             tally=tally_of(rows, trials, passed),
             is_complete=is_complete,
             stop=self.stop,
-            intent=self.plan.intent,
+            intent=self.plan.intent_of(self.criterion),
             claim=self.plan.claim,
             experiment=self.experiment,
             rows=self._leave_out(rows),
@@ -242,7 +243,12 @@ class _Stream(NamedTuple):
     def _conclude(self, counts: Counts) -> Conclusion:
         if self.plan.purpose == "measure":
             return conclude_measured(counts.tally)
-        return find_procedure(self.criterion.procedure).decide(self.criterion, counts)
+        found = find_procedure(self.criterion.procedure).decide(self.criterion, counts)
+        is_plain = found.decision is Decision.PASS and not found.label
+        if is_plain and self.plan.is_smoke(self.criterion):
+            # The rest of the run is evidence, so that this PASS has to say what it is.
+            return replace(found, label=SMOKE_PASS)
+        return found
 
     def _find_reason(self, counts: Counts) -> StopReason:
         if self.criterion.rides_along:

@@ -14,10 +14,10 @@ from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import canonical
+from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
 from trialwise.model.sampling import CHALLENGES, Sampling
-from trialwise.model.verdict import Intent
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.planning.families import count_decisions, plan_corrected
@@ -39,6 +39,7 @@ def plan_run(
     fingerprints: Mapping[str, str],
     baseline: Baseline | None = None,
     references: Mapping[str, BaselineReference] | None = None,
+    contexts: Mapping[str, BaselineReference] | None = None,
     covariates: Mapping[str, str] | None = None,
     guards: tuple[Guard, ...] = (),
     cache: DesignCache | None = None,
@@ -54,6 +55,7 @@ def plan_run(
         fingerprints: The fingerprints of each sampling's contents.
         baseline: The one selected for this run, where a criterion or a latency needs it.
         references: What verdicts keep of it, by criterion.
+        contexts: What was measured of criteria that are not compared with it.
         covariates: The run's resolved profile.
         guards: Violated guardrails that the run was admitted with.
         cache: Where sequential designs are kept.
@@ -76,11 +78,12 @@ def plan_run(
             options=options,
             baseline=baseline,
             references=references or {},
+            contexts=contexts or {},
             cache=cache,
             measuring=measuring,
         )
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-        found = [plan_corrected(one, situation, decisions) for one in criteria]
+        found = [plan_corrected(one, situation.under_intent_of(one), decisions) for one in criteria]
         planned = [one for one in found if not isinstance(one, Refused)]
         if not measuring and sum(one.stops_early for one in planned) > 1:
             from trialwise.procedures.shared_trials import share_trials
@@ -276,7 +279,9 @@ def _check_claims(
         return criteria, []
     checked, refusals = [], []
     for one in criteria:
-        reasons, caveats = check_claim(contract.claim, one, experiment, options.intent)
+        reasons, caveats = check_claim(
+            contract.claim, one, experiment, one.intent or options.intent
+        )
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)))
     return checked, refusals

@@ -42,7 +42,6 @@ Distributions and intervals:
 - `binomial_weights`: all probabilities of a binomial distribution
 - `hypergeometric_law`: trials drawn from a finite corpus
 - `other_intervals`: the Jeffreys interval, and Wilson's bound around a rate
-- `boundary_stacks`: the probability that several guardrails miss together
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ MODULES = {
     "adaptive_sampling": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "binomial_weights": "binomial_pmfs",
     "boschloo_rules": "boschloo_cutoff boschloo_size",
-    "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "concurrent_rounds": "RoundCharacteristic Standing chance_needed round_characteristic standing",
     "criterion_streams": (
         "CriterionStream StreamDecision StreamStatus StreamsDecision decide_streams"

@@ -6,9 +6,6 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
-from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
-from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
-from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
 from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
 from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
