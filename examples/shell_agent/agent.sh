@@ -5,9 +5,9 @@
 tell() { printf '%s\n' "$1" >> "$TRIALWISE_TRACE_FILE"; }
 
 country=$1
-# One time in ten the agent looks twice: its seed decides, so that a run can be repeated.
+# One time in twenty the agent looks twice: its seed decides, so that a run can be repeated.
 lookups=1
-[ $((TRIALWISE_SEED % 10)) -eq 0 ] && lookups=2
+[ $((TRIALWISE_SEED % 20)) -eq 0 ] && lookups=2
 
 tell "{\"role\": \"user\", \"content\": \"$country\"}"
 while [ "$lookups" -gt 0 ]; do
