@@ -53,6 +53,8 @@ _TARGETS: dict[str, dict[str, Basis]] = {
         "score": Basis.HEURISTIC,
         "weakest_score": Basis.HEURISTIC,
         "variance": Basis.HEURISTIC,
+        **dict.fromkeys(SUB_SCORES, Basis.HEURISTIC),
+        "drifted": Basis.COUNT,
     },
     "metrics": {
         "pass_rate": Basis.UNBIASED,
@@ -74,10 +76,14 @@ _MOST = {
     "reliability.variance_amplification": 100.0,
     "reliability.graceful_degradation": 100.0,
     "stability.variance": 0.25,
+    "stability.drifted": math.inf,
     "metrics.flakiness": 50.0,
     "metrics.flaky": math.inf,
     "metrics.unscored": math.inf,
 }
+#: Targets that stand in no list of numbers, only where a limit names them: the table of the runs
+#: shows them.
+_ON_REQUEST = frozenset({f"stability.{name}" for name in (*SUB_SCORES, "drifted")})
 #: A number of trials at the end of a path, such as 3 in `metrics.pass_hat.3`.
 _K = re.compile(r"(?<=\.)[1-9][0-9]{0,8}$")
 
@@ -93,6 +99,8 @@ _MEANINGS = {
     "stability.score": "mean of the runs' weakest scores",
     "stability.weakest_score": "weakest score of the worst run",
     "stability.variance": "variance of the weakest scores between runs of one input",
+    **{f"stability.{name}": f"lowest {name.replace('_', ' ')} of all runs" for name in SUB_SCORES},
+    "stability.drifted": "runs with a sub-score below its floor",
     "metrics.pass_rate": "mean pass rate of the inputs",
     "metrics.pass_at.K": "chance that at least one of K runs passes",
     "metrics.pass_at_naive.K": "the same, from the observed rate of each input",
@@ -118,10 +126,15 @@ def describe_target(target: str) -> str:
 def targets_of(gate: str) -> tuple[str, ...]:
     """Return every target of a gate; K stands for a number of trials.
 
-    >>> targets_of("stability")
+    >>> targets_of("stability")[:3]
     ('stability.score', 'stability.weakest_score', 'stability.variance')
     """
     return tuple(f"{gate}.{name}" for name in _TARGETS[gate])
+
+
+def listed_targets_of(gate: str) -> tuple[str, ...]:
+    """Return the targets whose numbers every report lists, also without a limit."""
+    return tuple(target for target in targets_of(gate) if target not in _ON_REQUEST)
 
 
 def basis_of(target: str) -> Basis | None:
@@ -224,7 +237,7 @@ class Stability:
 
     expect: tuple[Expectation, ...] = ()
     floors: StabilityFloors = field(default_factory=StabilityFloors)
-    """Below which a dimension of a run is flagged as drifted; flags decide nothing."""
+    """Below which a dimension of a run is flagged as drifted, which `stability.drifted` counts."""
     exclude: tuple[str, ...] = ()
     """Sub-scores left out of every run's weakest one."""
     tokens_per_call: float = 2000

@@ -187,7 +187,7 @@ STABILITY = _block(
                 tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in _SUB_SCORES),
                 doc="Limits below which a sub-score of a run is flagged as drifted.",
             ),
-            "Limits below which a run is flagged. Flags do not decide anything.",
+            "Limits below which a run is flagged. `stability.drifted` counts flagged runs.",
         ),
         Key(
             "exclude",
@@ -205,7 +205,9 @@ STABILITY = _block(
     ),
     "a weakest score of at least 0.5",
     doc="How steady each run's session was, by four heuristics of its trace. Targets: "
-    "`stability.score`, `.weakest_score`, `.variance`.",
+    "`stability.score`, `.weakest_score`, `.variance`, the lowest of each sub-score "
+    "(`.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress`) and "
+    "the number of runs below a floor, `.drifted`.",
 )
 METRICS = _block(
     "metrics",

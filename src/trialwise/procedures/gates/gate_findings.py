@@ -19,7 +19,7 @@ from trialwise.model.gate import (
     Reliability,
     Stability,
     basis_of,
-    targets_of,
+    listed_targets_of,
 )
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.metrics import (
@@ -143,7 +143,7 @@ def _early(row: PassK) -> PassK:
 
 
 def _numbers(gate: Gate, measured: Mapping[str, Measured]) -> Iterator[GateNumber]:
-    for target in targets_of(gate.name):
+    for target in listed_targets_of(gate.name):
         basis = basis_of(target)
         # Those with a k are as many as one likes; a table has them.
         if basis is not None:

@@ -2,7 +2,7 @@
 
 The weakest score is the worst of all runs, the score a mean over inputs of the mean over their
 runs, and the variance a mean over inputs of the variance between runs of one: that two prompts
-differ is no swing.
+differ is no swing. A sub-score as a target is the lowest of all runs, and drifted runs are counted.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from trialwise.model.gate import Stability, targets_of
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.trial import Trial
-from trialwise.procedures.gates.gate_intervals import Measured, Runs, variance_interval
+from trialwise.procedures.gates.gate_intervals import COUNTED, Measured, Runs, variance_interval
 from trialwise.procedures.metrics import Reach, mean_interval, mean_of
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.trace_shape import TraceShape
 from trialwise.stats.trace_stability import (
+    SUB_SCORES,
     StabilityReport,
     drift_flags,
     is_short,
@@ -54,7 +55,14 @@ def measure_stability(
         short=sum(is_short(trial.shape) for trial in every if trial.shape is not None),
     )
     by_input = [[report for _, report in mine] for mine in seen.values()]
-    return evidence, _targets(gate, by_input, reach)
+    measured = _targets(gate, by_input, reach)
+    if found:
+        for name in SUB_SCORES:
+            lowest = min(getattr(run, name) for run in found)
+            measured[f"stability.{name}"] = Measured(lowest, _MINIMUM)
+        drifted = sum(bool(run.drift) for run in found)
+        measured["stability.drifted"] = Measured(float(drifted), COUNTED)
+    return evidence, measured
 
 
 def _targets(
