@@ -238,7 +238,9 @@ def test_a_matcher_that_asks_a_model_is_refused(refused: Refused, name: str) -> 
             "stability: {expect: [{target: reliability.runs, matcher: {exact: 1}}]}",
             (
                 "there is no target `reliability.runs` in `stability`; there are stability.score, "
-                "stability.weakest_score, stability.variance"
+                "stability.weakest_score, stability.variance, stability.tool_usage_stability, "
+                "stability.response_consistency, stability.redundancy, "
+                "stability.cost_per_progress, stability.drifted"
             ),
         ),
         (
