@@ -34,7 +34,7 @@ _MODULES = {
     ),
     "model.baseline": "Baseline",
     "model.claim": "Claim Estimator PopulationClaim TargetEstimand",
-    "model.contract": "Contract Latency LatencyConstraint Prevalence",
+    "model.contract": "Contract Latency LatencyConstraint Prevalence Validity",
     "model.covariate": "Covariate CovariateKind",
     "model.criterion": "Criterion Origin",
     "model.evidence": "StopReason",

@@ -64,6 +64,7 @@ from trialwise.model.contract import Contract as Contract
 from trialwise.model.contract import Latency as Latency
 from trialwise.model.contract import LatencyConstraint as LatencyConstraint
 from trialwise.model.contract import Prevalence as Prevalence
+from trialwise.model.contract import Validity as Validity
 from trialwise.model.covariate import Covariate as Covariate
 from trialwise.model.covariate import CovariateKind as CovariateKind
 from trialwise.model.criterion import Criterion as Criterion

@@ -18,6 +18,7 @@ from trialwise.model.sampling import Sampling
 from trialwise.quick_dataclass import dataclass
 from trialwise.validation import (
     require_choice,
+    require_count,
     require_open_rate,
     require_positive,
     require_rate,
@@ -33,7 +34,7 @@ PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 #: What a contract says beside its service, its inputs, its criteria and how it is run; a suite and
 #: a pytest marker say it in the same keys.
 MARKER_PARTS = (
-    *("claim", "covariates", "factors", "latency", "prevalence"),
+    *("claim", "covariates", "factors", "latency", "prevalence", "validity"),
     *("reliability", "stability", "metrics"),
 )
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -138,6 +139,23 @@ class Prevalence:
             require_open_rate("confidence", self.confidence)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """How long a baseline of a contract is taken to stay representative (§8.4.2).
+
+    Args:
+        days: Days after the measurement for which a baseline is valid.
+        grace_days: Days after that for which it is still accepted, with a warning.
+    """
+
+    days: int
+    grace_days: int = 0
+
+    def __post_init__(self) -> None:
+        require_count("days", self.days, minimum=1)
+        require_count("grace_days", self.grace_days)
+
+
 @dataclass(frozen=True, slots=True)
 class Contract:
     """A service and what is promised of it.
@@ -177,6 +195,8 @@ class Contract:
     and `seed`, and may be async. If it raises, the trial is not measured."""
     prevalence: Prevalence | None = None
     """The share of harmful content before the guardrail; it bounds what reaches the user."""
+    validity: Validity | None = None
+    """How long its baselines are valid, where a baseline does not say so itself."""
     reliability: Reliability | None = None
     """What repeated runs of each input come to, and what is asked of that."""
     stability: Stability | None = None

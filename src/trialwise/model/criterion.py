@@ -81,6 +81,13 @@ class Criterion:
         "The baseline to compare with: `baseline` for the one that fits, or an identifier.",
         default=None,
     )
+    pass_from: float | None = setting(
+        Rate(),
+        "A threshold that you choose for `no_worse_than`: PASS from this observed rate on. The "
+        "report says which alpha it implies. A required rate is `at_least`.",
+        default=None,
+        words="derived from the baseline",
+    )
     never_fails: bool = setting(
         Flag(),
         "Whether one failure FAILs the criterion. It claims nothing about a population.",
@@ -238,6 +245,14 @@ class Criterion:
 
     def _check_numbers(self) -> None:
         require_open_rate("confidence", self.confidence)
+        if self.pass_from is not None:
+            require_open_rate("pass_from", self.pass_from)
+            if self.no_worse_than is None:
+                allowed = "go with no_worse_than; a required rate is at_least"
+                raise InvalidArgument("pass_from", self.pass_from, allowed)
+            if self.alpha is not None:
+                allowed = "be left out where pass_from is given, which implies it"
+                raise InvalidArgument("alpha", self.alpha, allowed)
         for name in ("margin", "alpha", "beta", "power"):
             if getattr(self, name) is not None:
                 require_open_rate(name, getattr(self, name))

@@ -27,6 +27,7 @@ from trialwise.procedures.base import (
     has_agreeing_interval,
     rate_below,
 )
+from trialwise.procedures.chosen_thresholds import describe_chosen, plan_chosen
 from trialwise.procedures.compliance import lower_bound, rate_interval
 from trialwise.procedures.regression_limits import average_power, refuse_weak_regression
 from trialwise.procedures.regression_sizes import find_usual_size
@@ -94,7 +95,12 @@ class Regression(Procedure):
         alternative = rate_below(found.passed / found.trials, criterion.loss)
         trials = situation.fixed_trials(criterion)
         counts = found.passed, found.trials
-        if trials is None and rule == "exact" and situation.options.curtail and found.passed:
+        if criterion.pass_from is not None:
+            chosen = plan_chosen(criterion, counts, trials, rule)
+            if isinstance(chosen, Refused):
+                return chosen
+            design, alpha = chosen, chosen.alpha
+        elif trials is None and rule == "exact" and situation.options.curtail and found.passed:
             design = plan_stages(criterion, counts, situation.trial_limit(criterion))
         else:
             trials = trials or find_usual_size(criterion, counts, alternative, rule)
@@ -122,7 +128,11 @@ class Regression(Procedure):
                 alternative_rate=alternative,
                 baseline=situation.references.get(criterion.name),
             ),
-            caveats=(*_weakness(criterion, design, alternative), *_excess(design)),
+            caveats=(
+                *describe_chosen(criterion, design),
+                *_weakness(criterion, design, alternative),
+                *_excess(design),
+            ),
         )
 
     def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:

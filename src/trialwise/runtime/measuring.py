@@ -14,7 +14,7 @@ from trialwise import __version__
 from trialwise.engine.run_events import Listener
 from trialwise.errors import BaselineError, RunInterrupted
 from trialwise.model.baseline import Baseline, CriterionBaseline
-from trialwise.model.contract import Contract
+from trialwise.model.contract import Contract, Validity
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
@@ -85,7 +85,7 @@ def measure(
         inputs: What to try it on, where the contract does not say.
         options: How the run is made; `trials` says how large the baseline is.
         identifier: What to call it; by default the contract and the day.
-        valid_days: How long it is taken to stay representative.
+        valid_days: How long it is taken to stay representative; as the contract says by default.
         grace_days: How long after that it is still admitted, with a warning.
         store: The folder runs are kept in; None keeps nothing but the baseline.
         baselines: The folder baselines are kept in.
@@ -156,6 +156,7 @@ class _Started(NamedTuple):
     prepared: PreparedRun
     space: Workspace
     scopes: Mapping[str, CriterionScope]
+    validity: Validity | None
 
     def write(
         self,
@@ -165,6 +166,8 @@ class _Started(NamedTuple):
         grace_days: float,
     ) -> Measurement:
         """Write the baseline of a run that is complete."""
+        if valid_days is None and self.validity is not None:
+            valid_days, grace_days = self.validity.days, grace_days or self.validity.grace_days
         return write_baseline(
             self.prepared.plan,
             done.outcome.trials,
@@ -186,7 +189,7 @@ def _start(contract: Contract, options: RunOptions, space: Workspace) -> _Starte
     # Found out before the trials are paid for.
     BaselineStore(space.baselines).check_writable(contract.name)
     # Before the trials: a check with a state of its own may change while they run.
-    return _Started(prepared, space, scopes_of(contract))
+    return _Started(prepared, space, scopes_of(contract), contract.validity)
 
 
 def check_complete(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from trialwise.model.baseline import Baseline, BaselineReference
     from trialwise.model.claim import Claim
-    from trialwise.model.contract import Latency
+    from trialwise.model.contract import Latency, Validity
     from trialwise.model.covariate import Covariate
     from trialwise.model.criterion import Criterion, CriterionScope
     from trialwise.model.options import RunOptions
@@ -106,7 +106,7 @@ def prepare(
         from trialwise.stores.baselines import BaselineStore
 
         found = choose_baseline(
-            BaselineStore(baselines).all(contract.name),
+            _date_baselines(BaselineStore(baselines).all(contract.name), contract.validity),
             contract=contract.name,
             criteria=contract.criteria,
             scopes=scopes,
@@ -410,6 +410,19 @@ def _find_contexts(
         for name, one in found.references(profile).items()
         if name in others and known[name].structure == scopes[name].structure
     }
+
+
+def _date_baselines(
+    kept: Sequence[tuple[Path, Baseline]], validity: Validity | None
+) -> list[tuple[Path | None, Baseline]]:
+    """Return the baselines; one that does not say how long it is valid is valid as declared."""
+    if validity is None:
+        return [*kept]
+    given = {"valid_days": float(validity.days), "grace_days": float(validity.grace_days)}
+    return [
+        (path, replace(one, **given) if one.valid_days is None else one)  # type: ignore[arg-type]
+        for path, one in kept
+    ]
 
 
 def choose_baseline(

@@ -21,6 +21,7 @@ from trialwise.model.contract import (
     Latency,
     LatencyConstraint,
     Prevalence,
+    Validity,
 )
 from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
@@ -45,6 +46,9 @@ def build_parts(
         "latency": make_part(fields, "latency", build_latency, None, reader),
         "prevalence": make_part(
             fields, "prevalence", lambda given: Prevalence(**given.values), None, reader
+        ),
+        "validity": make_part(
+            fields, "validity", lambda given: Validity(**given.values), None, reader
         ),
         "covariates": build_covariates(fields, reader),
         "factors": build_factors(fields, reader),

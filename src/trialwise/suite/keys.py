@@ -14,7 +14,7 @@ from trialwise.declarations.signatures import derive_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
 from trialwise.extensions import REPORTERS, extension_names
 from trialwise.model.claim import Claim
-from trialwise.model.contract import PERCENTILES, Prevalence
+from trialwise.model.contract import PERCENTILES, Prevalence, Validity
 from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
@@ -104,6 +104,11 @@ PREVALENCE = Record(
     derive_keys(Prevalence, texts="refused"),
     doc="How often harmful content occurs before a guardrail.",
 )
+VALIDITY = Record(
+    "validity",
+    derive_keys(Validity),
+    doc="How long baselines of the contract are valid after they were measured.",
+)
 
 _COVARIATES = Listing(
     Either("a covariate", scalar=Choice(*_BY_CLOCK), mapping=COVARIATE), "a list of covariates"
@@ -163,6 +168,11 @@ _SHARED = (
         "takes any of `input`, `index` and `seed`. If it raises, the trial is not measured.",
     ),
     Key("prevalence", PREVALENCE, "How often harmful content occurs before a guardrail."),
+    Key(
+        "validity",
+        VALIDITY,
+        "How long baselines are valid. `measure` writes it into the baseline.",
+    ),
     Key("tags", _NAMES, "Tags for selecting contracts."),
 )
 _OWN = (
@@ -174,7 +184,6 @@ _OWN = (
 _ELSEWHERE = {
     "agents": "an agent is a service, `service: {agent: …}`, and contracts may name several "
     "under `services`",
-    "validity": "a baseline gets its time when it is measured, `trialwise measure --valid-days 30`",
     "pairwise": "two services are compared in Python, with `trialwise.compare`",
 }
 CONTRACT = Record(
