@@ -119,6 +119,8 @@ def list_trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Itera
         yield from _block("input", asked.value or "(empty)", able)
         if asked.expected is not None:
             yield from _block("expected", asked.expected or "(empty)", able)
+        if asked.metadata is not None:
+            yield from _block("metadata", asked.metadata, able)
     yield from _list_session(trial, able)
     if trial.ended is not None and trial.ended != _ANSWERED:
         yield from _block("session ended", trial.ended, able)
@@ -202,6 +204,7 @@ def describe_trial(trial: Trial, texts: RunTexts) -> dict[str, Any]:
         "input": trial.input_id,
         "asked": None if asked is None else asked.value,
         "expected": None if asked is None else asked.expected,
+        "metadata": None if asked is None else asked.metadata,
         **{name: getattr(trial, name) for name in _FIELDS},
         "input_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,

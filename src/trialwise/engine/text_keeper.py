@@ -75,6 +75,7 @@ class TextKeeper:
         asked = AskedInput(
             value=self._excerpts.value(given.value),
             expected=None if given.expected is None else self._excerpts.value(given.expected),
+            metadata=self._excerpts.value(dict(given.metadata)) if given.metadata else None,
         )
         line = input_line(*place, asked, is_known=False)
         if line["hash"] in self._contents:

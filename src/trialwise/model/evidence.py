@@ -149,6 +149,8 @@ class ExperimentSummary:
     """Inputs as they are listed."""
     distinct: int | None = None
     """Different values among them, where some are listed several times."""
+    clusters: int | None = None
+    """Clusters of inputs, where some inputs belong together."""
     trials: int
     """Counted: every one of them is in the journal."""
     planned: int

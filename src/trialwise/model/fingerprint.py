@@ -69,6 +69,8 @@ def sampling_fingerprint(sampling: Sampling) -> str:
 def _contents(one: Input) -> list[object]:
     contents = [one.id, one.value, one.stratum, one.repetitions, float(one.weight)]
     # Left out where there is none, as it was before there were any.
+    if one.cluster is not None:
+        return [*contents, one.expected, one.cluster]
     return contents if one.expected is None else [*contents, one.expected]
 
 

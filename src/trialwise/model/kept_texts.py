@@ -23,6 +23,8 @@ class AskedInput:
     value: str
     expected: str | None = None
     """The expected answer; None if the input has none."""
+    metadata: str | None = None
+    """What else is known of the input, as JSON; None where nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,11 @@ class RunTexts:
                 tracebacks[key] = line["traceback"]
                 continue
             if "value" in line:
-                contents[key] = AskedInput(value=line["value"], expected=line.get("expected"))
+                contents[key] = AskedInput(
+                    value=line["value"],
+                    expected=line.get("expected"),
+                    metadata=line.get("metadata"),
+                )
             inputs[line["x"], line["in"]] = contents[key]
         return cls(inputs=inputs, tracebacks=tracebacks)
 
@@ -93,11 +99,15 @@ def input_line(
         is_known: Whether a line before holds the same content.
     """
     line: dict[str, Any] = {"x": experiment, "in": input_id}
-    line["hash"] = hash_text(asked.value, asked.expected)
+    # Left out where there is none, as it was before there were any.
+    further = () if asked.metadata is None else (asked.metadata,)
+    line["hash"] = hash_text(asked.value, asked.expected, *further)
     if not is_known:
         line["value"] = asked.value
         if asked.expected is not None:
             line["expected"] = asked.expected
+        if asked.metadata is not None:
+            line["metadata"] = asked.metadata
     return line
 
 

@@ -173,6 +173,8 @@ class ExperimentPlan:
     strata: tuple[str | None, ...] = ()
     copies: tuple[int, ...] = ()
     """For each input the place of the first one with the same value; empty where all differ."""
+    clusters: tuple[str | None, ...] = ()
+    """For each input its cluster, where any input has one."""
     trials: int
     """The most trials of the experiment, all inputs together."""
     further: int = 0
@@ -185,9 +187,28 @@ class ExperimentPlan:
         """How many different values are asked; a row that repeats one asks the same again."""
         return len(set(self.copies)) if self.copies else len(self.input_ids)
 
-    def first_of(self, place: int) -> int:
-        """Return the place of the first input with the same value."""
-        return self.copies[place] if self.copies else place
+    def find_units(self) -> Sequence[int]:
+        """Return for each input the place of the first that it is no independent draw beside.
+
+        Inputs with the same value, and those of one cluster, are one unit.
+        """
+        units = list(self.copies or range(len(self.input_ids)))
+        first: dict[str, int] = {}
+        for place, cluster in enumerate(self.clusters):
+            if cluster is None:
+                continue
+            other, mine = first.setdefault(cluster, units[place]), units[place]
+            if other != mine:
+                low, high = sorted((_find_root(units, other), _find_root(units, mine)))
+                units[high] = low
+        return [_find_root(units, place) for place in range(len(units))]
+
+
+def _find_root(units: list[int], place: int) -> int:
+    """Follow a chain of places to its first."""
+    while units[place] != place:
+        place = units[place]
+    return place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

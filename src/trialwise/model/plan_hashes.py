@@ -44,6 +44,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "reported_at", None),
     ("criteria", "intent", None),
     ("experiments", "further", 0),
+    ("experiments", "clusters", []),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 

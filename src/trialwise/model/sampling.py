@@ -51,12 +51,25 @@ class Input:
     """How often it is drawn for every once of an input with one repetition."""
     weight: float = 1.0
     """Its share of a weighted estimand: of production traffic, of severity."""
+    cluster: str | None = None
+    """What it has in common with other inputs: a paraphrase family, a template, a batch, a region
+    or a block of time. Inputs of one cluster are no independent draws."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What somebody wants to know of it later. It is kept and shown, and nobody else sees it."""
 
     def __post_init__(self) -> None:
         require_text("id", self.id, "be a text that names the input")
         require_count("repetitions", self.repetitions, minimum=1)
+        if self.cluster is not None:
+            require_text("cluster", self.cluster, "be a text that names the cluster")
+        _check_metadata(self.metadata)
         if not math.isfinite(require_positive("weight", self.weight)):
             raise InvalidArgument("weight", self.weight, "be finite")
+
+
+def _check_metadata(given: object) -> None:
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise InvalidArgument("metadata", given, "be a mapping of names to values")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +137,11 @@ class Sampling:
     def strata(self) -> tuple[str, ...]:
         """The strata in order of appearance."""
         return tuple(dict.fromkeys(one.stratum for one in self.inputs if one.stratum is not None))
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters in order of appearance."""
+        return tuple(dict.fromkeys(one.cluster for one in self.inputs if one.cluster is not None))
 
     @property
     def label(self) -> str:

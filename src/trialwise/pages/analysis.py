@@ -243,6 +243,7 @@ def _list_sampling(one: ExperimentSummary) -> Rows:
         ("Role", one.role),
         ("Description", one.description),
         ("Inputs", f"{one.inputs:,}, {one.distinct or one.inputs:,} distinct"),
+        ("Clusters", "" if one.clusters is None else f"{one.clusters:,} that are independent"),
         ("Trials", f"{one.trials:,} of at most {one.planned:,}; {STOPS[one.stop].label}"),
         ("Repetitions per input", repeated),
         ("Draw", f"{one.draw}, {one.sampling_mode}"),

@@ -89,6 +89,9 @@ def _build_card(
         Prose(paragraphs=(why,), tone="quiet") if why else None,
         *(block for outcome in failed for block in _list_failure(outcome, trial.reply)),
         Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
+        Verbatim(heading="Metadata", text=cut_middle(asked.metadata, _REPLY))
+        if asked and asked.metadata
+        else None,
         # The session comes before the reply that it led to.
         session,
         *_list_reply(trial, None if asked is None else asked.expected, session),

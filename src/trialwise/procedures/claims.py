@@ -73,8 +73,8 @@ class _Plan(NamedTuple):
 
     @property
     def distinct(self) -> int:
-        """Distinct inputs, J: a value that is listed twice is one input."""
-        return self.experiment.distinct_inputs
+        """Distinct inputs, J: a value that is listed twice, or a cluster, is one input."""
+        return len(set(self.experiment.find_units()))
 
     @property
     def trials(self) -> int:
@@ -290,7 +290,8 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
             "least two, or claim fixed-inputs"
         )
     argument = claim.representativeness.strip() or "none is recorded"
-    counted = "input" if by_input else "trial"
+    unit = "cluster" if plan.experiment.clusters else "input"
+    counted = unit if by_input else "trial"
     yield _warn(
         f"Every {counted} is taken as an independent draw from {name}; the argument that the "
         f"inputs represent it: {argument}.",
@@ -304,6 +305,8 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
     n, J = plan.trials, plan.distinct
+    has_clusters = bool(plan.experiment.clusters)
+    kind, one = ("clusters of inputs", "cluster") if has_clusters else ("distinct inputs", "input")
     listed = "" if plan.inputs == J else f", listed in {plan.inputs} rows"
     repeated = "" if plan.is_even else f" with up to {max(plan.repetitions)} repetitions"
     # An estimator decides a required rate only, so that a regression has to change its inputs.
@@ -315,9 +318,9 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
         else ""
     )
     return (
-        f"{n} trials over {J} distinct inputs{listed}{repeated} try some input more than once, and "
+        f"{n} trials over {J} {kind}{listed}{repeated} try some {one} more than once, and "
         f"a repetition is no new evidence about {claim.population_name}. Give at least {n} "
-        f"distinct inputs and draw each once{estimator}, or claim what the run can show: "
+        f"{kind} and draw each once{estimator}, or claim what the run can show: "
         "fixed-inputs, finite-corpus or no-generalisation"
     )
 
@@ -345,9 +348,10 @@ def _check_baseline_inputs(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
-    if plan.distinct < plan.inputs:
+    distinct = plan.experiment.distinct_inputs
+    if distinct < plan.inputs:
         yield _warn(
-            f"The {plan.inputs} inputs hold {as_count(plan.distinct, 'distinct value')}; one that "
+            f"The {plan.inputs} inputs hold {as_count(distinct, 'distinct value')}; one that "
             "is listed "
             "several times counts as often.",
         )
@@ -364,8 +368,9 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     names = [str(place) for place in range(plan.inputs)]
     merges = claim.estimator is not Estimator.STRATIFIED
     shares: dict[str, int] = {}
+    units = plan.experiment.find_units()
     for place, times in enumerate(plan.repetitions):
-        name = str(plan.experiment.first_of(place) if merges else place)
+        name = str(units[place] if merges else place)
         shares[name] = shares.get(name, 0) + max(1, plan.trials * times // plan.slots)
     found = matched_estimate(
         claim,

@@ -54,6 +54,8 @@ class ClaimedCounts:
     """Inputs of the sampling, tried or not."""
     weights: Mapping[str, float]
     strata: Mapping[str, str | None]
+    unit: str = "inputs"
+    """What was drawn: inputs, or clusters of them."""
 
     @classmethod
     def of(cls, plan: CriterionPlan, counts: Counts) -> ClaimedCounts:
@@ -63,7 +65,8 @@ class ClaimedCounts:
         assert experiment is not None
         tried: CountsByInput = counts.by_input
         ids = experiment.input_ids
-        if counts.claim.estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD):
+        by_unit = counts.claim.estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD)
+        if by_unit:
             tried = _merge_copies(tried, experiment)
         return cls(
             counts=tried,
@@ -74,6 +77,7 @@ class ClaimedCounts:
             inputs=len(ids),
             weights=dict(zip(ids, experiment.weights, strict=False)),
             strata=dict(zip(ids, experiment.strata, strict=False)),
+            unit="clusters" if experiment.clusters and by_unit else "inputs",
         )
 
     @property
@@ -105,7 +109,7 @@ class ClaimedCounts:
         """Return a design of which no result could have been a PASS, or no result at all."""
         if not self.tally.trials:
             return Conclusion.without_trials(self.tally)
-        tried = f"{self.tally.trials} trials of {len(self.counts)} inputs"
+        tried = f"{self.tally.trials} trials of {len(self.counts)} {self.unit}"
         return Conclusion(
             decision=Decision.FAIL if self.intent is Intent.SMOKE else Decision.INCONCLUSIVE,
             tally=self.tally,
@@ -125,12 +129,12 @@ class ClaimedCounts:
 
 
 def _merge_copies(counts: CountsByInput, experiment: ExperimentPlan) -> CountsByInput:
-    """Counts by distinct value: inputs are the sampled units, and a repeated row is no new one."""
+    """Counts by sampled unit: a repeated row, and another input of a cluster, is no new one."""
     merged: dict[str, tuple[int, int]] = {}
-    for place, name in enumerate(experiment.input_ids):
+    for unit, name in zip(experiment.find_units(), experiment.input_ids, strict=True):
         if name not in counts:
             continue
-        first = experiment.input_ids[experiment.first_of(place)]
+        first = experiment.input_ids[unit]
         passed, trials = merged.get(first, (0, 0))
         merged[first] = passed + counts[name][0], trials + counts[name][1]
     return merged
@@ -229,7 +233,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     decision = Decision.PASS if low >= case.required_rate else Decision.FAIL
     observed = _weighted_observed(case, found)
     level = f"{100 * (1 - alpha):g} % lower bound"
-    over = f"over {len(case.counts)} inputs, {level} {low:.4g}"
+    over = f"over {len(case.counts)} {case.unit}, {level} {low:.4g}"
     return case.conclude(
         decision,
         observed,
@@ -239,7 +243,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         ),
         null=f"the {estimand} rate is at most {case.target}",
         alternative=f"the {estimand} rate is above {case.target}",
-        confidence_statement=_state_assumptions(case.claim, estimator, alpha),
+        confidence_statement=_state_assumptions(case, estimator, alpha),
     )
 
 
@@ -274,7 +278,7 @@ def _weighted_observed(
     return ObservedRate.from_gap(gap)
 
 
-def _state_assumptions(claim: Claim, estimator: Estimator, alpha: float) -> str:
+def _state_assumptions(case: ClaimedCounts, estimator: Estimator, alpha: float) -> str:
     """Return the level of the bound with its assumptions."""
     if estimator is Estimator.STRATIFIED:
         given = (
@@ -283,8 +287,8 @@ def _state_assumptions(claim: Claim, estimator: Estimator, alpha: float) -> str:
         )
     else:
         given = (
-            f"the inputs are independent draws from {claim.population_name}, by Wilson's bound "
-            "over inputs, which is approximate"
+            f"the {case.unit} are independent draws from {case.claim.population_name}, by "
+            f"Wilson's bound over {case.unit}, which is approximate"
         )
     return (
         f"If the rate were at or below the requirement, this rule would falsely declare compliance "

@@ -92,7 +92,7 @@ _HEAD = _columns("run_id contract")
 _TRIAL = _columns(
     "experiment index input_id repetition seed passed error_class error latency_s input_tokens "
     "output_tokens cost_usd setup_s setup_tokens setup_cost_usd attempts started_s exit_code "
-    "asked expected reply"
+    "asked expected metadata cluster reply"
 )
 _OUTCOME = _columns(
     "experiment index input_id repetition criterion passed reason postcondition explanation "
@@ -104,7 +104,8 @@ _FINDING = _columns(
     passed=int,
 )
 _INPUT = _columns(
-    "experiment input_id stratum asked expected criterion trials passed rate", passed=int
+    "experiment input_id stratum cluster asked expected metadata criterion trials passed rate",
+    passed=int,
 )
 _PAIR = _columns(
     "criterion experiment input_id reference_index candidate_index reference_passed "
@@ -139,6 +140,11 @@ def _row(columns: Iterable[str], *sources: object, **special: Any) -> dict[str, 
 
 
 def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
+    clusters = {
+        (one.name, name): cluster
+        for one in record.plan.experiments
+        for name, cluster in zip(one.input_ids, one.clusters, strict=False)
+    }
     for trial, repetition in _count_repetitions(record.trials):
         used, setup = trial.usage, trial.setup_usage
         row = _row(
@@ -149,6 +155,7 @@ def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
             input_tokens=None if used is None else used.input_tokens,
             output_tokens=None if used is None else used.output_tokens,
             setup_tokens=None if setup is None else setup.total_tokens,
+            cluster=clusters.get((trial.experiment, trial.input_id)),
             **_describe_input(record, trial.experiment, trial.input_id),
         )
         yield row | {f"passed.{one.criterion}": one.passed for one in trial.outcomes}
@@ -172,8 +179,8 @@ def _describe_input(record: RunRecord, experiment: str, input_id: str) -> dict[s
     """What was asked and expected, where the run keeps its inputs."""
     asked = record.texts.inputs.get((experiment, input_id))
     if asked is None:
-        return {"asked": None, "expected": None}
-    return {"asked": asked.value, "expected": asked.expected}
+        return dict.fromkeys(("asked", "expected", "metadata"))
+    return {"asked": asked.value, "expected": asked.expected, "metadata": asked.metadata}
 
 
 def _count_repetitions(trials: Sequence[Trial]) -> Iterator[tuple[Trial, int]]:
@@ -216,14 +223,16 @@ def _inputs(record: RunRecord) -> Iterator[dict[str, Any]]:
             counts[key] += 1
             passes[key] += one.passed
     for experiment in record.plan.experiments:
-        strata = experiment.strata or (None,) * len(experiment.input_ids)
-        for input_id, stratum in zip(experiment.input_ids, strata, strict=True):
+        nothing = (None,) * len(experiment.input_ids)
+        known = experiment.strata or nothing, experiment.clusters or nothing
+        for input_id, stratum, cluster in zip(experiment.input_ids, *known, strict=True):
             for criterion in record.plan.criteria_of(experiment.name):
                 key = experiment.name, input_id, criterion.criterion
                 yield {
                     "experiment": experiment.name,
                     "input_id": input_id,
                     "stratum": stratum,
+                    "cluster": cluster,
                     **_describe_input(record, experiment.name, input_id),
                     "criterion": criterion.criterion,
                     "trials": counts[key],

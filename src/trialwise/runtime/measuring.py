@@ -288,7 +288,7 @@ def _count(
     criterion: CriterionPlan, plan: Plan, trials: Trials, scope: CriterionScope
 ) -> CriterionBaseline:
     (experiment,) = (one for one in plan.experiments if one.name == criterion.experiment)
-    first = {name: experiment.first_of(place) for place, name in enumerate(experiment.input_ids)}
+    first = dict(zip(experiment.input_ids, experiment.find_units(), strict=True))
     mine = trials.of_experiment(experiment.name)
     rows = Rows.of(mine, mine.criteria.index(criterion.criterion))
     tried: Counter[int] = Counter()

@@ -23,7 +23,7 @@ _MAX_INPUTS = 1_000_000
 _MAX_COLUMNS = 10_000
 #: A file that is wrong in one line is usually wrong in all of them.
 _MAX_PROBLEMS = 10
-_FIELDS = ("id", "expected", "stratum", "repetitions", "weight")
+_FIELDS = ("id", "expected", "stratum", "repetitions", "weight", "cluster")
 _PLACEHOLDER = r"\{([^{}]+)\}"
 
 
@@ -94,7 +94,7 @@ def _in_place(items: list[Fields], found: _Found, context: Context) -> None:
 
 def _from_files(fields: Fields, found: _Found, context: Context) -> None:
     kind = next(name for name in ("jsonl", "csv", "files") if name in fields.nodes)
-    for name in ("value", *_FIELDS, "delimiter"):
+    for name in ("value", *_FIELDS, "metadata", "delimiter"):
         if name in fields.nodes and (kind == "files" or (name == "delimiter" and kind != "csv")):
             context.refuse(fields.keys[name], f"`{name}` does not go with `{kind}`")
             return
@@ -223,12 +223,12 @@ class _Table:
         if chosen is not None:
             self._put(number, value, chosen)
         elif "value" not in value:
-            taken = {key: value[key] for name in _FIELDS if (key := self._column(name)) in value}
+            taken = {key: value[key] for key in self._list_known() if key in value}
             # The whole object is the input, but for what the service must not see.
             hidden = self._column("expected")
             sent = {key: part for key, part in value.items() if key != hidden}
             self._put(number, {**taken, "value": sent}, "value")
-        elif unknown := [key for key in value if key not in ("value", *map(self._column, _FIELDS))]:
+        elif unknown := [key for key in value if key not in self._list_known()]:
             hint = suggest_name(unknown[0], _FIELDS)
             meant = f"{hint} If not, " if hint else ""
             advice = "say `value: value` in the suite to take that field and leave the others"
@@ -255,11 +255,28 @@ class _Table:
                 return
             if value != "":
                 values[name] = value
+        metadata = self._pick_metadata(number, record)
+        if metadata is None:
+            return
+        values |= {"metadata": metadata} if metadata else {}
         made = self._make_input(number, record, chosen)
         if made is not INVALID:
             values["value"] = made
             place = f"line {number + 1}"
             self._found.add(values, lambda _, message: self._refuse(number, message), place)
+
+    def _pick_metadata(self, number: int, record: dict[str, Any]) -> dict[str, Any] | None:
+        """Pick what is kept with an input; None once a problem is reported."""
+        given = self._fields.get("metadata")
+        if given is None:
+            found = record.get("metadata", {})
+            return found if isinstance(found, dict) else {"metadata": found}
+        names = [given] if isinstance(given, str) else given
+        missing = next((name for name in names if name not in record), None)
+        if missing is not None:
+            self._refuse(number, f"there is no field `{missing}`")
+            return None
+        return {name: record[name] for name in names}
 
     def _make_input(self, number: int, record: dict[str, Any], chosen: str) -> Any:
         """Make the input: a field, or a text with fields in it."""
@@ -272,6 +289,15 @@ class _Table:
             self._refuse(number, f"there is no field `{missing}`; there are {known}")
             return INVALID
         return re.sub(_PLACEHOLDER, lambda match: _text(record[match[1]]), chosen)
+
+    def _list_known(self) -> list[str]:
+        """List the fields of a line that are not the input itself."""
+        given = self._fields.get("metadata", ["metadata"])
+        return [
+            "value",
+            *map(self._column, _FIELDS),
+            *([given] if isinstance(given, str) else given),
+        ]
 
     def _column(self, name: str) -> str:
         column: str = self._fields.get(name, name)
@@ -292,6 +318,7 @@ class _Table:
 _CONVERTED = {
     "id": "text or a number",
     "stratum": "text or a number",
+    "cluster": "text or a number",
     "repetitions": "a whole number of at least 1",
     "weight": "a number above 0",
 }
@@ -301,7 +328,7 @@ def _convert_field(name: str, value: Any) -> Any:
     """Convert a field of a table to the type of the input's field, or to None."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
-    if name in ("id", "stratum"):
+    if name in ("id", "stratum", "cluster"):
         return str(value)
     if isinstance(value, str):
         text = value.strip()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
+from trialwise.declarations.settings import Names
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 from trialwise.model.sampling import SamplingRole
@@ -29,6 +30,20 @@ INPUT = Record(
             default="1",
         ),
         Key("weight", Number(), "The weight of the input in a weighted estimand.", default="1"),
+        Key(
+            "cluster",
+            Label(),
+            "What it has in common with other inputs: a paraphrase family, a template, a batch, a "
+            "region or a block of time. A claim about a population counts each cluster once.",
+            elsewhere="family template batch region time_block group",
+        ),
+        Key(
+            "metadata",
+            Data(),
+            "A mapping of what you want to know of it later. It is kept and shown, and neither the "
+            "service nor a check sees it.",
+            elsewhere="meta tags attributes vars",
+        ),
     ),
     required=("value",),
     doc="One thing to ask the service.",
@@ -102,6 +117,13 @@ SOURCE = Record(
         Key("stratum", _FIELD, "The field with the stratum.", default="`stratum`"),
         Key("repetitions", _FIELD, "The field with the repetitions.", default="`repetitions`"),
         Key("weight", _FIELD, "The field with the weight.", default="`weight`"),
+        Key("cluster", _FIELD, "The field with the cluster.", default="`cluster`"),
+        Key(
+            "metadata",
+            Names(),
+            "The fields to keep and to show with each input.",
+            default="`metadata`, where it is a mapping",
+        ),
         Key(
             "delimiter", _Delimiter(), "The character between fields of a CSV file.", default="`,`"
         ),

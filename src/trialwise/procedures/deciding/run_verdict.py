@@ -133,6 +133,7 @@ def _summary(experiment: ExperimentPlan, trials: TrialTable, stop: StopReason) -
         fingerprint=experiment.fingerprint,
         inputs=len(experiment.input_ids),
         distinct=experiment.distinct_inputs if experiment.copies else None,
+        clusters=len(set(experiment.find_units())) if experiment.clusters else None,
         trials=len(trials),
         planned=experiment.trials,
         draw=experiment.draw,

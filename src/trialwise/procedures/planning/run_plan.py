@@ -197,6 +197,7 @@ def _experiment(
         weights=(tuple(one.weight for one in inputs) if contract.claim.is_weighted else ()),
         strata=tuple(one.stratum for one in inputs) if sampling.strata else (),
         copies=_find_copies(sampling),
+        clusters=tuple(one.cluster for one in inputs) if sampling.clusters else (),
         trials=trials + further,
         further=further,
         draw=draw,
