@@ -11,7 +11,7 @@ from tests.cli.suite_folders import type_command as do
 
 import trialwise as tw
 from trialwise.model.plan import ExperimentPlan
-from trialwise.stats import call_weighted
+from trialwise.stats import Interval, call_weighted
 
 SERVICE = """
 def ask(input):
@@ -49,6 +49,7 @@ def test_an_estimator_counts_a_cluster_once() -> None:
     (run,) = json.loads(Path("r.json").read_text())["runs"]
     (finding,) = run["verdict"]["findings"]
     by_family = call_weighted([(1, 2), *[(2, 2)] * 49], confidence=0.9, method="prompts")
+    assert isinstance(by_family.interval, Interval)
     assert finding["evidence"]["lower_bound"] == pytest.approx(by_family.interval.low)
     assert "over 50 clusters" in run["results"][0]["statement"]
     assert 50 == run["verdict"]["experiments"][0]["clusters"]
