@@ -332,7 +332,7 @@ def test_criteria_may_have_questions_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "exactly one of at_least, no_worse_than and never_fails"),
+        ({}, "exactly one of at_least, no_worse_than, never_fails and mean_at_least"),
         ({"at_least": 0.9, "never_fails": True}, "exactly one"),
         ({"at_least": {}}, "at least one criterion"),
         ({"at_least": {"grounded": 0.9}}, "be one of the file's: answers"),

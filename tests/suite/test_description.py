@@ -45,7 +45,8 @@ def initial(kind: type) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "record", "called", "missing"),
     [
-        (Criterion, "criterion", {"contract_ref": "ref", "category": "class"}, set()),
+        # A weight is written at each of the `graders`.
+        (Criterion, "criterion", {"contract_ref": "ref", "category": "class"}, {"weights"}),
         (
             RunOptions,
             "contract",

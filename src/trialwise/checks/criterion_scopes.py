@@ -68,14 +68,20 @@ def scopes_of(contract: Contract) -> dict[str, CriterionScope]:
 def criterion_structure(criterion: Criterion, *, sampling: str | None = None) -> str:
     """Return the fingerprint of what a criterion asks of a reply, and of the sampling's name.
 
-    All postconditions must hold, so that their order does not count.
+    All postconditions must hold, so that their order does not count. Where they grade, their
+    weights and the score that passes are part of what is asked.
 
     Args:
         criterion: Its threshold, confidence and origin do not count.
         sampling: The name of its sampling, where the criterion leaves it to the contract.
     """
     scope = criterion.sampling if sampling is None else sampling
-    return fingerprint([sorted(describe_postconditions(criterion)), scope or ""])
+    described: list[object] = [*sorted(describe_postconditions(criterion))]
+    if criterion.is_graded:
+        weights = [weight for _, weight in criterion.graders]
+        pairs = sorted(zip(describe_postconditions(criterion), weights, strict=True))
+        described = [*map(list, pairs), criterion.lowest_pass]
+    return fingerprint([described, scope or ""])
 
 
 def describe_postconditions(criterion: Criterion) -> tuple[str, ...]:
@@ -114,7 +120,9 @@ class _Described:
         # By its spelling and not by its class: a suite of plain checks loads no others.
         match check.spelling:
             case "python":
-                return self.check(check.function)
+                described = self.check(check.function)
+                # Left out where there is none, as it was before there were any.
+                return described if check.pass_at is None else described | {"at": check.pass_at}
             case "named":
                 return self.check(check.condition)
             case "not":

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Real
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
+from trialwise.validation import require_rate
 
 __all__ = ["Predicate", "predicate"]
 
@@ -32,12 +34,16 @@ class Predicate(Check, spelling="python"):
 
     function: Callable[..., object]
     title: str = ""
+    pass_at: float | None = None
+    """The score from which the reply passes, where the function may return a score."""
     _parameters: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_parameters", _parameters(self.function))
         if self.title:
             check_texts("name", (self.title,))
+        if self.pass_at is not None:
+            require_rate("pass_at", self.pass_at)
 
     @property
     def name(self) -> str:
@@ -69,25 +75,50 @@ class Predicate(Check, spelling="python"):
         return self._result(result, reply)
 
     def _result(self, result: object, reply: Reply) -> CheckResult:
-        if result is True:
-            return CheckResult.ok()
-        if result is False:
-            return failed(f"{self.name} is false", _show_reply(reply))
+        if isinstance(result, bool) or type(result).__name__ in ("bool", "bool_"):
+            is_true = bool(result)
+            return (
+                CheckResult.ok() if is_true else failed(f"{self.name} is false", _show_reply(reply))
+            )
         if isinstance(result, CheckResult):
             if result.reason is None:
                 return result
-            return failed(result.explanation, result.evidence, reason=result.reason)
+            return failed(
+                result.explanation, result.evidence, reason=result.reason, score=result.score
+            )
         if result is None:
             if may_assert(self.function):
                 return CheckResult.ok()
             raise BrokenCheck(self.name, f"returned None and asserts nothing ({_where(self)})")
-        if type(result).__module__ == "numpy" and type(result).__name__ in ("bool", "bool_"):
-            return self._result(bool(result), reply)
+        if isinstance(result, Real) and (self.pass_at is not None or 0 <= float(result) <= 1):
+            return self._grade(float(result), reply)
+        raise self._refuse(result)
+
+    def _refuse(self, result: object) -> BrokenCheck:
+        """Return what is wrong with a result that is neither a bool nor a `CheckResult`."""
         close = getattr(result, "close", None)
         if hasattr(result, "__await__") and callable(close):
             close()
         problem = f"returned {preview(repr(result))}, a {type(result).__name__}"
-        raise BrokenCheck(self.name, f"{problem}, instead of True or False ({_where(self)})")
+        return BrokenCheck(self.name, f"{problem}, instead of True or False ({_where(self)})")
+
+    def _grade(self, score: float, reply: Reply) -> CheckResult:
+        if self.pass_at is None:
+            raise BrokenCheck(
+                self.name,
+                f"returned {score:g}, and nothing says which score passes ({_where(self)}); give "
+                "the criterion `pass_at` or `mean_at_least`, or return True or False",
+            )
+        if not 0 <= score <= 1:  # which NaN is not
+            raise BrokenCheck(
+                self.name, f"returned {score:g}, instead of a score from 0 to 1 ({_where(self)})"
+            )
+        return CheckResult.grade(score, pass_at=self.pass_at, evidence=_show_reply(reply))
+
+
+def _is_numpy_bool(result: object) -> bool:
+    kind = type(result)
+    return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +154,16 @@ class AsyncPredicate(Predicate):
         """Do nothing: the function manages its own resources."""
 
 
-def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
+def predicate(
+    function: Callable[..., object], *, name: str = "", pass_at: float | None = None
+) -> Predicate:
     """A Python function holds for the reply.
 
     It returns a bool or a `CheckResult`, or asserts: an `AssertionError` is a failure with the
     assertion as its explanation, and returning None passes where the function has assertions.
-    Anything else is a broken check, which stops the run: another exception, another type, or None
-    from a function that asserts nothing.
+    With `pass_at`, or in a criterion that has it or `mean_at_least`, it may return a score from 0
+    to 1. Anything else is a broken check, which stops the run: another exception, another type, or
+    None from a function that asserts nothing.
 
     Args:
         function: Its parameters are found by name: `reply`, `text`, `value` (what the service
@@ -138,13 +172,14 @@ def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
             if it is annotated `Reply`, the text if annotated `str`, else the value. A coroutine
             function is awaited in the event loop of the run.
         name: How reports call it; by default the function's name.
+        pass_at: The score from which the reply passes, where the function returns a score.
 
     >>> def is_short(text: str) -> bool:
     ...     return len(text) < 5
     >>> predicate(is_short).check(Reply(value="too long")).explanation
     'is_short is false'
     """
-    return (AsyncPredicate if _is_async(function) else Predicate)(function, name)
+    return (AsyncPredicate if _is_async(function) else Predicate)(function, name, pass_at)
 
 
 def _is_async(function: object) -> bool:

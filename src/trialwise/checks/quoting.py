@@ -64,11 +64,18 @@ def label(value: object) -> str:
 
 
 def failed(
-    explanation: str, evidence: str = "", *, reason: FailReason = FailReason.CONDITION
+    explanation: str,
+    evidence: str = "",
+    *,
+    reason: FailReason = FailReason.CONDITION,
+    score: float | None = None,
 ) -> CheckResult:
     """Return a failure whose explanation and evidence keep the bounds."""
     return CheckResult.fail(
-        printable(explanation, EXPLANATION_LIMIT), evidence=printable(evidence), reason=reason
+        printable(explanation, EXPLANATION_LIMIT),
+        evidence=printable(evidence),
+        reason=reason,
+        score=score,
     )
 
 

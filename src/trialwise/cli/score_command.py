@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 #: Options that are arguments of the same name, of `score` and of `read_outcomes`.
 _QUESTION = (
-    *("no_worse_than", "never_fails", "trials", "max_trials", "confidence", "rule"),
+    *(
+        "no_worse_than",
+        "never_fails",
+        "mean_at_least",
+        "trials",
+        "max_trials",
+        "confidence",
+        "rule",
+    ),
     *("each_input", "order", "baselines"),
 )
 _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at", "delimiter")
@@ -37,6 +45,7 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 )
 @click.option("--no-worse-than", metavar="BASELINE", help='"baseline", or an identifier.')
 @click.option("--never-fails", is_flag=True, help="Ask only whether any failure was observed.")
+@click.option("--mean-at-least", type=float, help="Required mean score, such as 0.8.")
 @click.option("--only", "criteria", multiple=True, metavar="NAME", help="Only these criteria.")
 @click.option("--each-input", is_flag=True, help="Decide every input separately.")
 @click.option(
@@ -51,7 +60,11 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--order-field", metavar="FIELD", help="Field to sort the trials by.")
 @click.option("--latency", metavar="FIELD", help="Field with the latency in seconds.")
 @click.option("--cost", metavar="FIELD", help="Field with the cost in US dollars.")
-@click.option("--pass-at", type=float, help="The lowest score that passes.")
+@click.option(
+    "--pass-at",
+    type=float,
+    help="The lowest score that passes. With --mean-at-least, that mean by default.",
+)
 @click.option("--delimiter", help="Column separator of a CSV file.")
 @click.option(
     "--order",
@@ -84,6 +97,8 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     from trialwise.outcomes.outcome_reading import read_outcomes
 
     layout = {name: given[name] for name in _LAYOUT if given[name] is not None}
+    if given["mean_at_least"] is not None:
+        layout.setdefault("pass_at", given["mean_at_least"])
     if given["order_field"] is not None:
         layout["order"] = given["order_field"]
     outcomes = read_outcomes(files, result=given["results"], **layout)
@@ -91,9 +106,13 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         outcomes = outcomes.only(*given["criteria"])
     for note in outcomes.notes:
         click.echo(note, err=True)
-    asked = bool(given["rates"]) + (given["no_worse_than"] is not None) + given["never_fails"]
+    questions = ("no_worse_than", "mean_at_least")
+    asked = bool(given["rates"]) + given["never_fails"]
+    asked += sum(given[name] is not None for name in questions)
     if asked > 1:
-        raise click.UsageError("ask one thing: --at-least, --no-worse-than or --never-fails")
+        raise click.UsageError(
+            "ask one thing: --at-least, --no-worse-than, --never-fails or --mean-at-least"
+        )
     if not asked:
         return _metrics(outcomes, given)
     return _report(_score(outcomes, given), given)
@@ -161,7 +180,7 @@ def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
         click.echo(json.dumps(metrics.to_dict(), indent=2))
     else:
         click.echo(_table(metrics))
-        asking = "--at-least, --no-worse-than or --never-fails"
+        asking = "--at-least, --no-worse-than, --never-fails or --mean-at-least"
         click.echo(f"no question was asked: give {asking}", err=True)
     return ExitCode.PASS
 

@@ -120,6 +120,32 @@ def as_ends(interval: Iterable[float]) -> str:
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
+def as_score(score: float) -> str:
+    """Write a mean score; never a 0 or 1 that it is not.
+
+    >>> as_score(0.8625), as_score(1.0), as_score(0.99999)
+    ('0.863', '1', '>0.999')
+    """
+    if score in (0.0, 1.0):
+        return f"{score:.0f}"
+    if score < 0.0005:
+        return "<0.001"
+    return ">0.999" if score >= 0.9995 else f"{score:.3f}"
+
+
+def as_score_ends(interval: Iterable[float]) -> str:
+    """Write the two ends of an interval of scores, rounded outward.
+
+    >>> as_score_ends((0.81234, 0.905))
+    '[0.812, 0.905]'
+    """
+    low, high = interval
+    # A double may be an ulp beside the decimal that it stands for.
+    least = math.floor(round(1000 * low, 6)) / 1000
+    most = math.ceil(round(1000 * high, 6)) / 1000
+    return f"[{least:.3f}, {most:.3f}]"
+
+
 def as_seconds(value: float) -> str:
     """Write a latency, exact enough to be held against its limit.
 

@@ -13,6 +13,7 @@ What happens to one trial:
     trial_hooks          the function that is called before each trial
     reply_checking       from a reply to a trial: what every criterion says of it
     check_appraisal      one postcondition and one reply
+    grading              the score that several graders give to one reply
     excerpts             what of a reply is kept, without secrets
     user_tracebacks      where the service raised, without the frames of trialwise
     async_calls          several calls at once, and who cancelled one

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
 from trialwise.checks.check_base import broken_by
 from trialwise.engine.attempt import own_failure
@@ -28,14 +29,33 @@ class ReadyCheck(NamedTuple):
     asking: AskingPostcondition | None = None
 
 
-def make_ready(check: Check) -> ReadyCheck:
-    """Look up the name of a postcondition, and whether it asks somebody."""
+def make_ready(check: Check, pass_at: float | None = None) -> ReadyCheck:
+    """Look up the name of a postcondition, and whether it asks somebody.
+
+    Args:
+        check: A postcondition, or a function.
+        pass_at: The score from which a reply passes, where functions may return scores.
+    """
     if isinstance(check, Postcondition):
+        if pass_at is not None:
+            check = _let_grade(check, pass_at)
         return ReadyCheck(check.name, check.check, _asking(check) or _within(check))
     from trialwise.checks.predicates import predicate
 
-    postcondition = predicate(check)
+    postcondition = predicate(check, pass_at=pass_at)
     return ReadyCheck(postcondition.name, postcondition.check, _asking(postcondition))
+
+
+def _let_grade(check: Postcondition, pass_at: float) -> Postcondition:
+    """Return a check whose function may return a score; any other check as it is."""
+    match getattr(check, "spelling", None):
+        case "python" if getattr(check, "pass_at", None) is None:
+            return cast("Postcondition", replace(cast("Any", check), pass_at=pass_at))
+        case "named":
+            inner = cast("Any", check)
+            graded = _let_grade(inner.condition, pass_at)
+            return check if graded is inner.condition else replace(inner, condition=graded)
+    return check
 
 
 def _asking(check: object) -> AskingPostcondition | None:

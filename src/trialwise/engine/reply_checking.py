@@ -17,6 +17,7 @@ from trialwise.engine.async_calls import gather
 from trialwise.engine.attempt import Response
 from trialwise.engine.check_appraisal import ReadyCheck, appraise_check, ask_check, make_ready
 from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.grading import Panel
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
 from trialwise.errors import BrokenCheck
 from trialwise.model.criterion import Criterion
@@ -89,9 +90,10 @@ class ReplyChecker:
     ) -> None:
         self._experiment = experiment
         self._criteria = [
-            (criterion.name, [make_ready(check) for check in criterion.checks])
+            (criterion.name, [make_ready(one, criterion.lowest_pass) for one in criterion.checks])
             for criterion in criteria
         ]
+        self._panels = [Panel.of(criterion) for criterion in criteria]
         self._asking = [
             place
             for place, (_, checks) in enumerate(self._criteria)
@@ -273,6 +275,16 @@ class ReplyChecker:
     ) -> Outcome:
         """One criterion: its postconditions in order, until one does not hold."""
         criterion, postconditions = self._criteria[place]
+        panel = self._panels[place]
+        if panel is not None:
+            given = []
+            for name, check, asking in postconditions:
+                if asking is None:
+                    given.append(appraise_check(name, check, reply))
+                else:
+                    given.append(await ask_check(asking, reply, seed))
+                    answers.append(given[-1])
+            return self._keep(panel.grade(given))
         for number, (name, check, asking) in enumerate(postconditions, start=1):
             if asking is None:
                 appraisal = appraise_check(name, check, reply)
@@ -319,6 +331,13 @@ class ReplyChecker:
         for place, (criterion, postconditions) in enumerate(self._criteria):
             if without and place in without:
                 continue
+            panel = self._panels[place]
+            if panel is not None:
+                if outcomes is None:
+                    outcomes = list(self._all_passed)
+                given = [appraise_check(name, check, reply) for name, check, _ in postconditions]
+                outcomes[place] = self._keep(panel.grade(given))
+                continue
             for number, (name, check, _) in enumerate(postconditions, start=1):
                 appraisal = appraise_check(name, check, reply)
                 if appraisal.result.passed:
@@ -334,6 +353,11 @@ class ReplyChecker:
                         outcomes[place] = replace(outcomes[place], others=others)
                     break
         return self._all_passed if outcomes is None else tuple(outcomes)
+
+    def _keep(self, outcome: Outcome) -> Outcome:
+        """Return a graded outcome with its texts as they are kept."""
+        kept = self._excerpts.result(outcome.result)
+        return outcome if kept is outcome.result else replace(outcome, result=kept)
 
     def _look_on(self, rest: Sequence[ReadyCheck], reply: Reply) -> tuple[OtherCheck, ...]:
         """Return the results of the postconditions after a failed one, without those that hold.

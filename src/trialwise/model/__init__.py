@@ -5,9 +5,10 @@ postcondition, matcher, covariate       what is checked, what is expected, what 
 options, run_settings, intent           how a run is made, and what it is for
 gate, metrics                           limits on repeated runs, and what came of them
 plan                                    a run, resolved before the first trial
-reply, trace, trial, tally              what came back, what it was checked for, and counts
+reply, trace, outcome, trial, tally     what came back, what it was checked for, and counts
 trial_table, run_trials                 trials in columns, of an experiment and of a run
-                                        (`trial_signs`, `expense_columns`: what is in them)
+                                        (`trial_signs`, `expense_columns`, `score_columns`,
+                                        `kept_trial`: what is in them)
 successful_latencies                    how long successful trials took
 evidence                                what reports need, and what a decision rests on
 verdict                                 findings, and the verdict that keeps them

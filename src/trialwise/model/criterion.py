@@ -21,6 +21,8 @@ from trialwise.validation import (
     require_count,
     require_given,
     require_open_rate,
+    require_positive,
+    require_rate,
     require_text,
     require_trials,
 )
@@ -54,8 +56,8 @@ class Origin(StrEnum):
 class Criterion:
     """What is promised of the replies, and how surely.
 
-    Exactly one question: `at_least` a rate, `no_worse_than` a baseline, or `never_fails`. One that
-    is `report_only` may have none.
+    Exactly one question: `at_least` a rate, `no_worse_than` a baseline, `never_fails`, or
+    `mean_at_least` a mean score. One that is `report_only` may have none.
 
     >>> Criterion("answers", lambda text: "555" in text, at_least=0.9).question
     'at_least'
@@ -100,6 +102,21 @@ class Criterion:
         "of the other criteria and needs no question.",
         default=False,
         elsewhere="informational non_gating gating",
+    )
+    mean_at_least: float | None = setting(
+        Rate(),
+        "The mean score that is required, strictly between 0 and 1. It takes a fixed number of "
+        "trials.",
+        default=None,
+        elsewhere="min_score mean_score",
+    )
+    pass_at: float | None = setting(
+        Rate(),
+        "The lowest score at which a reply passes. Checks then grade a reply with a score from 0 "
+        "to 1.",
+        default=None,
+        words="none; with `mean_at_least` the required mean, which decides",
+        elsewhere="score_threshold",
     )
     trials: int | None = setting(
         Count(), "A fixed number of trials (for each input with `each_input`).", default=None
@@ -216,6 +233,8 @@ class Criterion:
         "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.",
         default=None,
     )
+    weights: Sequence[float] = ()
+    """How much each check counts in the score of a reply, in their order; all alike by default."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -223,13 +242,14 @@ class Criterion:
         put(self, "postconditions", _postconditions(self.postconditions))
         asked = self._list_questions()
         if len(asked) != 1 and (asked or not self.report_only):
-            allowed = "be exactly one of at_least, no_worse_than and never_fails"
+            allowed = "be exactly one of at_least, no_worse_than, never_fails and mean_at_least"
             raise InvalidArgument(f"the question of {self.name!r}", asked or None, allowed)
         if self.at_least is not None:
             put(self, "at_least", _required(self.at_least))
         if self.no_worse_than is not None:
             require_text("no_worse_than", self.no_worse_than, "name a baseline")
         self._check_numbers()
+        self._check_grading()
         if self.analysis is not None:
             given = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
             put(self, "analysis", Analysis(given))
@@ -292,6 +312,43 @@ class Criterion:
             )
             raise InvalidArgument("categorical", True, allowed)
 
+    def _check_grading(self) -> None:
+        weights = tuple(require_positive("weights", weight) for weight in self.weights)
+        object.__setattr__(self, "weights", weights)
+        if self.weights and not self.is_graded:
+            allowed = "go with pass_at or mean_at_least: without them every check has to hold"
+            raise InvalidArgument("weights", list(self.weights), allowed)
+        if self.weights and len(self.weights) != len(self.checks):
+            allowed = f"be as many as the checks ({len(self.checks)})"
+            raise InvalidArgument("weights", list(self.weights), allowed)
+        if self.pass_at is not None and not 0 < require_rate("pass_at", self.pass_at) <= 1:
+            raise InvalidArgument("pass_at", self.pass_at, "be above 0: every score is at least 0")
+        if self.mean_at_least is None:
+            return
+        require_open_rate("mean_at_least", self.mean_at_least)
+        for name in ("margin", "max_trials"):
+            if getattr(self, name) is not None:
+                allowed = "be left out with mean_at_least, which takes a fixed number of trials"
+                raise InvalidArgument(name, getattr(self, name), allowed)
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether a reply gets a score, which its checks give together."""
+        return self.pass_at is not None or self.mean_at_least is not None
+
+    @property
+    def lowest_pass(self) -> float | None:
+        """The score from which a reply passes; None where replies are not graded."""
+        return self.mean_at_least if self.pass_at is None else self.pass_at
+
+    @property
+    def graders(self) -> tuple[tuple[str, float], ...]:
+        """The name and the weight of each check of a graded criterion; else nothing."""
+        if not self.is_graded:
+            return ()
+        weights = self.weights or (1.0,) * len(self.checks)
+        return tuple(zip(map(_name_check, self.checks), weights, strict=True))
+
     @property
     def checks(self) -> tuple[Check, ...]:
         """The postconditions, always as several."""
@@ -300,11 +357,11 @@ class Criterion:
 
     @property
     def question(self) -> str:
-        """Which of the three questions it asks; `report_only` where it decides none."""
+        """Which of the four questions it asks; `report_only` where it decides none."""
         return "report_only" if self.report_only else self._list_questions()[0]
 
     def _list_questions(self) -> list[str]:
-        rates = ("at_least", "no_worse_than")
+        rates = ("at_least", "no_worse_than", "mean_at_least")
         asked = [name for name in rates if getattr(self, name) is not None]
         return [*asked, "never_fails"] if self.never_fails else asked
 
@@ -359,6 +416,14 @@ def _postconditions(given: object) -> tuple[Check, ...]:
             allowed = "be postconditions or functions of a reply"
             raise InvalidArgument("postconditions", one, allowed)
     return several
+
+
+def _name_check(check: Check) -> str:
+    """Return the name of a check in reports; a function goes by its own."""
+    plain: object = check
+    while not hasattr(plain, "name") and hasattr(plain, "func"):  # a `functools.partial`
+        plain = plain.func
+    return str(getattr(plain, "name", None) or getattr(plain, "__name__", type(plain).__name__))
 
 
 def _required(rate: float) -> float:

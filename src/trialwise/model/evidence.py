@@ -274,6 +274,16 @@ class TrialCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSummary:
+    """The scores of a criterion that grades replies, over all trials that count."""
+
+    mean: float
+    interval: Interval | None
+    """Bounds on the mean; None where nothing beyond the trials is claimed."""
+    trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What any decision may rest on: a judge's corrected rate, and bounds on a guardrail."""
 
@@ -329,6 +339,19 @@ class SequentialEvidence(Evidence):
     """The log-likelihood ratio of the two rates at the stop; None where they are one rate."""
     stopped_p_value: PValue | None = None
     """Exact over all ways in which the design can end, against what the decision rules out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanEvidence(Evidence):
+    """The numbers of a mean score."""
+
+    ground: str | None = None
+    """Why the required mean was not passed: a lower one is "shown below" it, or "not shown"."""
+    estimate: float
+    """The observed mean."""
+    interval: Interval
+    """Bounds on the mean: PASS exactly where its low end reaches the required one."""
+    p_value: PValue | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -139,6 +139,10 @@ class CriterionPlan:
     """What keeps the prohibition; empty where nothing is named."""
     together: JointErrors | None = None
     """What this run is worth together with those before that were INCONCLUSIVE on it."""
+    pass_at: float | None = None
+    """The score from which a reply passes; None where replies are not graded."""
+    graders: tuple[tuple[str, float], ...] = ()
+    """The name and the weight of each check that gives a part of the score."""
 
     @property
     def limits(self) -> Limits:

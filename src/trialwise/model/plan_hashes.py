@@ -43,6 +43,8 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "corrected_by", []),
     ("criteria", "reported_at", None),
     ("criteria", "intent", None),
+    ("criteria", "pass_at", None),
+    ("criteria", "graders", []),
     ("experiments", "further", 0),
     ("experiments", "clusters", []),
 )

@@ -7,136 +7,23 @@ that it was not the condition that failed (companion §1.4.5a).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from sys import intern
 from typing import TYPE_CHECKING, Any
 
-from trialwise.errors import InvalidArgument
+# A trial is known with what is said of it: whoever imports the one imports the others from here.
+from trialwise.model.outcome import CheckResult as CheckResult  # noqa: PLC0414
+from trialwise.model.outcome import ErrorClass as ErrorClass  # noqa: PLC0414
+from trialwise.model.outcome import FailReason as FailReason  # noqa: PLC0414
+from trialwise.model.outcome import OtherCheck as OtherCheck  # noqa: PLC0414
+from trialwise.model.outcome import Outcome as Outcome  # noqa: PLC0414
 from trialwise.model.reply import Usage
 from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape
-
-
-class FailReason(StrEnum):
-    """Why a trial failed a criterion: diagnostic only, the arithmetic is the same."""
-
-    CONDITION = "condition"
-    """The postcondition was evaluated and did not hold."""
-    TRANSFORM = "transform"
-    """The reply could not be turned into what the postcondition looks at."""
-    NO_VALUE = "no-value"
-    """There was no reply to look at."""
-    UNKNOWN = "unknown"
-    """What the postcondition asks about cannot be told from what was recorded: not measured."""
-
-
-class ErrorClass(StrEnum):
-    """What went wrong with a trial, if anything did."""
-
-    NONE = "none"
-    TIMEOUT = "timeout"
-    """Ran out of time while working: a failure of the service."""
-    INFRASTRUCTURE = "infrastructure"
-    PRE_VALIDATION = "pre-validation"
-    """The trial was broken before the service touched it."""
-    EMPTY_RUN = "empty-run"
-    """The service returned at once without any sign of activity."""
-    NO_EVIDENCE = "no-evidence"
-    """The service replied, and what was recorded of it does not tell what a criterion asks."""
-    CONFIGURATION = "configuration"
-    """The service refused the request as it is set up, and had answered none before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult:
-    """What one postcondition says of one reply.
-
-    >>> CheckResult.ok().passed
-    True
-    >>> CheckResult.fail("expected 555", evidence="554").reason
-    <FailReason.CONDITION: 'condition'>
-    """
-
-    passed: bool
-    reason: FailReason | None = None
-    explanation: str = ""
-    """One line: what was expected and what was found."""
-    evidence: str = ""
-    """The smallest piece of the reply that shows it."""
-
-    def __post_init__(self) -> None:
-        if self.passed is not (self.reason is None):
-            raise InvalidArgument("reason", self.reason, "be given exactly for a failure")
-
-    @classmethod
-    def ok(cls) -> CheckResult:
-        """The postcondition holds; there is nothing to tell one such result from another."""
-        return _OK
-
-    @classmethod
-    def fail(
-        cls,
-        explanation: str,
-        *,
-        evidence: str = "",
-        reason: FailReason = FailReason.CONDITION,
-    ) -> CheckResult:
-        """The postcondition does not hold, and why."""
-        return cls(passed=False, reason=reason, explanation=explanation, evidence=evidence)
-
-
-_OK = CheckResult(passed=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherCheck:
-    """A postcondition after the first that failed, and did not hold either or was not asked."""
-
-    postcondition: str
-    result: CheckResult | None
-    """None where it was not asked, or could not say anything of a reply that had failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """One trial's result for one criterion: every postcondition held, or the first that did not."""
-
-    criterion: str
-    result: CheckResult
-    postcondition: str | None = None
-    """The postcondition that failed."""
-    error_class: ErrorClass = ErrorClass.NONE
-    others: tuple[OtherCheck, ...] = ()
-    """Postconditions after it that did not hold either, or were not asked; all others held."""
-
-    @property
-    def failed_checks(self) -> tuple[tuple[str, CheckResult], ...]:
-        """Every postcondition that failed, the first one first."""
-        if self.passed or self.postcondition is None:
-            return ()
-        others = ((one.postcondition, one.result) for one in self.others)
-        return (self.postcondition, self.result), *(
-            (name, result) for name, result in others if result is not None
-        )
-
-    @property
-    def passed(self) -> bool:
-        """Whether the criterion's every postcondition held."""
-        return self.result.passed
-
-    @classmethod
-    def of_failure(cls, criterion: str, result: CheckResult, postcondition: str | None) -> Outcome:
-        """Make the outcome of a postcondition that failed or could not be measured."""
-        unknown = result.reason is FailReason.UNKNOWN
-        return cls(
-            criterion=criterion,
-            result=result,
-            postcondition=postcondition,
-            error_class=ErrorClass.NO_EVIDENCE if unknown else ErrorClass.NONE,
-        )
 
 
 #: The role of the model's own messages.
@@ -286,6 +173,13 @@ class Trial:
                 if not one.result.passed
             ]
             line |= _other_entries(outcomes)
+        scores = [
+            [k, one.result.score, *one.marks]
+            for k, one in enumerate(outcomes)
+            if one.result.score is not None
+        ]
+        if scores:
+            line["scores"] = scores
         if self.latency_s is not None:
             line["latency_s"] = self.latency_s
         if self.started_s:
@@ -424,6 +318,10 @@ def _shape(counts: list[Any] | None) -> TraceShape | None:
     )
 
 
+#: What the line of a trial holds that says more of its criteria than that they passed.
+_TOLD = frozenset({"failed", "also", "scores"})
+
+
 def _other_entries(outcomes: tuple[Outcome, ...]) -> dict[str, Any]:
     """Return what the postconditions after the first that failed said, where there are any."""
     found = [
@@ -448,16 +346,24 @@ def _other(
 def _read_outcomes(
     line: Mapping[str, Any], criteria: tuple[str, ...], error_class: ErrorClass
 ) -> tuple[Outcome, ...]:
-    if "failed" not in line and "also" not in line:
+    if not line.keys() & _TOLD:
         return _all_passed(criteria, error_class)
     failures = {entry[0]: entry[1:] for entry in line.get("failed", ())}
     also: dict[int, list[OtherCheck]] = {}
     for place, *entry in line.get("also", ()):
         also.setdefault(place, []).append(_other(*entry))
-    return tuple(
+    outcomes = [
         _outcome(name, failures.get(k), error_class, tuple(also.get(k, ())))
         for k, name in enumerate(criteria)
-    )
+    ]
+    for place, score, *marks in line.get("scores", ()):
+        outcomes[place] = grade_outcome(outcomes[place], float(score), tuple(map(float, marks)))
+    return tuple(outcomes)
+
+
+def grade_outcome(outcome: Outcome, score: float, marks: tuple[float, ...] = ()) -> Outcome:
+    """Return an outcome with its score, and with the one that each grader gave."""
+    return replace(outcome, result=replace(outcome.result, score=score), marks=marks)
 
 
 @lru_cache(maxsize=32)

@@ -16,10 +16,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import compress, groupby
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, overload
 
 from trialwise.model.expense_columns import EXPENSES, ExpenseColumns
-from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
+from trialwise.model.kept_trial import KeptTrial, LineReader
+from trialwise.model.score_columns import ScoreColumns
+from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial, grade_outcome
 from trialwise.model.trial_signs import PLAIN, SIGN_NUMBERS, SIGNS, Course
 
 #: Trials in so many first bytes of a journal are held whole: some 10,000 short ones.
@@ -41,39 +43,6 @@ _pack, _unpack, _WIDTH = _ROW.pack, _ROW.unpack_from, _ROW.size
 #: One more than the largest whole number that a column holds.
 _LARGEST = 1 << 63
 _OPPOSITE = bytes([1, 0]).ljust(256, b"\0")
-
-
-class LineReader(Protocol):
-    """Gives back what a journal holds."""
-
-    def read(self, at: int) -> Mapping[str, Any]:
-        """Return the record of the line that begins at a byte of the journal."""
-        ...
-
-
-class KeptTrial(Trial):
-    """A trial made from columns, whose texts are read when somebody asks for them."""
-
-    __slots__ = ("table",)
-    table: TrialTable
-    """Knows what is not set."""
-
-    if not TYPE_CHECKING:  # a type checker would take it to allow every name
-
-        def __getattr__(self, name: str) -> Any:
-            # Python asks here for a field that is not set, and for what there is not.
-            if name not in Trial.__slots__:
-                raise AttributeError(name)
-            self.table.complete(self, name)
-            return getattr(self, name)
-
-    def __eq__(self, other: object) -> bool:
-        # The one of a dataclass holds trials of two classes for different.
-        if not isinstance(other, Trial):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in Trial.__slots__)
-
-    __hash__ = Trial.__hash__
 
 
 class TrialTable(Sequence[Trial]):
@@ -112,6 +81,7 @@ class TrialTable(Sequence[Trial]):
         self._rows = bytearray()
         self._signs = bytearray()
         self._expenses = ExpenseColumns()
+        self._scores = ScoreColumns()
         # Made with the first error.
         self._errors: array[int] | None = None
 
@@ -160,12 +130,13 @@ class TrialTable(Sequence[Trial]):
         number = self._input_numbers.get(trial.input_id)
         if number is None:
             number = self._number_input(trial.input_id)
-        course, signs, fails = 0, self._clear, False
+        course, signs, fails, is_graded = 0, self._clear, False, False
         if trial.error_class is not ErrorClass.NONE or trial.attempts != 1 or trial.error:
             course = self._number_course(trial)
         # One tuple serves nearly all trials that passed.
         if trial.outcomes is not self._clear_outcomes:
-            signs, fails = self._write_signs(trial)
+            is_graded = any(one.result.score is not None for one in trial.outcomes)
+            signs, fails = self._write_signs(trial, is_graded=is_graded)
         latency_s = math.nan if latency_s is None else latency_s
         at = at or 0
         texts = 0 if trial.reply is None else _REPLY
@@ -193,6 +164,9 @@ class TrialTable(Sequence[Trial]):
         tells = expenses.is_told or trial.has_expenses
         if tells and not expenses.put(trial, place, before=len(self) - 1):
             self._whole[index] = trial
+        if is_graded or self._scores.is_told:
+            width = len(self.criteria)
+            self._scores.put(trial.outcomes[:width], place, before=len(self) - 1)
         if self._errors is not None or trial.error:
             self._put_error(trial.error, place)
 
@@ -206,7 +180,7 @@ class TrialTable(Sequence[Trial]):
         # Nearly all trials of a long run are like this: an input that is known passed again.
         if at < WHOLE_BYTES or not line.keys() <= _PLAIN_KEYS or line["ok"] != self._all_passed:
             return False
-        if self._expenses.is_told or self._errors is not None:
+        if self._expenses.is_told or self._errors is not None or self._scores.is_told:
             return False
         index, seed, started_s = line["i"], line["seed"], line.get("at", 0.0)
         latency_s, reply = line.get("latency_s", math.nan), line.get("reply", "")
@@ -244,7 +218,7 @@ class TrialTable(Sequence[Trial]):
             self.courses.append(course)
         return number
 
-    def _write_signs(self, trial: Trial) -> tuple[bytes, bool]:
+    def _write_signs(self, trial: Trial, *, is_graded: bool) -> tuple[bytes, bool]:
         """Return the number of each outcome's sign, and whether a criterion failed."""
         signs = bytes(
             SIGN_NUMBERS[one.result.reason, one.error_class, bool(one.others)]
@@ -254,7 +228,7 @@ class TrialTable(Sequence[Trial]):
         if len(signs) != width:  # no trial of this plan, which somebody else will say
             self._whole[trial.index] = trial
             self.misfits.append(trial.index)
-        elif signs == self._clear:
+        elif signs == self._clear and not is_graded:
             self._clear_outcomes = trial.outcomes
         return signs[:width].ljust(width, b"\0"), not trial.passed
 
@@ -306,8 +280,15 @@ class TrialTable(Sequence[Trial]):
         width = len(self.criteria)
         signs = bytes(self._signs[place * width : place * width + width])
         trial = self._make(place)
-        if signs != self._clear and trial.index not in self._whole:
-            trial.outcomes = self._sketch_outcomes(signs)
+        if trial.index in self._whole:
+            return trial
+        scores = self._scores.at(place)
+        if scores or signs != self._clear:
+            outcomes = self._sketch_outcomes(signs)
+            trial.outcomes = tuple(
+                grade_outcome(one, scores[k]) if k in scores else one
+                for k, one in enumerate(outcomes)
+            )
         return trial
 
     def sketches(self, places: Iterable[int] | None = None) -> Iterator[Trial]:
@@ -350,6 +331,10 @@ class TrialTable(Sequence[Trial]):
     def read_signs(self, criterion: int) -> bytes:
         """Return how one criterion came out in each trial, as numbers of `SIGNS`."""
         return bytes(self._signs[criterion :: len(self.criteria) or 1])
+
+    def read_scores(self, criterion: int) -> array[float] | None:
+        """Return the score of each trial by one criterion; None where it grades none of them."""
+        return self._scores.column(criterion)
 
     @property
     def indexes(self) -> array[int]:
@@ -441,7 +426,8 @@ class TrialTable(Sequence[Trial]):
         if not course.has_error:
             trial.error = ""
         width = len(self.criteria)
-        if self._signs[place * width : place * width + width] == self._clear:
+        is_clear = self._signs[place * width : place * width + width] == self._clear
+        if is_clear and not self._scores.is_told:
             trial.outcomes = self._sketch_outcomes(self._clear)
         return trial
 

@@ -73,7 +73,7 @@ def spell_trial(trial: Trial) -> str:
 def _is_plain_pass(trial: Trial) -> bool:
     """Return whether a trial passed at the first attempt, and tells of nothing but its reply."""
     for one in trial.outcomes:
-        if not one.result.passed:
+        if not one.result.passed or one.result.score is not None:
             return False
     # `has_expenses` and `has_session` spelled out: this runs for every trial.
     return (

@@ -23,6 +23,7 @@ from trialwise.model.evidence import (
     Note,
     PValue,
     Reproducibility,
+    ScoreSummary,
     Severity,
     Spending,
     StopReason,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         FiniteCorpusCutoff,
         JudgedDecision,
         LatencyLimitDecision,
+        MeanDesign,
         OrderStatisticBound,
         PrecedenceThreshold,
         RegressionCutoff,
@@ -104,7 +106,7 @@ class Caution(StrEnum):
 
 Design: TypeAlias = (
     "ComplianceCutoff | RegressionCutoff | SequentialDesign | FiniteCorpusCutoff | ExactCorpusRate"
-    " | ProcedureDesign"
+    " | MeanDesign | ProcedureDesign"
 )
 """What a procedure decides by; an observational one needs none."""
 
@@ -161,6 +163,8 @@ class Finding:
     diagnostics: Diagnostics | None = None
     single_decision: Decision | None = None
     """The decision without the correction for several criteria; None if there is none."""
+    scores: ScoreSummary | None = None
+    """The scores of the replies, where the criterion grades them."""
     input_id: str | None = None
     """The input that this finding is about, where every input is decided on its own."""
     by_input: tuple[Finding, ...] = ()

@@ -125,6 +125,7 @@ def read_records(
         format=form,
         passing=" ".join(part for part in (result, layout.passing) if part) or "passed",
         notes=tuple(notes),
+        pass_at=layout.pass_at,
     )
 
 
@@ -197,7 +198,7 @@ class _Fields:
             name = result if self.criterion is None else self._read_criterion(where, record)
             if name is not None:
                 fields = self._explain_failure(record, mark)
-                yield OutcomeRow(criterion=name, where=where, **shared, **fields)
+                yield OutcomeRow(criterion=name, where=where, score=mark.score, **shared, **fields)
 
     def _read_criterion(self, where: str, record: Mapping[str, Any]) -> str | None:
         assert self.criterion is not None
@@ -312,6 +313,8 @@ class Mark(NamedTuple):
     """None if there is no result, which counts as a failure."""
     error_class: ErrorClass = ErrorClass.NONE
     skipped: bool = False
+    score: float | None = None
+    """The score that was held against `pass_at`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,7 +386,7 @@ class Layout:
         if isinstance(value, bool):
             return Mark(value)
         if isinstance(value, int | float):
-            return Mark(None) if value != value else Mark(self._reaches(value))  # noqa: PLR0124 - NaN
+            return Mark(None) if value != value else self._grade(value)  # noqa: PLR0124 - NaN
         if isinstance(value, str):
             return self._word(value)
         raise Unread(f"{_shorten(value)} is not a single result: name one inside it, such as `a.b`")
@@ -397,7 +400,12 @@ class Layout:
             return Mark(True)
         if broken is not None or word in _MISSING:
             return Mark(None, broken or ErrorClass.NONE)
+        if _NUMBER.fullmatch(word) and (self.passes is None or self.pass_at is not None):
+            return self._grade(float(word))
         return Mark(self._passes(text, word))
+
+    def _grade(self, score: float) -> Mark:
+        return Mark(self._reaches(score), score=None if self.pass_at is None else float(score))
 
     def _broken(self, word: str) -> ErrorClass | None:
         found = self.broken if word in self.errors else _ERRORS.get(word)
@@ -406,8 +414,6 @@ class Layout:
     def _passes(self, text: str, word: str) -> bool:
         if self.passes is not None and self.pass_at is None:
             return False
-        if _NUMBER.fullmatch(word):
-            return self._reaches(float(word))
         if word in _PASSES or word in _FAILS:
             return word in _PASSES
         raise Unread(

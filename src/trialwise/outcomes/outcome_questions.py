@@ -63,6 +63,7 @@ def question_all(
     at_least: float | Mapping[str, float] | None = None,
     no_worse_than: str | Baseline | None = None,
     never_fails: bool = False,
+    mean_at_least: float | None = None,
     **common: Any,
 ) -> list[Criterion]:
     """Ask the same of every criterion, or different rates of some of them.
@@ -72,6 +73,7 @@ def question_all(
         at_least: The required rate, or rates by name.
         no_worse_than: A baseline.
         never_fails: Whether any failure was observed.
+        mean_at_least: The required mean score.
         common: Further arguments of every `Criterion`.
     """
     reference = no_worse_than.identifier if isinstance(no_worse_than, Baseline) else no_worse_than
@@ -82,6 +84,11 @@ def question_all(
         rates = at_least
     else:
         rates = dict.fromkeys(outcomes.criteria, at_least)
+    graded = outcomes.graded
+    for name in rates if mean_at_least is not None else ():
+        if name not in graded:
+            allowed = f"have scores from 0 to 1, read with pass_at; {name!r} has none"
+            raise InvalidArgument("mean_at_least", mean_at_least, allowed)
     return [
         Criterion(
             name,
@@ -89,6 +96,8 @@ def question_all(
             at_least=rate,
             no_worse_than=reference,
             never_fails=never_fails,
+            mean_at_least=mean_at_least,
+            pass_at=outcomes.pass_at if name in graded else None,
             **common,
         )
         for name, rate in rates.items()

@@ -51,6 +51,8 @@ class OutcomeRow:
     """What the input is, where the file says more than its name."""
     expected: str | None = None
     """What a right reply says or is."""
+    score: float | None = None
+    """How good the reply is; dropped where the file's scores are not from 0 to 1."""
 
     def __post_init__(self) -> None:
         if self.passed:
@@ -82,6 +84,8 @@ class Outcomes:
     """The planned trials, if the file names them; fewer rows are an unfinished run."""
     notes: tuple[str, ...] = ()
     """What a reader of the verdict has to know about the file."""
+    pass_at: float | None = None
+    """The lowest score that passed, where rows have scores."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
@@ -90,11 +94,22 @@ class Outcomes:
             raise InvalidArgument("rows", (), "hold at least one outcome")
         if len(self.rows) > MOST_ROWS:
             raise InvalidArgument("rows", len(self.rows), f"be at most {MOST_ROWS:,}")
+        scores = [row.score for row in self.rows if row.score is not None]
+        is_share = self.pass_at is not None and 0 < self.pass_at <= 1
+        if scores and not (is_share and all(0 <= score <= 1 for score in scores)):
+            # Points on another scale pass or fail, and have no mean from 0 to 1.
+            plain = tuple(replace(row, score=None) for row in self.rows)
+            object.__setattr__(self, "rows", plain)
 
     @property
     def criteria(self) -> tuple[str, ...]:
         """The criteria in order of appearance."""
         return tuple(dict.fromkeys(row.criterion for row in self.rows))
+
+    @property
+    def graded(self) -> frozenset[str]:
+        """The criteria of which a row has a score."""
+        return frozenset(row.criterion for row in self.rows if row.score is not None)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -206,6 +206,7 @@ def _missing(criterion: str, other: OutcomeRow) -> OutcomeRow:
         criterion=criterion,
         passed=False,
         reason=FailReason.NO_VALUE,
+        score=None,
         explanation=_ABSENT,
         evidence="",
         error="",
@@ -214,11 +215,11 @@ def _missing(criterion: str, other: OutcomeRow) -> OutcomeRow:
 
 
 def _outcome(row: OutcomeRow, error_class: ErrorClass, text: Callable[[str], str]) -> Outcome:
-    result = _OK
+    result = _OK if row.score is None else CheckResult(passed=True, score=row.score)
     if not row.passed:
         assert row.reason is not None
         result = CheckResult.fail(
-            text(row.explanation), evidence=text(row.evidence), reason=row.reason
+            text(row.explanation), evidence=text(row.evidence), reason=row.reason, score=row.score
         )
     return Outcome(criterion=row.criterion, result=result, error_class=error_class)
 

@@ -13,6 +13,8 @@ from trialwise.documents.numbers import (
     as_percent,
     as_points,
     as_probability,
+    as_score,
+    as_score_ends,
 )
 from trialwise.documents.phrases import REFUSED, STOPS
 from trialwise.model.evidence import StopReason
@@ -49,7 +51,12 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
 
 
 def pick_rate(finding: Finding) -> float | None:
-    """Pick the rate over all trials that ran, or the matched estimator's where there is one."""
+    """Pick the rate over all trials that ran, or the number that is decided in its place.
+
+    That is the estimate of a matched estimator, or a mean score.
+    """
+    if procedure_of(finding).decides_mean:
+        return None if finding.scores is None else finding.scores.mean
     if finding.estimator is not None and finding.estimate is not None:
         return finding.estimate
     return finding.all_trials.rate
@@ -59,6 +66,8 @@ def pick_interval(finding: Finding) -> Interval | None:
     """Pick the finding's interval, or Wilson's to describe the counts; none where inputs decide."""
     if finding.interval is not None:
         return finding.interval
+    if procedure_of(finding).decides_mean:
+        return None if finding.scores is None else finding.scores.interval
     tally, plain = finding.tally, not procedure_of(finding).may_stop_early
     if not tally.trials or finding.by_input or not plain or finding.alpha is None:
         return None
@@ -83,8 +92,11 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
 
 
 def find_required(finding: Finding) -> float | None:
-    """Find the rate a criterion is held against: the required one, or its baseline's."""
+    """Find what a criterion is held against: a required rate or mean, or its baseline's rate."""
     threshold = finding.threshold
+    if procedure_of(finding).decides_mean:
+        mean: float | None = getattr(finding.plan.design, "required_mean", None)
+        return mean
     if threshold.required_rate is None and threshold.baseline is not None:
         return threshold.baseline.passed / threshold.baseline.trials
     return threshold.required_rate
@@ -117,6 +129,8 @@ def write_need(finding: Finding) -> str:
     required = find_required(finding)
     if required is None:
         return ""
+    if procedure_of(finding).decides_mean:
+        return f"≥ {required:g}"
     if finding.threshold.required_rate is None:
         return f"baseline {as_probability(required, digits=1)}"
     other = find_alternative(finding)
@@ -136,7 +150,7 @@ def write_rate(finding: Finding, nothing: str = "–") -> str:
         return nothing
     if not claims_rate(finding):
         return f"{tally.passed:,} of {tally.trials:,}"
-    return as_observed(rate)
+    return f"mean {as_score(rate)}" if procedure_of(finding).decides_mean else as_observed(rate)
 
 
 APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."
@@ -158,7 +172,44 @@ def write_interval(finding: Finding, nothing: str = "–") -> str:
     interval = pick_interval(finding)
     if interval is None:
         return nothing
+    if procedure_of(finding).decides_mean:
+        return as_score_ends(interval)
     return f"{'≈ ' if is_approximate(interval) else ''}{as_ends(interval)}"
+
+
+def sum_up_scores(finding: Finding) -> str:
+    """Sum up the scores of a criterion that grades: their mean, its interval and what passes."""
+    scores = finding.scores
+    if scores is None:
+        return ""
+    found = scores.interval
+    ends = "" if found is None else f" {as_score_ends(found)}"
+    level = "" if found is None or found.confidence is None else as_percent(found.confidence)
+    stopped = found is not None and "descriptive" in (found.method or "")
+    late = ", descriptive: the run stopped early" if stopped else ""
+    inside = f" ({level} interval{late})" if level else ""
+    passes = "" if finding.plan.pass_at is None else f"; {finding.plan.pass_at:g} passes"
+    of = as_count(scores.trials, "score")
+    return f"mean score {as_score(scores.mean)}{ends}{inside} of {of}{passes}"
+
+
+def collect_scores(finding: Finding) -> dict[str, float | int | None]:
+    """Collect the numbers of a criterion that grades; nothing where it does not."""
+    scores = finding.scores
+    if scores is None:
+        return {}
+    found = scores.interval
+    facts: dict[str, float | int | None] = {
+        "score_mean": scores.mean,
+        "score_low": None if found is None else found.low,
+        "score_high": None if found is None else found.high,
+        "score_confidence": None if found is None else found.confidence,
+        "scores": scores.trials,
+        "pass_at": finding.plan.pass_at,
+    }
+    if procedure_of(finding).decides_mean:
+        facts["required_mean"] = find_required(finding)
+    return facts
 
 
 def pick_difference(finding: Finding) -> Interval | None:

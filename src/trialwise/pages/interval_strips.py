@@ -16,10 +16,12 @@ from trialwise.pages.finding_facts import (
     pick_interval,
     pick_rate,
     write_interval,
+    write_rate,
 )
 from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_finding_badge
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.judged_decision import JudgedDecision
 from trialwise.stats.result_types import Interval, Undefined
 
@@ -68,7 +70,8 @@ def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
     Both are of the decision: an interval beside a rate of other trials would say nothing.
     """
     rate, interval = pick_rate(finding), pick_interval(finding)
-    if finding.decided_at is not None and finding.estimator is None:
+    is_rate = finding.estimator is None and not procedure_of(finding).decides_mean
+    if finding.decided_at is not None and is_rate:
         rate = finding.tally.rate
     if rate is None:
         return None
@@ -114,7 +117,9 @@ def _make_row(record: RunRecord, finding: Finding, name: str) -> StripRow | None
     return StripRow(
         name=name,
         strip=strip,
-        value=as_observed(strip.value),
+        value=write_rate(finding)
+        if procedure_of(finding).decides_mean
+        else as_observed(strip.value),
         interval=write_interval(finding, ""),
         note=f"of {as_count(finding.tally.trials, 'trial')}",
         depth=0 if finding.input_id is None else 1,

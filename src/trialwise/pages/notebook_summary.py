@@ -38,6 +38,7 @@ from trialwise.pages.verdict_meaning import (
     make_finding_badge,
     make_summary_badge,
 )
+from trialwise.procedures.registry import procedure_of
 
 #: Rows of a table and notes of a list; a notebook is no report.
 _MOST_ROWS, _MOST_NOTES = 40, 12
@@ -111,7 +112,9 @@ def _tabulate_findings(record: RunRecord) -> Table:
 
     def write_required(finding: Finding) -> str:
         required = find_required(finding)
-        return "" if required is None else as_percent(round(required, 4))
+        if required is None or procedure_of(finding).decides_mean:
+            return "" if required is None else f"{required:g}"
+        return as_percent(round(required, 4))
 
     return build_table(
         "Criteria",

@@ -20,10 +20,12 @@ from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding
 from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
 from trialwise.pages.finding_facts import (
     claims_rate,
+    collect_scores,
     find_alternative,
     list_latency_marks,
     list_unasked,
     pick_difference,
+    sum_up_scores,
     write_context,
     write_coverage,
     write_delta,
@@ -73,6 +75,7 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
         verdict = replace(verdict, plan=record.plan)
     trials = None if record is None else TrialIndex(record)
     lines = [line for finding in verdict.findings for line in _criterion(verdict, finding, trials)]
+    lines += [_scores(verdict, one) for one in verdict.findings if _reports_scores(one)]
     lines += [_latency(verdict, finding, record) for finding in verdict.latency]
     lines += [_gate(verdict, gate) for gate in verdict.gates]
     if verdict.decision is not Decision.PASS and not any(line.is_red for line in lines):
@@ -120,6 +123,27 @@ def _criterion(
             failures=failures or (),
             checks=checks,
         )
+
+
+def _reports_scores(finding: Finding) -> bool:
+    """Return whether a criterion grades and its own line shows a rate, not the mean score."""
+    return finding.scores is not None and not procedure_of(finding).decides_mean
+
+
+def _scores(verdict: Verdict, finding: Finding) -> ResultLine:
+    """Return the mean score of a criterion that is decided by the share of replies that pass."""
+    said, named = sum_up_scores(finding), f"mean of {finding.criterion}"
+    return ResultLine(
+        kind=LineKind.REPORTED,
+        contract=verdict.contract,
+        name=named,
+        status=Status.PASS,
+        label="REPORTED",
+        figures=Figures(trials=finding.all_trials.trials),
+        sentence=said,
+        reason=said,
+        facts=collect_scores(finding),
+    )
 
 
 def _claim(finding: Finding, status: Status, verdict: Verdict, inputs: int) -> str:
@@ -250,6 +274,8 @@ def _reason(finding: Finding) -> str:
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
     if threshold.required_rate is not None:
         parts.append(f"at least {as_percent(threshold.required_rate)}")
+    if procedure_of(finding).decides_mean:
+        parts.append(f"mean score {write_need(finding)}")
     if threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
@@ -304,6 +330,7 @@ def _criterion_facts(
         "difference_confidence": difference.confidence if difference is not None else None,
         "difference_method": difference.method if difference is not None else None,
         **collect_judge_facts(finding),
+        **collect_scores(finding),
     }
 
 

@@ -28,7 +28,7 @@ BODY = "passes"
 
 #: What a marker says of the body's own criterion: its question, and what goes with one only.
 _BODY = (
-    *("at_least", "no_worse_than", "never_fails"),
+    *("at_least", "no_worse_than", "never_fails", "mean_at_least"),
     *("min_probes", "categorical", "discharged_by"),
 )
 #: What a criterion and a run may be told, by the names of their fields.
@@ -39,7 +39,7 @@ _RUN = {
     if settings_of(RunOptions)[key.field].in_pytest and key.field != "budget"
 }
 #: Those between 0 and 1, which somebody may have written as a percentage.
-_RATES = ("at_least", "margin", "confidence", "alpha", "beta", "power")
+_RATES = ("at_least", "mean_at_least", "pass_at", "margin", "confidence", "alpha", "beta", "power")
 #: What a marker says of all its criteria, unless one of them says otherwise.
 _SHARED = tuple(
     name

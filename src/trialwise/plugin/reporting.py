@@ -27,12 +27,21 @@ from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate, write_interval
+from trialwise.pages.finding_facts import (
+    find_required,
+    pick_badge,
+    pick_interval,
+    pick_rate,
+    sum_up_scores,
+    write_interval,
+    write_rate,
+)
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.procedures.forecast import forecast
+from trialwise.procedures.registry import procedure_of
 
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3
@@ -148,7 +157,11 @@ def outcome_text(finding: Finding) -> str:
     rate, interval = pick_rate(finding), write_interval(finding, "")
     shown = [f"{tally.passed} of {as_count(tally.trials, 'trial')} passed"]
     if rate is not None:
-        shown.append(f"{as_observed(rate)} {interval}".rstrip())
+        is_mean = procedure_of(finding).decides_mean
+        said = write_rate(finding) if is_mean else as_observed(rate)
+        shown.append(f"{said} {interval}".rstrip())
+    if finding.scores is not None and not procedure_of(finding).decides_mean:
+        shown.append(sum_up_scores(finding))
     return f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
 
 
@@ -161,6 +174,8 @@ def _word_requirement(finding: Finding) -> str:
         return f"no worse than the baseline's {measured}{by}"
     if threshold.required_rate is not None:
         return f"at least {100 * threshold.required_rate:g} %{by}"
+    if procedure_of(finding).decides_mean:
+        return f"a mean score of at least {find_required(finding):g}{by}"
     return f"no failure{by}"
 
 

@@ -13,6 +13,7 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     observational    was any failure observed?
     reported         what is the rate? decides nothing
     clauses          prohibitions, which no rate says, and what keeps them
+    mean_score       is the required mean score met?
     corpus           is the required rate met in this corpus, or in this run?
     explaining       the words of the full analysis, procedure by procedure
 

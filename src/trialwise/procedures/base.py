@@ -120,6 +120,8 @@ class Situation:
             "categorical": criterion.categorical,
             "discharged_by": criterion.discharged_by,
             "caveats": (f"{GAP}.",) if has_gap else (),
+            "pass_at": criterion.lowest_pass,
+            "graders": criterion.graders,
         }
         return CriterionPlan(**(usual | given))  # type: ignore[arg-type]
 
@@ -256,6 +258,8 @@ class Procedure:
     """Whether a verdict says something about a rate, rather than about the trials alone."""
     decides_fixed_rate: bool = False
     """Whether it decides a required rate from a fixed number of trials."""
+    decides_mean: bool = False
+    """Whether it decides a mean score, and not a rate of passing trials."""
     compares_baseline: bool = False
     """Whether it compares the rate with a baseline's."""
     may_stop_early: bool = False

@@ -6,6 +6,7 @@ each kind, and counting is left to the columns.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -230,6 +231,34 @@ class Rows(Sequence[Row]):
         if isinstance(self.codes, bytes):
             return self.codes.translate(PASSES)
         return self.mark(lambda row: row.passed)
+
+    @property
+    def are_graded(self) -> bool:
+        """Whether any trial of the experiment has a score by the criterion."""
+        return self._source.table.read_scores(self._source.criterion) is not None
+
+    @property
+    def scores(self) -> array[float]:
+        """The score of each trial; without one, 1 for a pass and 0 for a failure."""
+        known, passes = self._source.table.read_scores(self._source.criterion), self.passes
+        if known is None:
+            return array("d", passes)
+        found = map(known.__getitem__, self.places)
+        return array(
+            "d",
+            (
+                passed if math.isnan(score) else score
+                for score, passed in zip(found, passes, strict=True)
+            ),
+        )
+
+    def score_inputs(self) -> dict[str, list[float]]:
+        """Return the scores of each input that was tried, in the order of its trials."""
+        found: dict[str, list[float]] = {}
+        names = self._source.table.names
+        for one, score in zip(self._inputs, self.scores, strict=True):
+            found.setdefault(names[one], []).append(score)
+        return found
 
     @property
     def indexes(self) -> Sequence[int]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _BUILT_IN = {
     "COMPLIANCE": "trialwise.procedures.compliance",
     "CORPUS": "trialwise.procedures.corpus",
+    "MEAN": "trialwise.procedures.mean_score",
     "OBSERVATIONAL": "trialwise.procedures.observational",
     "REGRESSION": "trialwise.procedures.regression",
     "REPORTED": "trialwise.procedures.reported",

@@ -312,6 +312,8 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
         return f"never fails, observed{each}"
     required, baseline = criterion.threshold.required_rate, criterion.threshold.baseline
     asked = "" if required is None else f"at least {as_percent(required)}"
+    if procedure_of(criterion).decides_mean:
+        asked = f"mean score at least {getattr(criterion.design, 'required_mean', 0):g}"
     if procedure_of(criterion).compares_baseline:
         named = f" {baseline.identifier}" if baseline is not None else ""
         asked = f"no worse than baseline{named}"

@@ -85,6 +85,7 @@ def score(
     at_least: float | Mapping[str, float] | None = None,
     no_worse_than: str | Baseline | None = None,
     never_fails: bool = False,
+    mean_at_least: float | None = None,
     criteria: Sequence[Criterion] | None = None,
     contract: str | None = None,
     trials: int | None = None,
@@ -122,7 +123,8 @@ def score(
         at_least: The required rate of every criterion, or of some by name.
         no_worse_than: "baseline" for the one that fits, an identifier, or the baseline itself.
         never_fails: Ask only whether any failure was observed.
-        criteria: Instead of the three above: criteria by the names they have in the file. Their
+        mean_at_least: The required mean score of outcomes that were read with `pass_at`.
+        criteria: Instead of the four above: criteria by the names they have in the file. Their
             postconditions are not used.
         contract: What was tested; by default what the file says.
         trials: How many were planned, of each input with `each_input`, where somebody knows.
@@ -166,13 +168,19 @@ def score(
             at_least=at_least,
             no_worse_than=no_worse_than,
             never_fails=never_fails,
+            mean_at_least=mean_at_least,
             margin=margin,
             confidence=confidence,
             power=power,
             undecided=undecided,
             each_input=each_input,
         )
-    elif at_least is not None or never_fails or isinstance(no_worse_than, str):
+    elif (
+        at_least is not None
+        or never_fails
+        or mean_at_least is not None
+        or isinstance(no_worse_than, str)
+    ):
         raise InvalidArgument("criteria", [one.name for one in criteria], "be the only question")
     require_choice("design", design, ("fixed", "sequential"))
     options = RunOptions(

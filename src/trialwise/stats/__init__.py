@@ -13,9 +13,10 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
 - repeated inputs: `cluster_estimators`, `cluster_correlation`, `cluster_resampling`,
   `beta_binomial`, `autocorrelation`
+- scores: `mean_bets`, `skill_scores`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
 - guardrails: `guardrail_bounds`, `boundary_stacks`
-- agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
+- agents: `passk`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `error_envelopes`, `e_values`
 - distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
 - `result_types`: what answers are made of
@@ -100,6 +101,7 @@ _MODULES = {
         "verification_gate"
     ),
     "margin_tests": "NonInferiority noninferiority noninferiority_size",
+    "mean_bets": "MeanDesign betting_capital betting_mean_interval fewest_scores",
     "multiplicity": "Adjustment adjust",
     "paired": (
         "PairCounts SignTest minimum_discordant paired_difference_interval "

@@ -145,6 +145,10 @@ from trialwise.stats.latency_planning import verification_gate as verification_g
 from trialwise.stats.margin_tests import NonInferiority as NonInferiority
 from trialwise.stats.margin_tests import noninferiority as noninferiority
 from trialwise.stats.margin_tests import noninferiority_size as noninferiority_size
+from trialwise.stats.mean_bets import MeanDesign as MeanDesign
+from trialwise.stats.mean_bets import betting_capital as betting_capital
+from trialwise.stats.mean_bets import betting_mean_interval as betting_mean_interval
+from trialwise.stats.mean_bets import fewest_scores as fewest_scores
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import adjust as adjust
 from trialwise.stats.paired import PairCounts as PairCounts

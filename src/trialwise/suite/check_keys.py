@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
 from trialwise.declarations.nearest_names import suggest_name
-from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text
+from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
@@ -215,7 +215,10 @@ class _Python(PythonPath):
     """A function of the user's as a check."""
 
     name = "python"
-    doc = "A function of yours, imported from the suite's folder: returns a bool, or asserts."
+    doc = (
+        "A function of yours, imported from the suite's folder: returns a bool, or asserts. With "
+        "`pass_at` or `mean_at_least` it may return a score from 0 to 1."
+    )
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
         """Read the spec of the function."""
@@ -280,6 +283,48 @@ class _Postcondition(Kind):
         return {"$ref": "#/$defs/postcondition"}
 
 
+class GraderSpec(NamedTuple):
+    """A check with its weight."""
+
+    check: CheckSpec
+    weight: float
+    name: str | None
+
+    def build(self, context: Context) -> Any:
+        """Return the check under its name, or `INVALID` once its problem is reported."""
+        built = self.check.build(context)
+        if built is INVALID or self.name is None:
+            return built
+        from trialwise.checks.combine import named
+
+        return named(self.name, built)
+
+
+class _Grader(Kind):
+    """A mapping of one check, and how much it counts."""
+
+    expected = "a check such as `contains: text`, with a `weight` and a `name` if you like"
+    spelled = "[grader](#grader)"
+
+    def read(self, node: Written, label: str, reader: Reader) -> GraderSpec | Invalid:
+        """Read the check, its weight and its name."""
+        if not node.is_mapping:
+            return self.refuse(node, label, reader)
+        fields = GRADER.read(node, label, reader)
+        if isinstance(fields, Invalid) or not fields.sound:
+            return INVALID
+        weight = fields.get("weight", 1.0)
+        if weight <= 0:
+            at = fields.at("weight")
+            return reader.refuse(at, f"the weight must be above 0, got {show_value(at)}")
+        spec = next(one for one in fields.values.values() if isinstance(one, CheckSpec))
+        return GraderSpec(spec, float(weight), fields.get("name"))
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Return the object."""
+        return GRADER.schema(defs)
+
+
 POSTCONDITION = _Postcondition()
 POSTCONDITIONS = Listing(POSTCONDITION, "a list of checks")
 
@@ -318,6 +363,20 @@ def _find_key(name: str) -> Key | None:
 
 #: The checks of other distributions, which are looked for by name.
 MORE_CHECKS = More(_find_key, lambda: extension_names(CHECKS))
+
+GRADER = Record(
+    "grader",
+    (
+        Key("weight", Number(), "How much it counts in the score of a reply.", default="1"),
+        Key("name", Text(), "The name in reports.", default="that of the check"),
+        *check_keys(),
+    ),
+    one_of=((*CHECK_KINDS, "*"),),
+    more=MORE_CHECKS,
+    doc="A check that gives a reply a score from 0 to 1; a check that only passes or fails gives "
+    "1 or 0.",
+)
+GRADERS = Listing(_Grader(), "a list of graders")
 
 
 def _refuse_name(name: str) -> str:

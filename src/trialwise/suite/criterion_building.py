@@ -14,7 +14,7 @@ from trialwise.suite.check_keys import CheckSpec
 from trialwise.suite.input_building import build_inputs
 from trialwise.suite.reading_context import Context, make_model
 
-_QUESTIONS = ("at_least", "no_worse_than", "never_fails")
+_QUESTIONS = ("at_least", "no_worse_than", "never_fails", "mean_at_least")
 
 
 def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | Invalid:
@@ -103,7 +103,8 @@ def _check_used(
 def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
     specs = [one for one in fields.values.values() if isinstance(one, CheckSpec)]
     specs += fields.get("postconditions", [])
-    checks = [spec.build(context) for spec in specs]
+    graders = fields.get("graders", [])
+    checks = [spec.build(context) for spec in (*specs, *graders)]
     keys = setting_keys(Criterion)
     if any(key.name in fields.nodes and key.name not in fields for key in keys):
         return INVALID
@@ -111,6 +112,9 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
     asked = sum(name in values and values[name] is not False for name in _QUESTIONS)
     if asked != 1 and (asked or not values.get("report_only")):
         return INVALID
+    if graders and all(one is not INVALID for one in checks):
+        # Beside graders a plain check counts as one of them.
+        values["weights"] = (*(1.0 for _ in specs), *(one.weight for one in graders))
     # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
     sound = [check for check in checks if check is not INVALID] or [_passes]
     criterion = make_model(

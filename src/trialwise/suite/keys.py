@@ -19,7 +19,13 @@ from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format
-from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, POSTCONDITIONS, check_keys
+from trialwise.suite.check_keys import (
+    CHECK_KINDS,
+    GRADERS,
+    MORE_CHECKS,
+    POSTCONDITIONS,
+    check_keys,
+)
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
 from trialwise.suite.suite_services import SERVICE, DeclaredService
@@ -39,12 +45,19 @@ CRITERION = Record(
             POSTCONDITIONS,
             "Checks that a reply must all pass. You can also write a check directly as a key.",
         ),
+        Key(
+            "graders",
+            GRADERS,
+            "Checks that grade a reply together, each with a weight. Takes `pass_at` or "
+            "`mean_at_least`.",
+            elsewhere="rubrics scoring",
+        ),
         *check_keys(),
     ),
     required=("name",),
-    one_of=(("at_least", "no_worse_than", "never_fails"),),
+    one_of=(("at_least", "no_worse_than", "never_fails", "mean_at_least"),),
     unless="report_only",
-    some_of=(("postconditions", *CHECK_KINDS, "*"),),
+    some_of=(("postconditions", "graders", *CHECK_KINDS, "*"),),
     more=MORE_CHECKS,
     doc="One promise about many trials.",
 )

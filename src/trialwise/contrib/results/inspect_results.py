@@ -138,6 +138,7 @@ def _outcomes(
         source=problems.path,
         format="inspect",
         passing=layout.passing or "C",
+        pass_at=layout.pass_at,
         factors=_factors(evaluation),
         planned=planned,
         notes=(*_notes(header, status, planned, len(samples)), *reader.notes()),
@@ -267,7 +268,7 @@ class _Reader:
             return None
         explanation = text_of(score.get("explanation"))
         if mark.passed:
-            return {"passed": True}
+            return {"passed": True, "score": mark.score}
         if mark.passed is None:
             self._unscored += 1
             reason = text_of(score.get("reason")) or explanation or "no reason is given"
@@ -275,7 +276,8 @@ class _Reader:
         else:
             self._partial += value == "P"
             fields = {"explanation": explanation or f"scored {value!r}"}
-        return {"passed": False, "evidence": text_of(score.get("answer")), **fields}
+        evidence = text_of(score.get("answer"))
+        return {"passed": False, "evidence": evidence, "score": mark.score, **fields}
 
     def _plain(self, value: Any) -> Any:
         """A letter as the number that Inspect's metrics take it for."""

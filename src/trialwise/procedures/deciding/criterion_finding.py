@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from trialwise.model.evidence import StopReason
+from trialwise.model.evidence import ScoreSummary, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, Trial
@@ -138,6 +138,17 @@ class _Stream(NamedTuple):
             diagnostics=diagnose_rows(self._leave_out(rows), deciding=last),
             single_decision=self._decide_alone(rows),
             input_id=input_id,
+            scores=self._sum_up_scores(rows),
+        )
+
+    def _sum_up_scores(self, rows: Rows) -> ScoreSummary | None:
+        if self.criterion.pass_at is None:
+            return None
+        from trialwise.procedures.mean_score import summarize_scores
+
+        is_whole = len(rows) * self.inputs >= self.experiment.trials
+        return summarize_scores(
+            self.criterion, self._leave_out(rows), self.plan.claim, is_whole=is_whole
         )
 
     def _decide_alone(self, rows: Rows) -> Decision | None:
@@ -293,7 +304,14 @@ def _over_inputs(
         notes=disclose_counts(rows, analysis=analysis, skips_unjudged=criterion.stops_early),
         counts=counts,
         by_input=parts,
+        scores=_sum_up_inputs(parts) if criterion.pass_at is not None else None,
     )
+
+
+def _sum_up_inputs(parts: Sequence[Finding]) -> ScoreSummary | None:
+    from trialwise.procedures.mean_score import sum_up_inputs
+
+    return sum_up_inputs([part.scores for part in parts])
 
 
 def _count_text(tally: Tally) -> str:

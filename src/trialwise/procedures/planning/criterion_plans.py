@@ -17,6 +17,12 @@ from trialwise.model.postcondition import advisory_reasons, counts_labels, measu
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
 
+#: Questions that one procedure answers; a required rate has several.
+_BY_QUESTION = {
+    "never_fails": "OBSERVATIONAL",
+    "no_worse_than": "REGRESSION",
+    "mean_at_least": "MEAN",
+}
 _COUNTED_CLAIMS = (PopulationClaim.FINITE_CORPUS, PopulationClaim.NO_GENERALISATION)
 
 
@@ -38,10 +44,8 @@ def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
         return find_procedure("REPORTED")
     if criterion.procedure is not None:
         return find_procedure(criterion.procedure)
-    if criterion.never_fails:
-        return find_procedure("OBSERVATIONAL")
-    if criterion.no_worse_than is not None:
-        return find_procedure("REGRESSION")
+    if criterion.question in _BY_QUESTION:
+        return find_procedure(_BY_QUESTION[criterion.question])
     if situation.claim.population in _COUNTED_CLAIMS:
         return find_procedure("CORPUS")
     fixed = situation.fixed_trials(criterion) is not None
@@ -62,6 +66,11 @@ _BOTH_JUDGED = (
 )
 
 
+_UNMEASURED_SCORES = (
+    "the judge's verdicts were measured against people's, its scores were not; without `pass_at` "
+    "and `mean_at_least` its verdicts decide"
+)
+
 _POOLED_LABELS = (
     "What is known of the judge's errors is known of all inputs together: about one of them it may "
     "err more often."
@@ -77,6 +86,9 @@ _ALIKE_TRIALS = (
 def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
     """Return the plan with what is known of the errors of its judge, if it has one."""
     reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
+    if errors is not None and criterion.is_graded:
+        # Its verdicts were held against people's, and not the scores that it gives.
+        reasons, errors = (*reasons, _UNMEASURED_SCORES), None
     if not reasons and errors is None:
         return plan
     if plan.reported_at is not None:
