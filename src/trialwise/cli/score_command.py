@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trialwise.outcomes.outcome_metrics import CriterionMetrics, Metrics
     from trialwise.outcomes.outcome_rows import Outcomes
     from trialwise.runtime.outcome_scoring import Scored
+    from trialwise.runtime.result import Result
 
 
 #: Options that are arguments of the same name, of `score` and of `read_outcomes`.
@@ -81,6 +82,13 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--baselines", type=click.Path(path_type=Path), default=Path("baselines"))
 @output_option
 @json_option
+@click.option(
+    "-s",
+    "--suite",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The files are traces of an agent: decide them by the checks and gates of this suite.",
+)
+@click.option("--contract", metavar="NAME", help="The contract of the suite, if it has several.")
 @click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
     """Decide on results in files: JSONL, CSV, JUnit XML, Inspect AI logs, promptfoo results.
@@ -88,12 +96,18 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     Every row counts. The number of trials is taken as planned: the verdict says on what condition
     it holds. Without a question only the metrics are shown: rates, pass@k and pass^k.
 
+    With --suite the files are stored sessions of an agent, in any format that `read_trace` reads.
+    Each is a trial, and the suite's checks and gates decide them; no service is called.
+
     \b
     Examples:
       trialwise score results.jsonl --at-least 90%
       trialwise score junit.xml --at-least 95% --each-input
       trialwise score logs/run.eval --no-worse-than baseline -o report.html
+      trialwise score traces/*.json --suite trialwise.yaml
     """
+    if given["suite"] is not None:
+        return _score_traces(files, given)
     from trialwise.outcomes.outcome_reading import read_outcomes
 
     layout = {name: given[name] for name in _LAYOUT if given[name] is not None}
@@ -116,6 +130,35 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     if not asked:
         return _metrics(outcomes, given)
     return _report(_score(outcomes, given), given)
+
+
+#: What a suite says of its own, so that no option may.
+_OF_SUITE = (
+    *("rates", "no_worse_than", "never_fails", "criteria", "each_input", "input", "results"),
+    *("criterion", "trial", "order_field", "latency", "cost", "pass_at", "delimiter", "trials"),
+    *("sequential", "max_trials"),
+)
+
+
+def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
+    """Decide traces by the checks and gates of a suite."""
+    from trialwise.cli.selecting import load
+    from trialwise.runtime.trace_scoring import read_stored, score_traces
+
+    for name in _OF_SUITE:
+        if given[name]:
+            raise click.UsageError("--suite says what is asked: leave other questions out")
+    contracts = {one.name: one for one in load(given["suite"], without_services=True).contracts}
+    name = given["contract"] or next(iter(contracts))
+    if name not in contracts or (given["contract"] is None and len(contracts) > 1):
+        known = ", ".join(contracts)
+        raise click.UsageError(f"name one contract of the suite with --contract: {known}")
+    one = contracts[name]
+    stored = read_stored(files, given["format"])
+    scored = score_traces(one.contract, stored, options=one.options, baselines=given["baselines"])
+    for note in scored.notes:
+        click.echo(note, err=True)
+    return _show_result(scored.result, given, scored.result.to_dict())
 
 
 def _score(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
@@ -150,20 +193,35 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
 
 
 def _report(scored: Scored, given: dict[str, Any]) -> int:
+    return _show_result(scored.result, given, scored.to_dict(), below=_table(scored.metrics))
+
+
+def _show_result(
+    result: Result, given: dict[str, Any], document: dict[str, Any], below: str = ""
+) -> int:
+    """Print a verdict and write its reports; return the exit code.
+
+    Args:
+        result: The verdict.
+        given: The options.
+        document: What `--json` prints.
+        below: What stands below the summary.
+    """
     from trialwise.cli.printing import ignore_gone_reader
     from trialwise.pages.suite_totals import pick_exit_code
     from trialwise.reports.report_files import write_report
 
-    code = pick_exit_code([scored.result.verdict])
+    code = pick_exit_code([result.verdict])
     with ignore_gone_reader():
         if given["as_json"]:
-            click.echo(json.dumps(scored.to_dict(), indent=2))
+            click.echo(json.dumps(document, indent=2))
         else:
-            scored.show(transparent=given["transparent"], stream=sys.stdout)
-            click.echo(_table(scored.metrics))
+            result.show(transparent=given["transparent"], stream=sys.stdout)
+            if below:
+                click.echo(below)
     # After the verdict: one that cannot be written must not hide it.
     for path in given["outputs"]:
-        write_report(path, [scored.result.record], exit_code=code)
+        write_report(path, [result.record], exit_code=code)
     return code
 
 
