@@ -201,12 +201,12 @@ def test_a_sequential_decision_goes_on_without_the_silent_ones(
 
 @pytest.mark.parametrize(
     ("pattern", "decision"),
-    [("+", "PASS"), ("-", "FAIL"), ("+++?", "PASS"), ("---?", "FAIL")],
+    [("+++?", "PASS"), ("---?", "FAIL")],
 )
 def test_a_measured_judge_decides_between_two_rates_when_all_is_in(
     juror: Start, says: Says, no_waiting: Any, pattern: str, decision: str
 ) -> None:
-    """By intervals that include what its labels leave open, and by nothing that may end early."""
+    """By intervals that include what its labels leave open; a silent judge allows no early look."""
     asking = calibrated(juror(repeating(says, pattern)), retries=0, clock=no_waiting)
     result = one_criterion(asking)
 
@@ -258,7 +258,7 @@ def test_a_calibrated_judge_decides(juror: Start, says: Says, tmp_path: Path) ->
 def test_a_judged_rate_alone_is_no_verdict(juror: Start, says: Says, curtail: bool) -> None:
     """What the judge shows, its own errors may leave open; what would settle it is said."""
     calls = iter(range(1000))
-    one = juror(lambda _: says(next(calls) % 100 < 59))
+    one = juror(lambda _: says(59 * next(calls) % 100 < 59))
 
     result = run(calibrated(one), trials=100, curtail=curtail)
 

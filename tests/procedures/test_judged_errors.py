@@ -180,14 +180,14 @@ PASSED, FAILED = trial_of("+"), trial_of("-")
 def two_rates(good: float, bad: float) -> CriterionPlan:
     (plan,) = planned(Criterion("c", Measured(LABELS), at_least=good, margin=good - bad)).criteria
     # The rule of plans from before 0.2; tests/stats/test_judged_tests.py is about the present one.
-    return replace(plan, alpha=ALPHA, beta=BETA, corrected_by=())
+    return replace(plan, alpha=ALPHA, beta=BETA, corrected_by=(), looks=())
 
 
 @cache
 def one_rate(required: float, n: int) -> CriterionPlan:
     (plan,) = planned(Criterion("c", Measured(LABELS), at_least=required), trials=n).criteria
     assert plan.alpha == ALPHA
-    return replace(plan, corrected_by=())
+    return replace(plan, corrected_by=(), looks=())
 
 
 def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) -> Decision | None:

@@ -200,11 +200,17 @@ def power_of_labels(rate: float, true: float, m: int) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("true", [0.80, 0.84, 0.90])
-def test_pooling_is_more_powerful_than_the_labels_alone(true: float) -> None:
-    """With 60 labels and as many trials, against 75 %; and no more often wrong at 75 % itself."""
-    assert power_of_errors("pooled", 0.75, true, 60, 60) > power_of_labels(0.75, true, 60)
-    assert power_of_errors("pooled", 0.75, 0.75, 60, 60) <= ALPHA
+@pytest.mark.parametrize(
+    ("labels", "true"), [(60, 0.84), (60, 0.90), (80, 0.80), (80, 0.84), (100, 0.80)]
+)
+def test_pooling_is_more_powerful_than_the_labels_alone(labels: int, true: float) -> None:
+    """With as many trials, against 75 %; and no more often wrong at 75 % itself.
+
+    With 60 labels and a true rate of 80 % the labels alone are ahead: 21 % of runs to 18 %.
+    """
+    pooled = power_of_errors("pooled", 0.75, true, labels, labels)
+    assert pooled > power_of_labels(0.75, true, labels)
+    assert power_of_errors("pooled", 0.75, 0.75, labels, labels) <= ALPHA
 
 
 # --- Invariants --------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ class Progress:
         limits = plan.limits
         self.plan = plan
         self.each_input = plan.each_input
+        self.has_looks = bool(plan.looks)
+        """Whether it may be decided at looks, which need to know of trials without a reply."""
         self.streams = [Stream(limits) for _ in range(inputs if plan.each_input else 1)]
         self.open_streams = len(self.streams)
         """Those that more trials can still change."""
@@ -66,6 +68,10 @@ class Progress:
             has_settled = self.streams[0].add(index, passed=passed)
         self.open_streams -= has_settled
         return has_settled
+
+    def mark_unheard(self, index: int) -> None:
+        """Take note of a trial without anything that a judge could judge, before it is added."""
+        self.streams[0].mark_unheard(index)
 
     @property
     def is_settled(self) -> bool:
@@ -123,7 +129,8 @@ class Progress:
         # One stream that stopped early is enough: the criterion did not need all its trials.
         if not early:
             return StopReason.COMPLETE
-        sequential = self.streams[0].limits.design is not None
+        limits = self.streams[0].limits
+        sequential = limits.design is not None or bool(limits.looks)
         return StopReason.DECIDED if sequential else StopReason.CURTAILED
 
 

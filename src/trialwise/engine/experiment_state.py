@@ -367,6 +367,8 @@ class ExperimentState:
                 analysis.leaves_out(trial.error_class) or trial.is_unjudged(outcome)
             ):
                 passed = None
+            if progress.has_looks and trial.is_unheard(outcome):
+                progress.mark_unheard(index)
             if progress.add(index, position, passed, place=place):
                 self._settle(progress)
                 if progress.is_settled:

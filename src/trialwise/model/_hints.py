@@ -20,6 +20,7 @@ LATER = {
     **dict.fromkeys(dir(sequential), sequential.__name__),
     "BaselineReference": "trialwise.model.baseline",
     **dict.fromkeys(("Metrics", "Reliability", "Stability"), "trialwise.model.gate"),
+    "JudgedLook": "trialwise.stats.judged_looks",
     "GateFinding": "trialwise.model.metrics",
     **dict.fromkeys(("CriterionPlan", "Plan"), "trialwise.model.plan"),
 }

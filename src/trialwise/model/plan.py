@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     # As in `verdict`: not every run is sequential, and few have gates.
     from trialwise.model.gate import Metrics, Reliability, Stability
     from trialwise.stats import Confusion
+    from trialwise.stats.judged_looks import JudgedLook
     from trialwise.stats.sequential import SequentialDesign
 
 
@@ -45,6 +46,17 @@ class Limits:
     curtailed: bool = True
     most_failing: int | None = None
     """Successes that FAIL a fixed design at most; None: whatever does not PASS."""
+    looks: tuple[JudgedLook, ...] = ()
+    """The counts that decide a judged rate before all trials are in."""
+
+    def decide_look(self, trials: int, failures: int) -> Decision | None:
+        """Return the verdict of the look after so many trials, if there is one."""
+        for look in self.looks:
+            if look.trials == trials:
+                if failures <= look.accept:
+                    return Decision.PASS
+                return Decision.FAIL if failures >= look.reject else None
+        return None
 
     def decide(self, trials: int, failures: int) -> Decision | None:
         """Return the verdict that is certain after some trials, or None to go on.
@@ -125,6 +137,8 @@ class CriterionPlan:
     """How often its judge is wrong, where it is a judge's and that was measured."""
     corrected_by: tuple[str, ...] = ()
     """The exact tests that have to agree on a judged rate; empty in plans from before 0.2."""
+    looks: tuple[JudgedLook, ...] = ()
+    """The counts that decide a judged rate before all trials are in."""
     stops_early: bool = False
     """Whether the boundaries of its design may decide after any trial."""
     analysis: Analysis | None = None
@@ -155,6 +169,7 @@ class CriterionPlan:
             cast("SequentialDesign | None", boundaries),
             self.curtailed,
             self.most_failing,
+            self.looks,
         )
 
 

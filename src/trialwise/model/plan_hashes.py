@@ -45,6 +45,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "intent", None),
     ("criteria", "pass_at", None),
     ("criteria", "graders", []),
+    ("criteria", "looks", []),
     ("experiments", "further", 0),
     ("experiments", "clusters", []),
 )

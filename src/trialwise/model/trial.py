@@ -35,6 +35,8 @@ NOT_MEASURED = frozenset(
 )
 #: Classes of trials that the per-protocol rate leaves out, because they say nothing about replies.
 EXCUSED = NOT_MEASURED | {ErrorClass.EMPTY_RUN, ErrorClass.NO_EVIDENCE}
+#: Why a criterion fails without having reached its condition.
+UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
 
 
 class Analysis(StrEnum):
@@ -142,6 +144,11 @@ class Trial:
         A judge gave no verdict, or what was recorded of the reply does not tell.
         """
         return outcome.error_class in EXCUSED and self.error_class not in EXCUSED
+
+    def is_unheard(self, outcome: Outcome) -> bool:
+        """Return whether a criterion failed without anything that a judge could judge."""
+        untestable = outcome.result.reason in UNTESTABLE and not self.is_unjudged(outcome)
+        return self.error_class is not ErrorClass.NONE or untestable
 
     def outcome(self, criterion: str) -> Outcome:
         """Return what one criterion says of it."""

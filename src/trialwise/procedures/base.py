@@ -289,7 +289,9 @@ class Procedure:
         """
         from trialwise.procedures.deciding.partial_findings import conclude_certain, conclude_short
 
-        if counts.is_complete:
+        # A look at a judged rate is decided as the end is, by the corrected rate.
+        is_look = bool(plan.looks) and counts.decision is not None
+        if counts.is_complete or is_look:
             return self.conclude(plan, counts)
         if counts.decision is not None:
             return conclude_certain(plan, counts)

@@ -171,6 +171,9 @@ class Compliance(Procedure):
                 f"PASS where the {plan.estimator} bound after {plan.trials} trials reaches the rate"
             )
         required = plan.threshold.required_rate
+        if plan.corrected_by:
+            shown = f"PASS where {plan.trials} trials show a corrected rate above {required:g}"
+            return f"{shown}, FAIL where they show one below"
         if plan.cutoff is None and required is not None and passes_on_observed_rate(plan):
             assert plan.alpha is not None
             assert plan.rule is not None

@@ -14,11 +14,9 @@ from functools import cached_property
 from itertools import compress
 from typing import NamedTuple, overload
 
-from trialwise.model.trial import EXCUSED, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial import EXCUSED, UNTESTABLE, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.trial_signs import PASSES, SIGNS, Course, Sign
 from trialwise.model.trial_table import TrialTable
-
-_UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
 
 
 class Row(NamedTuple):
@@ -81,7 +79,7 @@ class Row(NamedTuple):
     @property
     def is_untestable(self) -> bool:
         """Whether it failed without reaching the condition."""
-        return self.sign.reason in _UNTESTABLE
+        return self.sign.reason in UNTESTABLE
 
     @property
     def needed_retry(self) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.base import Chance
+from trialwise.procedures.planned_looks import describe_looks
 from trialwise.procedures.registry import find_procedure
 from trialwise.quick_dataclass import dataclass
 
@@ -47,7 +48,7 @@ def _criterion(criterion: CriterionPlan, inputs: int) -> Forecast:
     return Forecast(
         criterion=criterion.criterion,
         procedure=criterion.procedure,
-        rule=procedure.describe_rule(criterion),
+        rule=procedure.describe_rule(criterion) + describe_looks(criterion),
         streams=streams,
         max_trials=criterion.trials * streams,
         chances=tuple(chances),

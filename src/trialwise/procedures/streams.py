@@ -20,7 +20,9 @@ class Stream:
     (True, <Decision.PASS: 'PASS'>)
     """
 
-    __slots__ = ("_waiting", "decision", "failures", "limits", "next_place", "trials")
+    __slots__ = (
+        *("_first_unheard", "_waiting", "decision", "failures", "limits", "next_place", "trials"),
+    )
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -31,6 +33,7 @@ class Stream:
         """The first place whose outcome is not in."""
         self.decision: Decision | None = None
         self._waiting: dict[int, bool | None] = {}
+        self._first_unheard: int | None = None
 
     @property
     def passed(self) -> int:
@@ -63,6 +66,22 @@ class Stream:
             has_settled = self._count(self._waiting.pop(self.next_place))
         return has_settled
 
+    def mark_unheard(self, place: int) -> None:
+        """Take note of a trial without anything that a judge could judge, before it is added."""
+        if self._first_unheard is None or place < self._first_unheard:
+            self._first_unheard = place
+
+    def _look(self) -> Decision | None:
+        """Look at a judged rate, if a judge judged every trial so far.
+
+        The counts of a look are those of judged replies. With others among them, the decision waits
+        until all trials are in.
+        """
+        first = self._first_unheard
+        if self.trials < self.next_place or (first is not None and first < self.next_place):
+            return None
+        return self.limits.decide_look(self.trials, self.failures)
+
     def _count(self, passed: bool | None) -> bool:
         """Count the outcome that is next in order; True if that settled the stream."""
         self.next_place += 1
@@ -71,4 +90,6 @@ class Stream:
         self.trials += 1
         self.failures += not passed
         self.decision = self.limits.decide(self.trials, self.failures)
+        if self.limits.looks and self.decision is None:
+            self.decision = self._look()
         return self.decision is not None or self.trials >= self.limits.cap

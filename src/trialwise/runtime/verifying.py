@@ -26,6 +26,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import NOT_MEASURED
 from trialwise.model.trial_table import TrialTable
 from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.planned_looks import find_looks
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.sequential.design import Method
 
@@ -158,6 +159,9 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
     """Yield whether each criterion's rule is the one that its threshold and its levels lead to."""
     for criterion in plan.criteria:
         path = f"plan.criteria[{criterion.criterion}]"
+        if criterion.looks:
+            kept, derived = map(list, (criterion.looks, find_looks(criterion)))
+            yield from _compare(f"{path}.looks", kept, derived)
         if criterion.stops_early:
             yield from _boundary_differences(path, criterion)
             continue

@@ -163,7 +163,10 @@ class _Stream(NamedTuple):
     def _feed(self, rows: Rows, limits: Limits) -> Stream:
         stream = Stream(limits)
         says = {row: self._read(row) for row, _ in rows.kinds}
+        has_looks = bool(limits.looks)
         for place, row in zip(self._find_places(rows), rows, strict=True):
+            if has_looks and row.is_unheard:
+                stream.mark_unheard(place)
             stream.add(place, passed=says[row])
         return stream
 
@@ -267,7 +270,8 @@ class _Stream(NamedTuple):
         if counts.is_complete:
             return StopReason.COMPLETE
         if counts.decision is not None:
-            return StopReason.DECIDED if self.criterion.stops_early else StopReason.CURTAILED
+            is_sequential = self.criterion.stops_early or self.criterion.looks
+            return StopReason.DECIDED if is_sequential else StopReason.CURTAILED
         # The others were decided, and this one was given up because its judge did not answer.
         return self.stop if self.stop.is_premature else StopReason.ERROR_RATE
 

@@ -1,12 +1,12 @@
 """What a judge's measured errors leave of a finding.
 
 A judged rate is not the rate: the judge passes some of what is bad and fails some of what is good.
-Where its errors were measured, the corrected rate decides, once all trials are in. It is corrected
-twice: the rectifier needs the shares of its two errors to carry over from the labels to the trials,
-Rogan and Gladen's estimate needs the two accuracies to. What both say holds if either does. Where
-the labels count as trials, one test that pools them with the trials decides. A trial without a
-reply fails, and no judge erred about it: the corrected rate of the replies is then multiplied by
-their share.
+Where its errors were measured, the corrected rate decides, once all trials are in or at an earlier
+look. It is corrected twice: the rectifier needs the shares of its two errors to carry over from the
+labels to the trials, Rogan and Gladen's estimate needs the two accuracies to. What both say holds
+if either does. Where the labels count as trials, one test that pools them with the trials decides.
+A trial without a reply fails, and no judge erred about it: the corrected rate of the replies is
+then multiplied by their share.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from trialwise.model.verdict import Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.criterion_rows import Rows
+from trialwise.procedures.planned_looks import find_share
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
     JudgedDecision,
@@ -59,26 +60,27 @@ def correct(
     if errors is None or required is None or plan.alpha is None or not rows:
         return conclusion
     kindly = decision is Decision.FAIL
+    alpha = plan.alpha * find_share(plan, len(rows), is_look=stop is StopReason.DECIDED)
     other: JudgedDecision | None = None
     statement = conclusion.statement
-    if stop is not StopReason.COMPLETE:
+    if stop not in (StopReason.COMPLETE, StopReason.DECIDED):
         confidence = complement(plan.alpha)
         state = JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
         for passed in _outcomes(rows, kindly=kindly):
             state = state.update(bool(passed))
         answer = state.decide(required)
     elif _decides_alone(plan, conclusion):
-        answer, other = _decide(plan, rows, required, plan.alpha, kindly=False)
+        answer, other = _decide(plan, rows, required, alpha, kindly=False)
         if answer.decision is not Decision.PASS:
             # Silence counts against a PASS above, and against a FAIL here.
-            answer, other = _decide(plan, rows, required, plan.alpha, kindly=True)
+            answer, other = _decide(plan, rows, required, alpha, kindly=True)
             if answer.decision is Decision.PASS:
                 answer = replace(answer, decision=Decision.INCONCLUSIVE)
         if answer.decision is not Decision.INCONCLUSIVE:
             statement = _state_decision(answer, required)
             decision = answer.decision
     else:
-        answer, other = _decide(plan, rows, required, plan.alpha, kindly=kindly)
+        answer, other = _decide(plan, rows, required, alpha, kindly=kindly)
     if unlike := _find_unlike_labels(plan, rows):
         decision, statement = Decision.INCONCLUSIVE, unlike
     elif decision not in (answer.decision, Decision.INCONCLUSIVE, None):
@@ -143,12 +145,13 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
     assert beta is not None
     decision, answer, other = Decision.INCONCLUSIVE, None, None
     unlike = _find_unlike_labels(plan, rows)
+    share = find_share(plan, len(rows), is_look=not counts.is_complete)
     if rows:
-        answer, other = _decide(plan, rows, good, alpha, kindly=True)
+        answer, other = _decide(plan, rows, good, alpha * share, kindly=True)
         if answer.decision is Decision.FAIL:
             decision = Decision.FAIL
         else:
-            answer, other = _decide(plan, rows, bad, beta, kindly=False)
+            answer, other = _decide(plan, rows, bad, beta * share, kindly=False)
             if answer.decision is Decision.PASS:
                 decision = Decision.PASS
         if unlike:

@@ -15,6 +15,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
+from trialwise.procedures.planned_looks import find_looks
 from trialwise.procedures.registry import find_procedure
 
 #: Questions that one procedure answers; a required rate has several.
@@ -98,7 +99,7 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
         # The boundaries are for outcomes that are seen without error. The corrected rate decides
         # once all trials are in, and has a rule of its own.
         plan = replace(plan, stops_early=False, design=None, decision_rule=CORRECTED_RATE)
-    return replace(
+    planned = replace(
         plan,
         advisory=reasons,
         errors=errors,
@@ -107,6 +108,9 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
         curtailed=plan.curtailed and errors is None,
         caveats=(*plan.caveats, *_caveats(plan)),
     )
+    # Advice ends no run, and `curtail: false` asks for all trials.
+    may_stop = errors is not None and not reasons and plan.curtailed
+    return replace(planned, looks=find_looks(planned)) if may_stop else planned
 
 
 def _caveats(plan: CriterionPlan) -> Iterator[str]:

@@ -61,7 +61,9 @@ def plan_corrected(
     if isinstance(alone, Refused) or alone.alpha is None:
         return alone
     if not alone.stops_early:
-        return _explain_shortage(alone, situation, decisions) or replace(alone, curtailed=False)
+        return _explain_shortage(alone, situation, decisions) or replace(
+            alone, curtailed=False, looks=()
+        )
     share = replace(
         criterion,
         alpha=criterion.wrong_fail / decisions,

@@ -260,7 +260,7 @@ def _give_gates_runs(
     if not mine:
         return criteria, []
     refusals = [reason for gate in mine if (reason := short_of_runs(gate, experiment, criteria))]
-    return [replace(one, curtailed=False) for one in criteria], refusals
+    return [replace(one, curtailed=False, looks=()) for one in criteria], refusals
 
 
 def _gates(contract: Contract) -> tuple[Gate, ...]:
