@@ -160,8 +160,8 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
     for criterion in plan.criteria:
         path = f"plan.criteria[{criterion.criterion}]"
         if criterion.looks:
-            kept, derived = map(list, (criterion.looks, find_looks(criterion)))
-            yield from _compare(f"{path}.looks", kept, derived)
+            looks = find_looks(criterion)
+            yield from _compare(f"{path}.looks", list(criterion.looks), list(looks))
         if criterion.stops_early:
             yield from _boundary_differences(path, criterion)
             continue
