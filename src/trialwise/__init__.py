@@ -42,7 +42,7 @@ _MODULES = {
     "model.matcher": "Exact NumberSchema",
     "model.options": "AbortRule Budget Horizon RunOptions",
     "model.plan": "Plan",
-    "model.reply": "Reply Usage",
+    "model.reply": "Reply Setup Usage",
     "model.run": "RunRecord",
     "model.sampling": "Input Sampling SamplingRole",
     "model.trace": "ToolCall Trace Turn",

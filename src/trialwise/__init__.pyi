@@ -83,6 +83,7 @@ from trialwise.model.options import Horizon as Horizon
 from trialwise.model.options import RunOptions as RunOptions
 from trialwise.model.plan import Plan as Plan
 from trialwise.model.reply import Reply as Reply
+from trialwise.model.reply import Setup as Setup
 from trialwise.model.reply import Usage as Usage
 from trialwise.model.run import RunRecord as RunRecord
 from trialwise.model.sampling import Input as Input

@@ -15,6 +15,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.errors import InvalidArgument
+from trialwise.model.reply import Setup
 
 RIGHT = tw.Criterion("right", tw.contains("ok"), at_least=0.5)
 
@@ -182,3 +183,49 @@ def test_a_suite_names_it_and_a_replay_does_not_call_it(tmp_path: Path) -> None:
     assert (first["decision"], again["decision"]) == ("PASS", "PASS")
     assert heard == "rc" * (len(heard) // 2)
     assert (tmp_path / "heard.txt").read_text() == heard
+
+
+class TestWhatPreparingTakes:
+    """It is setup of the trial, apart from its latency, tokens and cost."""
+
+    criterion = tw.Criterion("answers", tw.contains("a"), at_least=0.5)
+
+    def spent(self, before_each: Any, answer: Any) -> Any:
+        contract = tw.Contract("x", answer, [self.criterion], before_each=before_each)
+        settings: dict[str, Any] = {"trials": 6, "curtail": False, "retries": 0}
+        result = tw.run(contract, inputs=["a"], store=None, progress=False, **settings)
+        return result.verdict.spending
+
+    @pytest.mark.requirement(
+        "statistical-ci metrics",
+        "The time of preparing a trial is kept apart from the time of the trial.",
+        "`before_each`, whose time is the setup of a trial",
+    )
+    def test_its_time_is_setup(self) -> None:
+        spent = self.spent(lambda: time.sleep(0.01), lambda given: given)
+        assert 0.06 <= spent.setup_s < 5
+        assert (spent.setup_tokens, spent.setup_usd) == (0, None)
+
+    def test_what_it_says_is_setup_beside_that_of_the_service(self) -> None:
+        usage = tw.Usage(input_tokens=3, output_tokens=4)
+
+        def before() -> Setup:
+            return Setup(seconds=2.0, usage=usage, cost_usd=0.5)
+
+        def answer(given: str) -> tw.Reply:
+            setup = Setup(seconds=1.0, usage=usage, cost_usd=0.25)
+            return tw.Reply(value=given, cost_usd=0.125, setup=setup)
+
+        spent = self.spent(before, answer)
+        assert (spent.setup_s, spent.setup_tokens, spent.setup_usd) == (18.0, 84, 4.5)
+        assert spent.usd == 0.75
+
+    def test_it_counts_where_the_service_fails(self) -> None:
+        async def before() -> Setup:
+            return Setup(seconds=2.0, cost_usd=0.5)
+
+        def answer(_: str) -> str:
+            raise ValueError("no")
+
+        spent = self.spent(before, answer)
+        assert (spent.setup_s, spent.setup_usd) == (12.0, 3.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from trialwise.engine.async_calls import call_service, is_unasked
 from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
+from trialwise.engine.spending_meter import known_sum, known_usage
 from trialwise.engine.stalls import has_stalled_since, watch_for_stalls
-from trialwise.model.reply import Reply
+from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import ErrorClass
 
 #: The first wait; each further one is twice as long.
@@ -85,7 +87,7 @@ class Caller:
         seconds_left: Callable[[], float] = lambda: math.inf,
         reach: Reach | None = None,
         note_raised: Callable[[BaseException], str] = lambda _: "",
-        before: Callable[[TrialContext], Awaitable[None]] | None = None,
+        before: Callable[[TrialContext], Awaitable[Setup]] | None = None,
     ) -> None:
         self._service = service
         self._before = before
@@ -113,9 +115,10 @@ class Caller:
                 # A service that changes its input must not change the next trial's.
                 own = given if type(given) is str else fresh_copy(given)
                 context = TrialContext(index=index, input=own, seed=seed, attempt=len(earlier) + 1)
+                prepared: Setup | None = None
                 try:
                     if self._before is not None:
-                        await self._before(context)
+                        prepared = await self._before(context)
                     if self._timeout_s is None:  # one coroutine less for most calls
                         reply = await call_service(self._service, context)
                     else:
@@ -124,10 +127,11 @@ class Caller:
                         _require_reply(reply)
                     if not self._reach.has_worked:
                         self._reach.note_reply()
-                    if not earlier:
+                    if not earlier and prepared is None:
                         # `Response(reply)`, without the call of Python code that its defaults take.
                         return tuple.__new__(Response, (reply, *_AT_ONCE))
                     made = len(earlier) + 1
+                    reply = _add_setup(reply, prepared)
                     return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
                 except BaseException as caught:
                     error = own_failure(caught)
@@ -138,6 +142,9 @@ class Caller:
                 delay = self._delay(error, trouble, seed, made)
                 # Read once and forgotten: what an attempt took must not be abandoned as well.
                 partial, context = context.partial, None
+                if prepared is not None:
+                    # Apart from what the service says: it may say nothing.
+                    lost += (Reply(value="", setup=prepared),)
                 if delay is None:
                     raised = self._note_raised(error)
                     return Response(
@@ -166,6 +173,19 @@ class Caller:
         if trouble.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
             return None
         return retry_delay(trouble.retry_after_s, seed=seed, attempt=attempts)
+
+
+def _add_setup(reply: Reply, prepared: Setup | None) -> Reply:
+    """Return a reply whose setup includes what `before_each` took."""
+    told = reply.setup
+    if told is None or prepared is None:
+        return replace(reply, setup=told or prepared)
+    both = Setup(
+        seconds=told.seconds + prepared.seconds,
+        usage=known_usage((told.usage, prepared.usage)),
+        cost_usd=known_sum((told.cost_usd, prepared.cost_usd)),
+    )
+    return replace(reply, setup=both)
 
 
 def own_failure(caught: BaseException) -> BaseException:

@@ -51,7 +51,11 @@ def sum_usages(usages: Sequence[Usage | None]) -> Usage | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What preparing a trial took: kept apart, since comparing services is about the work alone."""
+    """What preparing a trial took: kept apart, since comparing services is about the work alone.
+
+    >>> Reply(value="555", setup=Setup(seconds=1.5, cost_usd=0.02)).setup.cost_usd
+    0.02
+    """
 
     seconds: float = 0.0
     usage: Usage | None = None
