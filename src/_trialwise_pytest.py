@@ -39,6 +39,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("executor", "text", "Where trials run: `local`, `processes` for services that keep a processor busy, `dask` or `ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`."),
     ("cost-per-trial", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
     ("override", "names", "Codes of major caveats to accept under verification."),
+    ("smoke-refuses", "nothing|hard|major", "What refuses a smoke run, too, instead of a warning: `hard` invalidators of a comparison, or also `major` caveats."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "count", "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or `days`."),
     ("correction", "none|bonferroni|holm|bh|by", "How decisions that belong together are corrected for their number."),

@@ -187,10 +187,10 @@ def _find_lost_records(ended: EndedRuns) -> list[str]:
     lost = [
         record.run_id
         for record, suite in zip(ended.records, ended.suites, strict=True)
-        if not RunStore(suite.runs_folder).holds_pass(record.run_id)
+        if not RunStore(suite.runs_folder).holds_decision(record.run_id, record.verdict.decision)
     ]
     return [
-        f"the record of {name} is no longer on disk, so its PASS does not count" for name in lost
+        f"the record of {name} is no longer on disk, so its verdict does not count" for name in lost
     ]
 
 
@@ -326,16 +326,18 @@ def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[
 
 
 def _exit_code(ended: EndedRuns, *, strict: bool) -> int:
+    from trialwise.documents.results import Status
     from trialwise.model.evidence import StopReason
-    from trialwise.pages.suite_totals import pick_exit_code
+    from trialwise.pages.suite_totals import pick_exit_code, pick_suite_status
 
     records = ended.records
     if ended.not_kept:
         return ExitCode.ERROR
     if ended.interrupted or not records:
         return ExitCode.INTERRUPTED
-    code = pick_exit_code([record.verdict for record in records])
-    broken = any(record.verdict.stop is StopReason.SERVICE for record in records)
-    if code == ExitCode.INCONCLUSIVE and broken:
+    verdicts = [record.verdict for record in records]
+    if pick_suite_status(verdicts) is not Status.INCONCLUSIVE:
+        return pick_exit_code(verdicts)
+    if any(one.stop is StopReason.SERVICE for one in verdicts):
         return ExitCode.ERROR
-    return ExitCode.FAIL if strict and code == ExitCode.INCONCLUSIVE else code
+    return ExitCode.FAIL if strict else pick_exit_code(verdicts)

@@ -189,6 +189,8 @@ class BaselineReference:
     inputs: int | None = None
     repetitions: int | None = None
     """As the baseline counts them: different inputs, and trials of the one tried most often."""
+    days_left: float | None = None
+    """Days until it expires, as of the run; below 0 once it has, and None where it never does."""
 
     @property
     def rate(self) -> float:

@@ -274,6 +274,12 @@ class RunOptions:
         default=(),
         option="override",
     )
+    smoke_refuses: str = setting(
+        Choice("nothing", "hard", "major"),
+        "What refuses a smoke run, too, instead of a warning: `hard` invalidators of a comparison, "
+        "or also `major` caveats.",
+        default="nothing",
+    )
     baseline: str | None = setting(
         Text(),
         "The identifier of the baseline to compare with.",
@@ -313,6 +319,13 @@ class RunOptions:
         "Whether trials go on for other criteria after the FAIL of one has settled the verdict.",
         default=False,
     )
+    inconclusive: str = setting(
+        Choice("undecided", "fail", "pass"),
+        "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`), 1 (`fail`), or 0 "
+        "(`pass`), which lets it through if it ran to its planned end. The verdict stays.",
+        default="undecided",
+        in_pytest=False,
+    )
     keep_inputs: bool = setting(
         Flag(),
         "Whether the run keeps its inputs and expected answers, redacted like replies, so that "
@@ -327,6 +340,8 @@ class RunOptions:
         analysis = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
         put(self, "analysis", Analysis(analysis))
         require_choice("rule", self.rule, RULES)
+        require_choice("smoke_refuses", self.smoke_refuses, ("nothing", "hard", "major"))
+        require_choice("inconclusive", self.inconclusive, ("undecided", "fail", "pass"))
         if self.draw is not None:
             require_choice("draw", self.draw, DRAWS)
         sizes = self.trials.values() if isinstance(self.trials, Mapping) else (self.trials,)

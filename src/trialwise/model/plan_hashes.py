@@ -30,6 +30,7 @@ _WORDING = (
     ("criteria", "threshold", "context"),
     ("criteria", "threshold", "baseline", "file"),
     # They follow from the baseline, which is known by its name and counts.
+    ("criteria", "threshold", "baseline", "days_left"),
     ("criteria", "threshold", "baseline", "inputs"),
     ("criteria", "threshold", "baseline", "repetitions"),
 )

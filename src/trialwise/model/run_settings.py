@@ -36,10 +36,12 @@ class RunSettings(TypedDict, total=False):
     abort: AbortRule
     curtail: bool
     overrides: tuple[str, ...]
+    smoke_refuses: str
     baseline: str | None
     horizon: int | Horizon | None
     correction: Correction
     family: str
     family_size: int | None
     keep_going: bool
+    inconclusive: str
     keep_inputs: bool

@@ -427,6 +427,8 @@ class Verdict:
     stop: StopReason = StopReason.COMPLETE
     aborted: str = ""
     """Why the run ended before its plan did, for a person."""
+    covariates_at_end: Mapping[str, str] = field(default_factory=dict)
+    """Conditions that had another value when the run ended."""
     horizon_false_alarm: float | None = None
     """The bound on any false alarm in the runs of the horizon, if one is declared (§8.5)."""
     reproducibility: Reproducibility = field(default_factory=Reproducibility)
@@ -474,4 +476,10 @@ class Verdict:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What qualifies the whole verdict."""
-        return tuple(one.message for one in self.guards if one.severity != Severity.MINOR)
+        moved = (
+            f"Covariate {name}: {self.covariates.get(name, 'not known')} when the run began, "
+            f"{value} when it ended, so that its trials are of both"
+            for name, value in self.covariates_at_end.items()
+        )
+        severe = (one.message for one in self.guards if one.severity != Severity.MINOR)
+        return (*severe, *(f"{text}." for text in moved))

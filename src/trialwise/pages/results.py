@@ -30,6 +30,7 @@ from trialwise.pages.suite_totals import (
     SuiteEnvelope,
     bound_suite_errors,
     list_plain_caveats,
+    pick_exit_code,
     pick_status,
     pick_suite_status,
     require_runs,
@@ -240,7 +241,7 @@ def _describe(
                 *money,
             ]
         ),
-        outcome=(_sum_up(runs), *_list_spending(verdicts)),
+        outcome=(_sum_up(runs), *_list_policies(verdicts), *_list_spending(verdicts)),
         bounds=tuple(
             (
                 one.chance,
@@ -303,6 +304,16 @@ def _sum_up(runs: Sequence[RunResults]) -> str:
         return f"{as_all(count, *nouns)} {sentence}"
     first = f"{count} of {as_count(len(statuses), *nouns)} {word}"
     return ", ".join([first, *(f"{n} {word}" for n, word, _ in rest)])
+
+
+def _list_policies(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Say what the exit code makes of INCONCLUSIVE, where a policy says so."""
+    if pick_suite_status(verdicts) is Status.INCONCLUSIVE:
+        code = pick_exit_code(verdicts)
+        if code == 0:
+            yield "let through by the policy `inconclusive: pass`"
+        elif code == 1:
+            yield "exit code 1 by the policy `inconclusive: fail`"
 
 
 def _count_smoke(runs: Sequence[RunResults]) -> int:

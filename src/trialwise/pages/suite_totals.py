@@ -50,7 +50,33 @@ def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
     if any(one.stop is StopReason.INTERRUPTED for one in verdicts):
         return 130
     codes = {Status.PASS: 0, Status.FAIL: 1, Status.REFUSED: 2, Status.INCONCLUSIVE: 3}
-    return codes[pick_suite_status(verdicts)]
+    code = codes[pick_suite_status(verdicts)]
+    if code != codes[Status.INCONCLUSIVE]:
+        return code
+    # The policy of each undecided run; the strictest of several counts.
+    undecided = [one for one in verdicts if one.decision is Decision.INCONCLUSIVE]
+    if any(_find_policy(one) == "fail" for one in undecided):
+        return codes[Status.FAIL]
+    return codes[Status.PASS] if all(map(is_let_through, undecided)) else code
+
+
+#: What a report says of an undecided result that does not stop a pipeline.
+LET_THROUGH = "undecided, and let through by the policy `inconclusive: pass`"
+
+
+def _find_policy(verdict: Verdict) -> str:
+    return "undecided" if verdict.plan is None else verdict.plan.options.inconclusive
+
+
+def is_let_through(verdict: Verdict) -> bool:
+    """Return whether the policy of a suite lets an INCONCLUSIVE run through.
+
+    It never does so for a run that was cut short or that measured nothing.
+    """
+    is_whole = not verdict.stop.is_premature and verdict.spending.trials > 0
+    is_measured = all(one.tally.trials for one in verdict.findings)
+    undecided = verdict.decision is Decision.INCONCLUSIVE
+    return undecided and is_whole and is_measured and _find_policy(verdict) == "pass"
 
 
 def pick_status(decision: Decision | None) -> Status:

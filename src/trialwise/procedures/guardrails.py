@@ -40,7 +40,10 @@ _HARD = (
     "denominator-policy",
 )
 #: Codes, or their beginnings, that are major or minor, or hard under some claims only.
-_OTHER = ("expired", "covariate:", "factor:", "sampling", "expiring", "future", "several-baselines")
+_OTHER = (
+    *("expired", "covariate:", "factor:", "sampling", "expiring", "future"),
+    *("several-baselines", "superseded"),
+)
 #: The bands of §8.4.2, narrowest first: a share of the validity that is left, and the words.
 _BANDS = ((10, "Baseline expiring imminently"), (4, "Baseline expires soon"))
 _MEASURE = "measure a new baseline"
@@ -102,14 +105,19 @@ def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
 
 
 def admit(
-    guards: Iterable[Guard], *, intent: Intent, overrides: Collection[str] = ()
+    guards: Iterable[Guard],
+    *,
+    intent: Intent,
+    overrides: Collection[str] = (),
+    smoke_refuses: str = "nothing",
 ) -> tuple[Guard, ...]:
     """Return the guards a run goes on with, those that an override admitted marked.
 
     Args:
         guards: What was found.
-        intent: Under `SMOKE` everything is a warning.
+        intent: Under `SMOKE` everything is a warning, unless a policy says otherwise.
         overrides: Codes of major caveats that somebody takes responsibility for.
+        smoke_refuses: What blocks a smoke run, too: "nothing", "hard" or "major" (§8.4.5).
 
     Raises:
         DesignRefused: Under verification, with every guard that blocks the run; or a hard
@@ -123,6 +131,16 @@ def admit(
     found = tuple(guards)
     _check_overrides(overrides, {guard.code for guard in found})
     if intent is Intent.SMOKE:
+        blocked = {"hard": (Severity.HARD,), "major": (Severity.HARD, Severity.MAJOR)}
+        severe = blocked.get(smoke_refuses, ())
+        promoted = [
+            f"{guard.message} The policy `smoke_refuses: {smoke_refuses}` refuses this in a smoke "
+            "run, too."
+            for guard in found
+            if guard.severity in severe and _blocks(guard, overrides)
+        ]
+        if promoted:
+            raise DesignRefused(tuple(promoted))
         return found
     hard = {guard.code for guard in found if guard.severity is Severity.HARD}
     futile = [code for code in overrides if code in hard or code in _HARD]

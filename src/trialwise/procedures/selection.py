@@ -5,8 +5,9 @@ Choosing says nothing about admissibility: whatever differs is for the guardrail
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference
@@ -52,7 +53,7 @@ def select_baseline(
     Raises:
         BaselineError: There is none for the contract, or none of that identifier.
     """
-    own = [one for one in candidates if one.contract == contract]
+    own = every = [one for one in candidates if one.contract == contract]
     if not own:
         raise BaselineError(_nothing(contract, candidates))
     if identifier is not None:
@@ -73,12 +74,17 @@ def select_baseline(
         baseline=chosen,
         differing=_differing(chosen, profile),
         others=len(others),
-        warnings=(_several(chosen, others),) if others else (),
+        warnings=(*_list_newer(chosen, every), *((_several(chosen, others),) if others else ())),
     )
 
 
 def reference_of(
-    baseline: Baseline, criterion: str, profile: Mapping[str, str], *, file: str = ""
+    baseline: Baseline,
+    criterion: str,
+    profile: Mapping[str, str],
+    *,
+    file: str = "",
+    now: datetime | None = None,
 ) -> BaselineReference:
     """Return what the verdict on a criterion keeps of its baseline (§8.4.3).
 
@@ -87,7 +93,10 @@ def reference_of(
         criterion: A criterion that it holds.
         profile: The covariates of the run.
         file: Where the baseline is kept.
+        now: When the run starts.
     """
+    expires = baseline.expires_at
+    left = None if expires is None or now is None else (expires - now) / timedelta(days=1)
     found = baseline.criteria.get(criterion)
     if found is None:
         known = ", ".join(map(repr, baseline.criteria))
@@ -105,6 +114,7 @@ def reference_of(
         epoch=baseline.epoch,
         inputs=found.inputs,
         repetitions=found.repetitions,
+        days_left=left,
     )
 
 
@@ -129,6 +139,18 @@ def _age(baseline: Baseline) -> tuple[object, ...]:
 def _supersedes(newer: Baseline, older: Baseline) -> bool:
     """Return whether a refresh began a new reference state of the same index (§8.5)."""
     return newer.epoch > older.epoch and newer.covariates == older.covariates
+
+
+def _list_newer(chosen: Baseline, every: Sequence[Baseline]) -> Iterator[Guard]:
+    """Yield a warning where somebody named a baseline that a refresh has superseded (§8.4.4)."""
+    newer = [one for one in every if _supersedes(one, chosen)]
+    if newer:
+        yield Guard(
+            code="superseded",
+            severity=Severity.MINOR,
+            message=f"Baseline {_told(chosen)} is superseded by {_told(max(newer, key=_age))}, "
+            "which describes the service as it was accepted later. Name that one, or none.",
+        )
 
 
 def _several(chosen: Baseline, others: Sequence[Baseline]) -> Guard:

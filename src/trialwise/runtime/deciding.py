@@ -5,6 +5,7 @@ Every way to run a contract ends here: `run`, `compare`, `score` and the pytest 
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,37 @@ from trialwise.model.run import RunRecord
 from trialwise.procedures.deciding.run_verdict import decide_run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.model.covariate import Covariate
     from trialwise.model.plan import Plan
     from trialwise.stores.runs import StoredRun
+
+
+def find_changed_covariates(plan: Plan, covariates: Sequence[Covariate]) -> dict[str, str]:
+    """Find the conditions that have another value now than when the run was planned (§8.4.1).
+
+    Args:
+        plan: With the values of the start.
+        covariates: As the contract declares them.
+    """
+    if not covariates:
+        return {}
+    from trialwise.engine.ports import SystemClock
+    from trialwise.errors import InvalidArgument
+    from trialwise.model.covariate import resolve_covariates
+
+    now, found = SystemClock().now(), {}
+    for one in covariates:
+        try:
+            value = resolve_covariates([one], now, os.environ)[one.name]
+        except InvalidArgument:
+            value = "not set"
+        if value != plan.covariates.get(one.name, value):
+            found[one.name] = value
+    return found
 
 
 def decide_and_keep(
@@ -29,6 +56,7 @@ def decide_and_keep(
     stored: StoredRun | None = None,
     *,
     started_at: datetime | None = None,
+    covariates: Sequence[Covariate] = (),
 ) -> RunRecord:
     """Decide a run and write its record.
 
@@ -37,6 +65,7 @@ def decide_and_keep(
         outcome: What came of it.
         stored: Where its trials are kept, open; None keeps no record.
         started_at: When the run began, where it is not stored.
+        covariates: Conditions that are looked at again, as the contract declares them.
 
     Raises:
         RecordNotKept: It was decided, and its record cannot be written.
@@ -52,6 +81,7 @@ def decide_and_keep(
         run_id=run_id,
         started_at=started_at if stored is None else stored.started_at,
         message=outcome.message,
+        covariates_at_end=find_changed_covariates(plan, covariates),
         reproducibility=Reproducibility(
             reference_data_version=("none consumed" if released is None else released.version),
             formula_value_fixtures=NOT_PUBLISHED if released is None else released.status,

@@ -207,12 +207,13 @@ def score(
         factors={**found.factors, **(factors or {})},
         covariates=covariates or {},
     )
-    reference = _reference(asked, no_worse_than, Path(baselines), now or SystemClock().now())
+    moment = now or SystemClock().now()
+    reference = _reference(asked, no_worse_than, Path(baselines), moment)
     plan = plan_outcomes(
         asked,
         seed=seed,
         baseline=reference.baseline,
-        references=reference.references(asked.covariates),
+        references=reference.references(asked.covariates, moment),
         guards=reference.guards,
         cache=design_cache() if asked.sequential else None,
     )

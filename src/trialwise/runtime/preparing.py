@@ -128,8 +128,10 @@ def prepare(
             for one in contract.criteria
         },
         baseline=found.baseline,
-        references=found.references(profile),
-        contexts={} if measuring else _find_contexts(contract, scopes, profile, found, baselines),
+        references=found.references(profile, now),
+        contexts={}
+        if measuring
+        else _find_contexts(contract, scopes, profile, found=found, folder=baselines, now=now),
         covariates=profile,
         guards=found.guards,
         cache=design_cache(),
@@ -343,14 +345,19 @@ class Baselines(NamedTuple):
     file: str = ""
     guards: tuple[Guard, ...] = ()
 
-    def references(self, profile: Mapping[str, str]) -> dict[str, BaselineReference]:
-        """Return what each criterion of the baseline contributes under these conditions."""
+    def references(self, profile: Mapping[str, str], now: datetime) -> dict[str, BaselineReference]:
+        """Return what each criterion of the baseline contributes under these conditions.
+
+        Args:
+            profile: The conditions of the run.
+            now: When it starts.
+        """
         if self.baseline is None:
             return {}
         from trialwise.procedures.selection import reference_of
 
         return {
-            name: reference_of(self.baseline, name, profile, file=self.file)
+            name: reference_of(self.baseline, name, profile, file=self.file, now=now)
             for name in self.baseline.criteria
         }
 
@@ -370,8 +377,10 @@ def _find_contexts(
     contract: Contract,
     scopes: Mapping[str, CriterionScope],
     profile: Mapping[str, str],
+    *,
     found: Baselines,
     folder: Path,
+    now: datetime,
 ) -> dict[str, BaselineReference]:
     """Find what was measured of the criteria that a baseline does not decide (§1.5.4).
 
@@ -383,6 +392,7 @@ def _find_contexts(
         profile: The conditions of this run.
         found: The baseline that decides other criteria, where there is one.
         folder: The baselines of all contracts.
+        now: When the run starts.
     """
     others = [one.name for one in contract.criteria if not _is_compared(one)]
     if not others or not folder.is_dir():
@@ -407,7 +417,7 @@ def _find_contexts(
     known = found.baseline.criteria
     return {
         name: one
-        for name, one in found.references(profile).items()
+        for name, one in found.references(profile, now).items()
         if name in others and known[name].structure == scopes[name].structure
     }
 
@@ -477,7 +487,10 @@ def choose_baseline(
         analysis=options.analysis,
     )
     admitted = admit(
-        (*guards, *selected.warnings), intent=options.intent, overrides=options.overrides
+        (*guards, *selected.warnings),
+        intent=options.intent,
+        overrides=options.overrides,
+        smoke_refuses=options.smoke_refuses,
     )
     path = next(path for path, one in kept if one is selected.baseline)
     return Baselines(selected.baseline, "" if path is None else str(path), admitted)

@@ -95,7 +95,13 @@ def hand_back(record: RunRecord, space: Workspace) -> Result:
 
 def decide_prepared(prepared: PreparedRun, done: Execution) -> Result:
     """Decide a run and keep its record."""
-    record = decide_and_keep(prepared.plan, done.outcome, done.stored, started_at=done.started_at)
+    record = decide_and_keep(
+        prepared.plan,
+        done.outcome,
+        done.stored,
+        started_at=done.started_at,
+        covariates=prepared.contract.covariates,
+    )
     return Result(record, done.path)
 
 

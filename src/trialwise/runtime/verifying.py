@@ -300,6 +300,7 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
             run_id=record.run_id,
             started_at=stored.started_at,
             message=stored.aborted,
+            covariates_at_end=stored.covariates_at_end,
             reproducibility=reproducibility,
         )
     except (InvalidArgument, ArithmeticError, AssertionError, LookupError) as error:

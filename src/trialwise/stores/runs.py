@@ -364,13 +364,14 @@ class RunStore:
         """List every run, newest first, without reading a journal."""
         return tuple(self._newest())
 
-    def holds_pass(self, run: str) -> bool:
-        """Return whether the record of a run is on disk and says PASS.
+    def holds_decision(self, run: str, decision: Decision | None) -> bool:
+        """Return whether the record of a run is on disk and says what was decided.
 
         Args:
             run: Its name.
+            decision: What was decided.
         """
-        return summarize_files(self._runs / run).decision is Decision.PASS
+        return summarize_files(self._runs / run).decision is decision
 
     def latest(self, contract: str | None = None) -> StoredRun:
         """Return the newest run with a verdict, for reading.

@@ -45,6 +45,7 @@ def decide_run(
     run_id: str = "",
     started_at: datetime | None = None,
     message: str = "",
+    covariates_at_end: Mapping[str, str] | None = None,
     reproducibility: Reproducibility | None = None,
 ) -> Verdict:
     """Decide a run from its plan and its trials, and from nothing else.
@@ -58,6 +59,7 @@ def decide_run(
         run_id: The id of the record.
         started_at: When it began.
         message: Why it ended before its plan did, for a person.
+        covariates_at_end: Conditions that had another value when it ended.
         reproducibility: The numerical ingredients.
     """
     held = Trials.of(trials)
@@ -103,6 +105,7 @@ def decide_run(
         spending=spending,
         stop=stop,
         aborted=message or (f"The run {STOPS[stop].predicate}." if stop.is_premature else ""),
+        covariates_at_end=dict(covariates_at_end or {}),
         horizon_false_alarm=_horizon(plan, verdict),
         reproducibility=reproducibility or Reproducibility(seed=plan.seed),
     )

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from trialwise.documents.blocks import Section
-from trialwise.documents.numbers import as_computed
+from trialwise.documents.numbers import as_computed, as_count
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.verdict import Finding
 from trialwise.procedures.base import AGREEING
@@ -280,6 +280,7 @@ def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | 
 def _identify_baseline(reference: BaselineReference) -> Rows:
     expires = reference.expires_at
     until = "none declared" if expires is None else expires.isoformat(" ", "minutes")
+    until += _word_days(reference.days_left)
     rows = [
         ("Baseline ID", reference.identifier),
         ("Baseline file", reference.file),
@@ -291,6 +292,14 @@ def _identify_baseline(reference: BaselineReference) -> Rows:
         ("Reference-state epoch", str(reference.epoch)),
     ]
     return [row for row in rows if row[1]]
+
+
+def _word_days(left: float | None) -> str:
+    """Say how many days were left when the run started."""
+    if left is None:
+        return ""
+    days = as_count(math.floor(abs(left)), "day")
+    return f" ({days} remaining)" if left >= 0 else f" (expired {days} ago)"
 
 
 def _join(values: Mapping[str, str]) -> str:

@@ -280,9 +280,10 @@ def _check_claims(
         return criteria, []
     checked, refusals = [], []
     for one in criteria:
-        reasons, caveats = check_claim(
-            contract.claim, one, experiment, one.intent or options.intent
-        )
+        # Inputs that are tried again are a hard invalidator of a claim about a population.
+        strict = options.smoke_refuses != "nothing"
+        intent = Intent.VERIFICATION if strict else one.intent or options.intent
+        reasons, caveats = check_claim(contract.claim, one, experiment, intent)
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)))
     return checked, refusals
