@@ -364,6 +364,29 @@ _PROMPTFOO = {
         ],
     },
 }
+_VALLY = {
+    "type": "trial-result",
+    "stimulus": "s",
+    "model": "m",
+    "status": "success",
+    "durationMs": 5,
+    "gradeResult": {"passed": True, "score": 1, "details": [{"name": "a", "passed": True}]},
+    "trajectory": {"output": "x", "metrics": {"tokenUsage": {"inputTokens": 1}}},
+}
+_DEEPEVAL = {
+    "testRunData": {
+        "testCases": [
+            {"input": "q", "success": True, "metricsData": [{"name": "m", "success": True}]}
+        ]
+    }
+}
+_PYDANTIC_EVALS = {
+    "name": "n",
+    "cases": [{"name": "c", "inputs": "q", "assertions": {"a": {"value": True}}, "scores": {}}],
+    "failures": [{"name": "d", "error_message": "e"}],
+}
+_LM_EVAL = [{"doc_id": 0, "resps": [["4"]], "filtered_resps": ["4"], "filter": "none", "acc": 1.0}]
+_LANGFUSE = {"data": [{"traceId": "t", "name": "n", "dataType": "BOOLEAN", "value": 1}]}
 _JUNIT = b"""<?xml version="1.0"?><testsuites><testsuite name="s" tests="2" time="0.5">
 <testcase classname="c" name="one[1]" time="0.1"/>
 <testcase classname="c" name="two"><failure message="m">text</failure></testcase>
@@ -377,7 +400,8 @@ def _outcome_seeds() -> Iterator[bytes]:
     yield b'\x00{"input": "a", "passed": true, "latency_s": 0.5}\n{"input": "b", "passed": false}\n'
     yield b"\x01input,passed,trial\na,true,1\nb,no,2\n"
     yield b"\x02" + _JUNIT
-    yield from _chosen(3, _dump(_INSPECT, _PROMPTFOO))
+    yield from _chosen(3, _dump(_INSPECT, _PROMPTFOO, _DEEPEVAL, _PYDANTIC_EVALS, _LANGFUSE))
+    yield from _chosen(0, _dump(_VALLY, *_LM_EVAL))
     archive = BytesIO()
     with ZipFile(archive, "w") as file:
         header = {key: value for key, value in _INSPECT.items() if key != "samples"}
@@ -627,6 +651,27 @@ tests:
       {type: assert-set, assert: [{type: contains-any, value: "a, b"}, {type: contains-json}]}]}
   - {vars: {q: d}, assert: [{type: llm-rubric, value: "Good {{q}}"}, {type: javascript, value: x}]}
 """
+    yield b"""\
+name: skill
+defaults: {runs: 3, timeout: 5m, executor: copilot-sdk}
+scoring: {threshold: 0.8, weights: {output-matches: 2.0, completed: 1}}
+stimuli:
+  - name: s
+    prompt: Do it.
+    rubric: [It is done.]
+    graders:
+      - {type: output-matches, config: {pattern: "(?i)done|ok"}}
+      - {type: completed}
+      - {type: tool-calls, config: {required: [{name: "^bash$"}]}}
+      - {type: prompt}
+"""
+    yield b"""\
+servers: {w: {command: [python, w.py], env: {A: b}}, u: {url: "http://a"}}
+agents:
+  - {name: a, models: [gpt-4o, claude-x], servers: [w], prompt: Hi, runs: 3, stability: {},
+     expect: [{target: "tool_calls[0].name", matcher: {exact: find}},
+       {target: conversation.tokens.total, matcher: {not: {schema: {minimum: 5}}}}]}
+"""
 
 
 _FOREIGN_WORDS = (
@@ -634,6 +679,7 @@ _FOREIGN_WORDS = (
     *("- ", ": ", "\n  ", "&a ", "*a", "!!str ", "---\n", "null", "true", ".nan", "1e999", "-1"),
     *("output", ".parsed", "=>", "&&", "||", "===", "typeof ", "/a/", "in ", "?.", "[0]", "i"),
     *("prompts", "tests", "assert", "type", "vars", "{{q}}", "{%", "file://", "threshold"),
+    *("stimuli", "graders", "config", "pattern", "servers", "agents", "expect", "matcher"),
     *("format", "criteria", "studies", "services", "in: raw", "path: $", "${A}", "{{scenario}}"),
 )
 

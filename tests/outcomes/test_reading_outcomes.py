@@ -25,6 +25,11 @@ EXAMPLES = {
     "junit": REPORT,
     "inspect": json.dumps({**INSPECT, "status": "success"}),
     "promptfoo": json.dumps(PROMPTFOO),
+    "vally": '{"type": "trial-result", "stimulus": "s", "gradeResult": {"passed": true}}\n',
+    "deepeval": '{"testRunData": {"testCases": [{"input": "q", "success": true}]}}',
+    "pydantic-evals": '{"cases": [{"name": "c", "assertions": {"a": {"value": true}}}]}',
+    "lm-eval": '{"doc_id": 0, "resps": [], "filtered_resps": [], "acc": 1.0}\n',
+    "langfuse": '[{"traceId": "t", "name": "n", "dataType": "BOOLEAN", "value": 1}]',
 }
 
 

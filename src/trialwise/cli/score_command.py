@@ -52,7 +52,8 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option(
     "--format",
     metavar="NAME",
-    help="jsonl, csv, junit, inspect, promptfoo, or that of an installed extension.",
+    help="jsonl, csv, junit, inspect, promptfoo, vally, deepeval, pydantic-evals, lm-eval, "
+    "langfuse, or that of an installed extension.",
 )
 @click.option("--input", metavar="FIELD", help="Field or column that names the input.")
 @click.option("--result", "results", multiple=True, metavar="FIELD", help="Field with a result.")
@@ -91,7 +92,10 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--contract", metavar="NAME", help="The contract of the suite, if it has several.")
 @click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
-    """Decide on results in files: JSONL, CSV, JUnit XML, Inspect AI logs, promptfoo results.
+    """Decide on results in files: JSONL, CSV, JUnit XML, and results of other tools.
+
+    Results of Inspect AI, promptfoo, vally, deepeval, pydantic-evals, the LM evaluation harness and
+    Langfuse are recognised by their content.
 
     Every row counts. The number of trials is taken as planned: the verdict says on what condition
     it holds. Without a question only the metrics are shown: rates, pass@k and pass^k.

@@ -35,13 +35,20 @@ _MODULES = {
     "junit": "trialwise.contrib.results.junit_reports",
     "inspect": "trialwise.contrib.results.inspect_results",
     "promptfoo": "trialwise.contrib.results.promptfoo_results",
+    "vally": "trialwise.contrib.results.vally_results",
+    "deepeval": "trialwise.contrib.results.deepeval_results",
+    "pydantic-evals": "trialwise.contrib.results.pydantic_evals_results",
+    "lm-eval": "trialwise.contrib.results.lm_eval_results",
+    "langfuse": "trialwise.contrib.results.langfuse_scores",
 }
 
 #: The built-in formats.
 FORMATS = tuple(_MODULES)
 
 #: Formats that are recognised by what a JSON document holds, in the order they are asked.
-_BY_DOCUMENT = ("inspect", "promptfoo")
+_BY_DOCUMENT = (
+    *("inspect", "promptfoo", "vally", "deepeval", "pydantic-evals", "lm-eval", "langfuse"),
+)
 
 _BY_EXTENSION = {
     ".jsonl": "jsonl",

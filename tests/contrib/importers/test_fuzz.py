@@ -70,7 +70,25 @@ tests:
         {type: cost, threshold: 1}]}]}
   - {vars: {q: d}, assert: [{type: llm-rubric, value: "Good {{q}}"}, {type: javascript, value: x}]}
 """
-FILES = [CERBERUS, CONTRACT, SERVICES, PROMPTFOO]
+VALLY = """\
+name: skill
+defaults: {runs: 3, timeout: 5m, executor: copilot-sdk}
+scoring: {threshold: 0.8, weights: {output-matches: 2.0, completed: 1}}
+stimuli:
+  - name: s
+    prompt: Do it.
+    rubric: [It is done.]
+    graders: [{type: output-matches, config: {pattern: "(?i)done|ok"}}, {type: completed},
+      {type: tool-calls, config: {required: [{name: "^bash$"}]}}, {type: prompt}]
+"""
+MCPTEST = """\
+servers: {w: {command: [python, w.py], env: {A: b}}, u: {url: "http://a"}}
+agents:
+  - {name: a, models: [gpt-4o, claude-x], servers: [w], prompt: Hi, runs: 3, stability: {},
+     expect: [{target: "tool_calls[0].name", matcher: {exact: find}},
+       {target: conversation.tokens.total, matcher: {not: {schema: {minimum: 5}}}}]}
+"""
+FILES = [CERBERUS, CONTRACT, SERVICES, PROMPTFOO, VALLY, MCPTEST]
 WORDS = [
     *"-:,[]{}#&*!|>'\"%@`\n\t \r\\(/)$?=.+^~;",
     *("- ", ": ", "\n  ", "&a ", "*a", "!!str ", "---\n", "null", "true", ".nan", "1e999", "-1"),

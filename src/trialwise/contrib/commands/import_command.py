@@ -34,12 +34,12 @@ __all__ = ["command"]
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the suite and write nothing.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
-    """Turn a suite of cerberus, mavai or promptfoo into a suite that decides the same way.
+    """Turn a suite of another tool into a suite that decides the same way.
 
-    FILE is a cerberus.yaml, a promptfooconfig.yaml, or a mavai contract with its services file.
-    Nothing in them is executed. Notes say what is different here. What a suite cannot say is
-    refused with its place; of promptfoo it becomes a function that is left to you, and a run stops
-    until it is written.
+    FILE is a cerberus.yaml, a promptfooconfig.yaml, an eval.yaml of vally, a suite of mcptest, or a
+    mavai contract with its services file. Nothing in them is executed. Notes say what is different
+    here. What a suite cannot say is refused with its place, or becomes a function that is left to
+    you: a run stops until it is written.
 
     \b
     Examples:

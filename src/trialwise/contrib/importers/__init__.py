@@ -10,9 +10,11 @@ ever executed.
 - `import_refusal`: the error that lists what cannot be converted
 - `named_files`: which files a suite may name
 - `yaml_mappings`: the YAML of other tools, read key by key
+- `import_notes`: what is left out or different, with its places
+- `passing_sets`: weights and thresholds of several checks as one check
 - `unwritten_functions`: functions that an import leaves to its user
 - `model_endpoints`: where the models of a vendor are called
-- `cerberus`, `mavai`, `promptfoo`: the importers
+- `cerberus`, `mavai`, `mcptest`, `promptfoo`, `vally`: the importers
 
 A name loads its module on first use; type checkers read `__init__.pyi`.
 """
@@ -27,7 +29,9 @@ _MODULES = {
     "import_refusal": "ImportRefused",
     "imported_suite": "Imported",
     "mavai.mavai_suite": "import_mavai",
+    "mcptest.mcptest_suite": "import_mcptest",
     "promptfoo.promptfoo_suite": "import_promptfoo",
+    "vally.vally_suite": "import_vally",
     "suite_importer": "ImportRequest SuiteImporter",
     "suite_recognition": "import_suite",
     "suite_rendering": "render_yaml",

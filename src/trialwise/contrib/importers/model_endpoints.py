@@ -52,8 +52,12 @@ _BY_PREFIX = {
     "o1": "openai",
     "o3": "openai",
     "o4": "openai",
+    "chatgpt-": "openai",
     "claude-": "anthropic",
     "gemini-": "google",
+    "models/gemini-": "google",
+    **dict.fromkeys(("mistral-", "codestral-", "magistral-", "ministral-"), "mistral"),
+    **dict.fromkeys(("devstral-", "pixtral-", "open-mistral-", "open-mixtral-"), "mistral"),
 }
 
 

@@ -25,7 +25,9 @@ __all__ = ["ImportRequest", "SuiteImporter", "built_in_importers", "extension_im
 _BUILT_IN = (
     "trialwise.contrib.importers.cerberus.cerberus_suite",
     "trialwise.contrib.importers.mavai.mavai_suite",
+    "trialwise.contrib.importers.mcptest.mcptest_suite",
     "trialwise.contrib.importers.promptfoo.promptfoo_suite",
+    "trialwise.contrib.importers.vally.vally_suite",
 )
 
 Role: TypeAlias = str

@@ -13,7 +13,7 @@ Versions 2 and 3, the summary alone, and the lines of `-o results.jsonl` are rea
 - A test case is an input: its description and variables. `--repeat` numbers the repetitions as
   tests of their own; equal test cases are trials of one input here.
 - `success` is the criterion. `result` may name metrics instead: one passes where every assertion
-  of its name does.
+  of its name does. One that only has a score (`namedScores`) passes by `pass_at`.
 - Prompts and providers are different services: where there are several, each has criteria of its
   own, such as `success @ openai:gpt-4o · Answer: {{q}}`, and none is pooled with another.
 - `failureReason` 2 (in version 2: an error and no grading) is a trial that broke: a failure of
@@ -37,7 +37,7 @@ from trialwise.outcomes.bounded_files import (
     read_content,
     text_of,
 )
-from trialwise.outcomes.field_records import Layout, error_class_of
+from trialwise.outcomes.field_records import Layout, Unread, error_class_of
 from trialwise.outcomes.json_lines import parse_document
 from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
@@ -78,7 +78,9 @@ def read_promptfoo(document: Any, *, name: str, layout: Layout, problems: Proble
             results.append((where, one))
     problems.check()
     columns = list(dict.fromkeys(_column(one) for _, one in results))
-    metrics = dict.fromkeys(metric for _, one in results for metric in _metrics(one))
+    metrics = dict.fromkeys(
+        metric for _, one in results for metric in (*_metrics(one), *_named_scores(one))
+    )
     unknown = next((one for one in layout.result if one not in (_OVERALL, *metrics)), None)
     if unknown is not None:
         known = ", ".join((_OVERALL, *metrics))
@@ -87,8 +89,9 @@ def read_promptfoo(document: Any, *, name: str, layout: Layout, problems: Proble
     rows = [
         row
         for where, one in results
-        for row in _rows(where, one, criteria, layout, several=len(columns) > 1)
+        for row in _rows(where, one, criteria, layout, problems, several=len(columns) > 1)
     ]
+    problems.check()
     return Outcomes(
         rows=tuple(rows),
         name=_name(document) or name,
@@ -165,6 +168,7 @@ def _rows(
     result: Mapping[str, Any],
     criteria: Sequence[str],
     layout: Layout,
+    problems: Problems,
     *,
     several: bool,
 ) -> Iterator[OutcomeRow]:
@@ -175,7 +179,11 @@ def _rows(
         # With several prompts, one input is asked in different words.
         shared["asked"] = text_of(prompt.get("raw"))
     for name in criteria:
-        fields = _overall(result) if name == _OVERALL else _by_metric(result, name)
+        try:
+            fields = _overall(result) if name == _OVERALL else _by_metric(result, name, layout)
+        except Unread as problem:
+            problems.add(where, f"{name}: {problem}")
+            continue
         if _is_broken(result):
             error = text_of(result.get("error"))
             fields = {
@@ -197,11 +205,26 @@ def _overall(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"passed": False, "explanation": explanation, "evidence": _reply(result)}
 
 
-def _by_metric(result: Mapping[str, Any], metric: str) -> dict[str, Any]:
+def _named_scores(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The scores by metric, which a function or a set of assertions may give without a grading."""
+    grading = result.get("gradingResult")
+    for given in (grading, result):
+        found = given.get("namedScores") if isinstance(given, Mapping) else None
+        if isinstance(found, Mapping) and found:
+            return found
+    return {}
+
+
+def _by_metric(result: Mapping[str, Any], metric: str, layout: Layout) -> dict[str, Any]:
     parts = _metrics(result).get(metric, [])
     failed = next((part for part in parts if part.get("pass") is not True), None)
     if parts and failed is None:
         return {"passed": True}
+    if failed is None and metric in _named_scores(result):
+        score = _named_scores(result)[metric]
+        if layout.mark(score).passed:
+            return {"passed": True}
+        return {"passed": False, "explanation": f"scored {score}", "evidence": _reply(result)}
     if failed is None:
         reason = "no assertion of this metric was graded"
         return {"passed": False, "reason": FailReason.NO_VALUE, "explanation": reason}

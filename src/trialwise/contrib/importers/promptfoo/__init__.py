@@ -4,10 +4,8 @@
 - `promptfoo_cases`: tests, their variables and the assertions they share
 - `promptfoo_groups`: tests that assert the same, as one criterion
 - `promptfoo_assertions`: one assertion as a check or a judge
-- `assertion_scores`: weights and thresholds of several assertions as one check
 - `promptfoo_providers`: a provider as a service
 - `promptfoo_prompts`: prompts, and the variables in them
 - `embedded_json`: the check that an output contains JSON
 - `provider_calls`: calls a provider that is a Python file
-- `promptfoo_notes`: what is not carried over
 """

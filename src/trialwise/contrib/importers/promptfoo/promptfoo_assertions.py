@@ -12,8 +12,8 @@ from typing import Any
 
 from trialwise.contrib.importers.cerberus.assertion_patterns import translate_pattern
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
+from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.named_files import NamedFile
-from trialwise.contrib.importers.promptfoo.promptfoo_notes import Notes
 from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
     TemplateNotCarried,
     fill_template,

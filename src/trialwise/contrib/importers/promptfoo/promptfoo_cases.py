@@ -16,9 +16,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.named_files import NamedFile, find_named_files
 from trialwise.contrib.importers.promptfoo.promptfoo_assertions import assertion_from_text
-from trialwise.contrib.importers.promptfoo.promptfoo_notes import Notes
 from trialwise.contrib.importers.yaml_mappings import read_yaml_text
 from trialwise.suite.suite_files import FileUnreadable
 from trialwise.suite.suite_problems import Problems

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trialwise.contrib.importers.promptfoo.assertion_scores import (
+from trialwise.contrib.importers.import_notes import Notes
+from trialwise.contrib.importers.passing_sets import (
     MOST_WEIGHED,
     combine_checks,
     find_passing_sets,
 )
 from trialwise.contrib.importers.promptfoo.promptfoo_assertions import Assertion, Reader
 from trialwise.contrib.importers.promptfoo.promptfoo_cases import Case
-from trialwise.contrib.importers.promptfoo.promptfoo_notes import Notes
 from trialwise.contrib.importers.promptfoo.promptfoo_prompts import show_value
 from trialwise.contrib.importers.yaml_mappings import is_number
 

@@ -11,9 +11,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.model_endpoints import ENDPOINTS, Endpoint
 from trialwise.contrib.importers.named_files import NamedFile
-from trialwise.contrib.importers.promptfoo.promptfoo_notes import Notes
 from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
     Prompt,
     TemplateNotCarried,

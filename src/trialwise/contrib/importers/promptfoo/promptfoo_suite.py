@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
 from trialwise.contrib.importers.promptfoo.promptfoo_assertions import Reader
 from trialwise.contrib.importers.promptfoo.promptfoo_cases import Case, read_cases
 from trialwise.contrib.importers.promptfoo.promptfoo_groups import Group, Groups
-from trialwise.contrib.importers.promptfoo.promptfoo_notes import Notes
 from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
     Prompt,
     fill_template,

@@ -1,8 +1,7 @@
-"""Several assertions as one check: all of them, or a weighted score that reaches a threshold.
+"""Several checks as one: all of them, or a weighted score that reaches a threshold.
 
-promptfoo passes a test if every assertion passes. With a `threshold` it passes a test if the mean
-of the scores, each with the assertion's weight, is at least the threshold. Where every score is 0
-or 1, that is the same as one of several sets of assertions passing.
+promptfoo and vally pass a test if the mean of the scores, each with its weight, is at least a
+threshold. Where every score is 0 or 1, that is the same as one of several sets of checks passing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an import of promptfoo leaves out, each with its place."""
+"""Notes of an import: what is left out or different, each with its places."""
 
 from __future__ import annotations
 
