@@ -2,6 +2,7 @@
 
     python_function, programs, http_endpoint, openai_chat, agent, replay
                          one service each, with everything that declares it
+    model_apis           the APIs that chat models are behind
     reply_reuse          replies of earlier runs, for `run --watch`
     failures             what a call can end in
     secret_headers       secrets that are named and never shown

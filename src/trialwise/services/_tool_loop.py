@@ -42,11 +42,14 @@ class Bounds:
 class Model(ChatService):
     """The endpoint, asked turn by turn with the conversation as it stands."""
 
+    # Nobody has to make these calls any more, and the session counts them.
+    _lists_hosted_calls = False
+
     def with_tools(self, tools: list[dict[str, Any]]) -> Model:
         """Return the same endpoint, over the same connections, with tools to offer."""
         other = copy(self)
         if tools:
-            other._fields = {**self._fields, "tools": tools}
+            other._fields = {**self._fields, "tools": self._api.make_tools(tools)}
         return other
 
     @property
@@ -63,7 +66,7 @@ class Model(ChatService):
 
     def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
         reply = super()._reply(answer, document)
-        # As it was said: some endpoints want back what only they understand.
+        # As it was said: endpoints want back what only they understand.
         message = document["choices"][0]["message"]
         return replace(reply, details={**reply.details, "message": message})
 
@@ -139,11 +142,13 @@ class Session:
 
     def _take(self, reply: Reply) -> list[_Call]:
         """Return what the model said, and the calls that it asks for."""
-        from trialwise.model.trace import Turn
+        from trialwise.model.trace import ToolCall, Turn
 
         self._last = reply
         self._usages.append(reply.usage)
         self._turns.append(Turn(role="assistant", content=reply.value))
+        for hosted in reply.details["message"].get("hosted_calls") or ():
+            self._calls.append(replace(ToolCall.from_dict(hosted), turn=len(self._usages)))
         given = reply.details["message"].get("tool_calls") or ()
         wanted = zip(given, reply.details["tool_calls"], strict=True)
         return [_Call.of(place, raw, call) for place, (raw, call) in enumerate(wanted)]

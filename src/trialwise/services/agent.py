@@ -1,4 +1,4 @@
-"""An agent: a chat model behind an OpenAI-compatible endpoint, with the tools of MCP servers."""
+"""An agent: a chat model behind an endpoint, with the tools of MCP servers."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.services._mcp import McpServer, open_toolbox
 from trialwise.services._tool_loop import Bounds, Model, Session
+from trialwise.services.model_apis import OPENAI_KEY, ApiName
 from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
 from trialwise.services.secret_headers import check_set
 from trialwise.services.service_factors import describe_server, describe_value
@@ -69,9 +70,11 @@ class AgentService:
     AgentService('https://api.example.com/v1', 'small', servers=['shop'])
 
     Args:
-        base_url: The URL without `/chat/completions`.
+        base_url: The URL without the last part, such as `/chat/completions`.
         model: The name of the model.
         servers: The MCP servers, by the names that traces show.
+        api: The API that the endpoint offers: `chat-completions`, which most offer, OpenAI's
+            `responses`, or Anthropic's own.
         api_key_env: The environment variable with the key; null or None for no key.
         system: The system message, before every conversation.
         temperature: The temperature, as the endpoint defines it.
@@ -99,7 +102,8 @@ class AgentService:
         model: str,
         *,
         servers: Servers,
-        api_key_env: KeyName = "OPENAI_API_KEY",
+        api: ApiName = "chat-completions",
+        api_key_env: KeyName = OPENAI_KEY,
         system: str | None = None,
         temperature: float | None = None,
         max_tokens: Positive | None = None,
@@ -124,6 +128,7 @@ class AgentService:
         self._model = Model(
             base_url,
             model,
+            api=api,
             api_key_env=api_key_env,
             system=system,
             temperature=temperature,

@@ -1,4 +1,4 @@
-"""A chat model behind an OpenAI-compatible endpoint, with tokens and money accounted."""
+"""A chat model behind an endpoint, with tokens and money accounted."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
 from trialwise.services._payloads import encode, input_text, parse_json, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
+from trialwise.services.model_apis import (
+    OPENAI_KEY,
+    OPENAI_URL,
+    ApiName,
+    ModelApi,
+    find_api,
+)
 from trialwise.services.prompt_templates import PromptTemplate
 from trialwise.services.secret_headers import resolve, scrub
 from trialwise.services.service_factors import describe_model
@@ -30,7 +37,7 @@ __all__ = ["ChatService", "Prices"]
 
 #: Endpoints differ in how large a seed they take; all take 31 bits.
 _SEED_BITS = 31
-_OWN_FIELDS = ("messages", "model", "stream")
+_OWN_FIELDS = ("messages", "input", "model", "stream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +68,12 @@ class Prices:
 
 BaseUrl = Annotated[
     str,
-    Arg(otherwise="https://api.openai.com/v1", default="https://api.openai.com/v1"),
+    Arg(otherwise=OPENAI_URL, default="that of OpenAI, or of Anthropic"),
 ]
 """The beginning of the addresses of an endpoint."""
-KeyName = Annotated[str | None, Arg(kind=SecretName())]
+KeyName = Annotated[
+    str | None, Arg(kind=SecretName(), default="OPENAI_API_KEY, or ANTHROPIC_API_KEY")
+]
 """The environment variable that holds a key."""
 Tools = Annotated[Sequence[Mapping[str, Any]], Arg(kind=Listing(Data("read"), "a list of tools"))]
 """Definitions of tools."""
@@ -93,7 +102,7 @@ class ChatService:
     `messages`, is the conversation itself; anything else is sent as JSON text. The value is the
     text of the answer. The details hold `finish_reason`, the `model` that answered, `tool_calls`
     as a list of `{"name", "args"}` and, where given, `refusal`. Without prices or token counts the
-    cost is unknown, not zero.
+    cost is unknown, not zero. Calls of tools that the API ran itself are among the `tool_calls`.
 
     Connection failures and statuses such as 429 and 503 are infrastructure errors. A redirect, and
     a status such as 400, 401 or 404 before the first answer, mean that the service is set up
@@ -103,13 +112,16 @@ class ChatService:
     ChatService('https://api.example.com/v1', 'small')
 
     Args:
-        base_url: The URL without `/chat/completions`.
+        base_url: The URL without the last part, such as `/chat/completions`.
         model: The name of the model.
+        api: The API that the endpoint offers: `chat-completions`, which most offer, OpenAI's
+            `responses`, or Anthropic's own.
         api_key_env: The environment variable with the key; null or None for no key.
         system: The system message, before every conversation.
         prompt: The user's message with the input in it, or messages with `role` and `content`.
         temperature: The temperature, as the endpoint defines it.
-        max_tokens: Maximum number of tokens in an answer.
+        max_tokens: Maximum number of tokens in an answer. Anthropic's API wants one: it gets 4,096
+            where nothing is said.
         tools: Tool definitions, as the endpoint defines them.
         extra: Additional fields of the request.
         send_seed: Whether to send the seed of each trial, for endpoints that accept one.
@@ -122,13 +134,16 @@ class ChatService:
     """
 
     spelling: ClassVar[str] = "chat"
+    #: Whether calls of tools that the API ran itself are among those of a reply.
+    _lists_hosted_calls: ClassVar[bool] = True
 
     def __init__(
         self,
         base_url: BaseUrl,
         model: str,
         *,
-        api_key_env: KeyName = "OPENAI_API_KEY",
+        api: ApiName = "chat-completions",
+        api_key_env: KeyName = OPENAI_KEY,
         system: str | None = None,
         prompt: PromptArgument | None = None,
         temperature: float | None = None,
@@ -143,9 +158,14 @@ class ChatService:
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        self._api = find_api(api)
+        base_url = self._api.usual_url if base_url == OPENAI_URL else base_url
         self._base_url = check_url("base_url", base_url).rstrip("/")
         self._model = model
         self._environment = os.environ if environment is None else environment
+        if send_seed and not self._api.takes_seed:
+            raise InvalidArgument("send_seed", send_seed, f"be false: the API {api} takes no seed")
+        api_key_env = self._api.usual_key if api_key_env == OPENAI_KEY else api_key_env
         if api_key_env is not None and not self._environment.get(api_key_env):
             raise InvalidArgument("api_key_env", api_key_env, _no_key(api_key_env))
         self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
@@ -171,7 +191,7 @@ class ChatService:
         """Return the model's answer to one trial."""
         request = self._request(trial)
         answer = await self._exchange.send(request, where=self._where, scrub=self._scrub)
-        document = _document(answer)
+        document = self._api.read(_document(answer))
         if not 200 <= answer.status < 300 or document.get("error"):
             raise self._failure(answer, document)
         try:
@@ -185,7 +205,8 @@ class ChatService:
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record."""
         messages = None if self._prompt is None else self._prompt.messages
-        return describe_model(self._base_url, self._system, self._fields, messages=messages)
+        url = self._base_url if self._api.path == ModelApi.path else self._base_url + self._api.path
+        return describe_model(url, self._system, self._fields, messages=messages)
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -193,16 +214,16 @@ class ChatService:
 
     @property
     def _where(self) -> str:
-        return f"POST {self._base_url}/chat/completions"
+        return f"POST {self._base_url}{self._api.path}"
 
     def _request(self, trial: TrialContext) -> Request:
-        body = {**self._fields, "messages": self._messages(trial.input)}
+        body = self._api.make_body(self._fields, self._messages(trial.input))
         if self._send_seed:
             body["seed"] = trial.seed % 2**_SEED_BITS
         headers = {"Content-Type": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {resolve(self._key, self._environment)}"
-        url = f"{self._base_url}/chat/completions"
+        key = resolve(self._key, self._environment) if self._key else ""
+        headers |= self._api.make_headers(key)
+        url = f"{self._base_url}{self._api.path}"
         return Request("POST", url, headers, encode(to_json(body)))
 
     def _messages(self, given: Any) -> list[Any]:
@@ -225,6 +246,8 @@ class ChatService:
                 "model": document.get("model", self._model),
                 "tool_calls": [_tool_call(call) for call in message.get("tool_calls") or ()],
             }
+            if self._lists_hosted_calls:
+                details["tool_calls"] += message.get("hosted_calls") or ()
             if message.get("refusal"):
                 details["refusal"] = message["refusal"]
             value = _content(message.get("content"))

@@ -77,7 +77,7 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
     for key in declared.keys:
         if isinstance(key.kind, SecretName):
             # Made or not, its key is to be kept out of records.
-            context.environment.note(given.get(key.name, key.fallback))
+            context.environment.note(given.get(key.name, _usual_key(key, given)))
     if context.without_services and not needed:
         return None
     try:
@@ -93,6 +93,15 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
         return context.refuse(at, f"`{what}` must {error.allowed}", hide=what == "headers")
     except (TrialwiseError, ValueError, OSError) as error:
         return context.refuse(node, f"`{declared.name}`: {error}")
+
+
+def _usual_key(key: Key, given: Fields) -> Any:
+    """Return the variable that a service reads where nobody names one: that of its API."""
+    if "api" not in given:
+        return key.fallback
+    from trialwise.services.model_apis import find_api
+
+    return find_api(given["api"]).usual_key
 
 
 def service_label(fields: Fields) -> str:

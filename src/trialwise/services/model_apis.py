@@ -1,0 +1,263 @@
+"""The APIs that a chat model may be behind: how each is asked, and how its answers are read.
+
+Everything else speaks of messages as chat completions have them. An API turns such messages into
+its own request, and its response into the document of a chat completion with two more fields in its
+message: `native`, what the model said in the API's own form, which is sent back as it is, and
+`hosted_calls`, the calls of tools that the API ran itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.foreign_fields import Fields
+from trialwise.services._payloads import input_text, parse_json, to_json
+
+__all__ = ["ApiName", "ModelApi", "find_api"]
+
+ApiName = Literal["chat-completions", "responses", "anthropic"]
+OPENAI_URL, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
+#: What Anthropic's API is told of the form that is meant.
+_ANTHROPIC_VERSION = "2023-06-01"
+#: Anthropic's API wants a limit; this is what a request gets that names none.
+_ANTHROPIC_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class ModelApi:
+    """Chat completions, as OpenAI and most others offer them."""
+
+    path: ClassVar[str] = "/chat/completions"
+    takes_seed: ClassVar[bool] = True
+    usual_url: ClassVar[str] = OPENAI_URL
+    usual_key: ClassVar[str] = OPENAI_KEY
+
+    def make_headers(self, key: str) -> dict[str, str]:
+        """Return the headers that a key is sent in."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def make_body(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
+        """Return the body of a request.
+
+        Args:
+            fields: What is the same in every trial, with the names of chat completions.
+            messages: The conversation.
+        """
+        return {**fields, "messages": list(messages)}
+
+    def make_tools(self, tools: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Return definitions of tools in the API's own form."""
+        return list(tools)
+
+    def read(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a response as the document of a chat completion."""
+        return document
+
+
+class ResponsesApi(ModelApi):
+    """OpenAI's Responses API."""
+
+    __slots__ = ()
+    path: ClassVar[str] = "/responses"
+    takes_seed: ClassVar[bool] = False
+
+    def make_body(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
+        """Return the body of a request: messages become items."""
+        body = dict(fields)
+        if "max_tokens" in body:
+            body["max_output_tokens"] = body.pop("max_tokens")
+        body["input"] = [item for message in messages for item in _make_items(message)]
+        return body
+
+    def make_tools(self, tools: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Return definitions whose fields stand beside their type."""
+        return [{"type": "function", **one["function"]} for one in tools]
+
+    def read(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a response as the document of a chat completion."""
+        if not isinstance(document.get("output"), list):
+            return document
+        message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}
+        hosted: list[dict[str, Any]] = []
+        for item in Fields(document).objects("output"):
+            _read_item(item, message, hosted)
+        message |= {"native": document["output"], "hosted_calls": hosted}
+        why = Fields(document).inner("incomplete_details").text("reason")
+        return _completion(document, message, why or Fields(document).text("status"))
+
+
+class AnthropicApi(ModelApi):
+    """Anthropic's Messages API."""
+
+    __slots__ = ()
+    path: ClassVar[str] = "/messages"
+    takes_seed: ClassVar[bool] = False
+    usual_url: ClassVar[str] = "https://api.anthropic.com/v1"
+    usual_key: ClassVar[str] = "ANTHROPIC_API_KEY"
+
+    def make_headers(self, key: str) -> dict[str, str]:
+        """Return the headers of a request: the version and the key."""
+        return {"anthropic-version": _ANTHROPIC_VERSION, **({"x-api-key": key} if key else {})}
+
+    def make_body(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
+        """Return the body of a request: the system's messages stand apart from the others."""
+        systems = [one["content"] for one in messages if one.get("role") in _SYSTEM]
+        body = {"max_tokens": _ANTHROPIC_TOKENS, **fields}
+        if systems:
+            body["system"] = "\n\n".join(map(input_text, systems))
+        body["messages"] = _make_turns(one for one in messages if one.get("role") not in _SYSTEM)
+        return body
+
+    def make_tools(self, tools: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Return definitions with the schema of their input."""
+        made = []
+        for one in tools:
+            function = dict(one["function"])
+            made.append({"input_schema": function.pop("parameters"), **function})
+        return made
+
+    def read(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a response as the document of a chat completion."""
+        if not isinstance(document.get("content"), list):
+            return document
+        message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}
+        hosted: list[dict[str, Any]] = []
+        for block in Fields(document).objects("content"):
+            kind = block.text("type") or ""
+            if kind == "text":
+                message["content"] += block.text("text") or ""
+            elif kind == "tool_use":
+                message["tool_calls"].append(_call(block.text("id"), block, block.get("input")))
+            elif kind.endswith("tool_use"):
+                hosted.append(_hosted(block.text("name"), block.get("input"), block))
+        ended = Fields(document).text("stop_reason")
+        if ended == "refusal":
+            message["refusal"] = message["content"] or ended
+        message |= {"native": document["content"], "hosted_calls": hosted}
+        return _completion(document, message, ended)
+
+
+_APIS: dict[str, ModelApi] = {
+    "chat-completions": ModelApi(),
+    "responses": ResponsesApi(),
+    "anthropic": AnthropicApi(),
+}
+_SYSTEM = ("system", "developer")
+
+
+def find_api(name: str) -> ModelApi:
+    """Return the API of a name."""
+    if name not in _APIS:
+        raise InvalidArgument("api", name, f"be one of {', '.join(_APIS)}")
+    return _APIS[name]
+
+
+def _completion(
+    document: Mapping[str, Any], message: dict[str, Any], ended: str | None
+) -> dict[str, Any]:
+    told = Fields(document).inner("usage")
+    usage = None
+    if told:
+        asked = told.count("input_tokens")
+        cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
+        if asked is not None:
+            asked += sum(told.count(name) or 0 for name in cached)
+        usage = {"prompt_tokens": asked, "completion_tokens": told.count("output_tokens")}
+    kept = {name: document[name] for name in ("model", "error") if name in document}
+    return {**kept, "usage": usage, "choices": [{"message": message, "finish_reason": ended}]}
+
+
+def _call(key: str | None, told: Fields, args: Any) -> dict[str, Any]:
+    arguments = args if isinstance(args, str) else to_json(args)
+    function = {"name": told.text("name"), "arguments": arguments}
+    return {"id": key, "type": "function", "function": function}
+
+
+def _hosted(name: str | None, args: Any, told: Fields) -> dict[str, Any]:
+    """Describe a call that the API made itself, as a trace does."""
+    server = told.text("server_label", "server_name")
+    return {"name": name, "args": args, **({} if server is None else {"server": server})}
+
+
+# --- The Responses API ------------------------------------------------------------------------
+
+#: Items that are no call, whatever their name.
+_NO_CALLS = ("mcp_list_tools", "mcp_approval_request", "reasoning", "compaction")
+
+
+def _make_items(message: Mapping[str, Any]) -> list[Any]:
+    if isinstance(message.get("native"), list):
+        return list(message["native"])
+    if message.get("role") == "tool":
+        output = {"call_id": message.get("tool_call_id"), "output": message.get("content")}
+        return [{"type": "function_call_output", **output}]
+    items: list[Any] = []
+    if message.get("content"):
+        items.append({name: message[name] for name in ("role", "content")})
+    for call in Fields(message).objects("tool_calls"):
+        function = call.inner("function").values
+        items.append({"type": "function_call", "call_id": call.get("id"), **function})
+    # What is no message of a chat is an item already.
+    return items or [dict(message)]
+
+
+def _read_item(item: Fields, message: dict[str, Any], hosted: list[dict[str, Any]]) -> None:
+    kind = item.text("type") or ""
+    if kind == "message":
+        for part in item.objects("content"):
+            message["content"] += part.text("text") or ""
+            if part.get("type") == "refusal":
+                message["refusal"] = part.text("refusal") or "refused"
+    elif kind == "function_call":
+        message["tool_calls"].append(_call(item.text("call_id"), item, item.get("arguments")))
+    elif kind not in _NO_CALLS:
+        # A tool that the API ran, or something newer that may be one.
+        name = item.text("name") or kind.removesuffix("_call") or None
+        hosted.append(_hosted(name, item.get("arguments", "action", "queries", "code"), item))
+
+
+# --- Anthropic's API --------------------------------------------------------------------------
+
+
+def _make_turns(messages: Any) -> list[dict[str, Any]]:
+    """Return turns: results of tools that follow each other are one turn of the user."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message.get("role") != "tool":
+            turns.append(_make_turn(message))
+            continue
+        content = message.get("content")
+        result = {"type": "tool_result", "tool_use_id": message.get("tool_call_id")}
+        block = {**result, "content": content}
+        if isinstance(content, str) and content.startswith("Error"):
+            block["is_error"] = True
+        last = turns[-1] if turns else {}
+        if last.get("role") == "user" and isinstance(last.get("content"), list):
+            last["content"].append(block)
+        else:
+            turns.append({"role": "user", "content": [block]})
+    return turns
+
+
+def _make_turn(message: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(message.get("native"), list):
+        return {"role": "assistant", "content": list(message["native"])}
+    blocks: list[Any] = []
+    for call in Fields(message).objects("tool_calls"):
+        function = call.inner("function")
+        try:
+            given = parse_json(function.text("arguments") or "{}")
+        except ValueError:
+            given = {}
+        named = {"id": call.get("id"), "name": function.get("name"), "input": given}
+        blocks.append({"type": "tool_use", **named})
+    content = message.get("content")
+    if blocks:
+        text = [{"type": "text", "text": content}] if content else []
+        content = [*text, *blocks]
+    elif isinstance(content, list):
+        content = list(content)
+    return {"role": message.get("role"), "content": content}
