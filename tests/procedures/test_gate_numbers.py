@@ -75,7 +75,8 @@ def trials(*records: str, shape: TraceShape | None = None) -> dict[str, list[Tri
 
 
 def scored(*records: str, reach: Reach = Reach.INPUTS, **asked: Any) -> dict[str, Measured]:
-    _, found = measure_scores(Metrics(**asked), trials(*records), ["c"], reach)
+    runs = trials(*records)
+    _, found = measure_scores(Metrics(**asked), runs, dict.fromkeys(runs, ("c",)), reach)
     return dict(found)
 
 

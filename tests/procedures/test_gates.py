@@ -818,7 +818,7 @@ def test_every_target_says_what_kind_of_number_it_is() -> None:
         (lambda: Metrics(weights={"c": 0}), r"weights\['c'\]"),
         (lambda: Metrics(criterion="c", threshold=0.5), "criterion"),
         (lambda: Metrics(confidence=1), "confidence"),
-        (lambda: contract(Metrics(weights={"c": 1}), criteria=("c", "d")), "weights"),
+        (lambda: contract(Metrics(weights={"c": 1, "e": 1}), criteria=("c", "d")), "weights"),
         (lambda: contract(Reliability(criterion="e")), "criterion"),
         (lambda: contract(Stability(sampling="elsewhere")), "sampling"),
     ],
@@ -845,6 +845,7 @@ FEW = [
     (Stability(), {"at_least": 0.9}, {}, "c may stop early"),
     (Stability(), {"at_least": 0.9}, {"max_trials": 40}, "c may stop early"),
     (Stability(), {"inputs": 2}, {"trials": 50, "draw": "independent"}, "draw balanced"),
+    (Stability(), {"inputs": 2}, {}, "give `trials`, at least 4"),
     (Metrics(expect=expect(metrics__pass_hat__5=1)), {}, {"trials": 4}, "at least 5 runs"),
 ]
 
@@ -867,7 +868,7 @@ def test_a_design_without_the_runs_is_refused(
         (Reliability(), {"inputs": 3}, {"trials": 6}),
         (Stability(), {"at_least": 0.9, "trials": 40, "inputs": 20}, {}),
         (Stability(), {"each_input": True, "trials": 2, "never_fails": True, "inputs": 7}, {}),
-        (Stability(), {}, {}),  # a hundred probes
+        (Reliability(), {}, {}),  # a hundred probes
         (Stability(), {"at_least": 0.9}, {"trials": 40, "draw": "independent"}),  # of one input
         (Metrics(), {"at_least": 0.9}, {}),  # shown of whatever there is
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -214,17 +214,32 @@ class Contract:
         put(self, "covariates", tuple(self.covariates))
         put(self, "critical_factors", tuple(self.critical_factors))
         put(self, "factors", MappingProxyType({k: str(v) for k, v in self.factors.items()}))
-        if not self.criteria:
-            raise InvalidArgument("criteria", (), "hold at least one criterion")
+        if not self.criteria and not self.gates:
+            raise InvalidArgument("criteria", (), "hold at least one criterion, or add a gate")
+        put(self, "samplings", MappingProxyType(_samplings(self.sampling)))
+        put(self, "criteria", (*self.criteria, *self._list_replies()))
         names = [criterion.name for criterion in self.criteria]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InvalidArgument("criteria", twice, "have different names")
         if self.before_each is not None:
             _check_hook(self.before_each)
-        put(self, "samplings", MappingProxyType(_samplings(self.sampling)))
         if self.samplings:
             self._check_samplings()
+
+    def _list_replies(self) -> Iterator[Criterion]:
+        """Yield a criterion for each sampling that only gates look at: was there a reply?
+
+        It is reported and decides nothing, so that trials are counted as everywhere else.
+        """
+        if not self.samplings:  # the inputs are given later
+            return
+        looked_at = {name for gate in self.gates for name in self.gate_experiments(gate)}
+        used = {self.experiment_of(one) for one in self.criteria}
+        for name in self.samplings:
+            if name in looked_at and name not in used:
+                of = f" [{name}]" if len(self.samplings) > 1 else ""
+                yield Criterion(f"{REPLIED}{of}", replied, report_only=True, sampling=name)
 
     def _check_samplings(self) -> None:
         known = ", ".join(self.samplings)
@@ -241,11 +256,13 @@ class Contract:
             allowed = "each have a criterion: trials that decide nothing are not run"
             raise InvalidArgument("samplings", sorted(unused), allowed)
         for gate in self.gates:
-            name = self.gate_experiment(gate)
-            if name not in self.samplings:
-                raise InvalidArgument("sampling", gate.sampling, f"be one of {known}")
-            mine = [one.name for one in self.criteria if self.experiment_of(one) == name]
-            gate.check_criteria(mine)
+            for name in self.gate_experiments(gate):
+                if name not in self.samplings:
+                    raise InvalidArgument("sampling", name, f"be one of {known}")
+            looked_at = self.gate_experiments(gate)
+            gate.check_criteria(
+                [one.name for one in self.criteria if self.experiment_of(one) in looked_at]
+            )
 
     def _check_expected(self, criterion: Criterion) -> None:
         """Every input says what it expects: a trial of one that does not would be wasted."""
@@ -260,9 +277,10 @@ class Contract:
         given = (self.reliability, self.stability, self.metrics)
         return tuple(gate for gate in given if gate is not None)
 
-    def gate_experiment(self, gate: Gate) -> str:
-        """Return the sampling whose runs a gate is about."""
-        return self._find_named(gate.sampling, gate.name)
+    def gate_experiments(self, gate: Gate) -> tuple[str, ...]:
+        """Return the samplings whose runs a gate is about."""
+        several: tuple[str, ...] = getattr(gate, "samplings", ())
+        return several or (self._find_named(gate.sampling, gate.name),)
 
     def experiment_of(self, criterion: Criterion) -> str:
         """Return the sampling a criterion runs over."""
@@ -307,7 +325,7 @@ class Contract:
             changes["latency"] = None
         for name in ("reliability", "stability", "metrics"):
             gate = getattr(self, name)
-            if gate is not None and self.gate_experiment(gate) not in kept:
+            if gate is not None and not kept.keys() >= set(self.gate_experiments(gate)):
                 changes[name] = None
         return self._change(**changes)
 
@@ -336,6 +354,15 @@ class Contract:
 
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return Contract(**{**given, **changes})
+
+
+#: What the criterion is called that stands for "the service replied".
+REPLIED = "replied"
+
+
+def replied(reply: Reply) -> bool:  # noqa: ARG001 - that there is one is all
+    """Every reply passes; only a trial without one fails."""
+    return True
 
 
 def _check_hook(function: object) -> None:

@@ -109,7 +109,7 @@ _MEANINGS = {
     "metrics.score": "mean score of the inputs",
     "metrics.flakiness": "mean share of the rarer outcome",
     "metrics.flaky": "inputs that both passed and failed",
-    "metrics.unscored": "inputs without a run",
+    "metrics.unscored": "inputs without graders or without a run",
 }
 
 
@@ -273,17 +273,25 @@ class Metrics:
     k: tuple[int, ...] = ()
     """For the table of pass@k and pass^k; by default powers of two up to the runs of an input."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """The weight of each criterion in a run's score; all alike where none is given."""
+    """The weight of each criterion in a run's score; those without one then do not count. All
+    count alike where none is given."""
     threshold: float | None = None
     """The score at which a run passes; None: a run passes if every criterion does."""
     criterion: str | None = None
     """The only criterion whose outcomes count."""
     sampling: str | None = None
     confidence: float = 0.95
+    samplings: tuple[str, ...] = ()
+    """Several samplings that make up one skill, each with criteria of its own."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "expect", _expectations(self.name, self.expect))
+        put(self, "samplings", tuple(self.samplings))
+        if self.samplings and self.sampling not in (None, self.samplings[0]):
+            raise InvalidArgument(
+                "sampling", self.sampling, "be left out where samplings are named"
+            )
         put(self, "k", tuple(sorted({require_count("k", one, minimum=1) for one in self.k})))
         put(self, "weights", MappingProxyType(dict(self.weights)))
         for name, weight in self.weights.items():
@@ -301,10 +309,10 @@ class Metrics:
         return max((*self.k, *(one.k for one in self.expect if one.k is not None)), default=1)
 
     def check_criteria(self, names: Collection[str]) -> None:
-        """Refuse criteria that the sampling does not have, and weights of some only."""
+        """Refuse criteria that the samplings do not have."""
         _check_criterion(self.criterion, names)
-        if self.weights and set(self.weights) != set(names):
-            allowed = f"give one weight to each of {', '.join(names)}"
+        if not self.weights.keys() <= set(names):
+            allowed = f"name criteria: {', '.join(names)}"
             raise InvalidArgument("weights", dict(self.weights), allowed)
 
 

@@ -66,7 +66,7 @@ class MetricsEvidence:
     threshold: float | None = None
     inputs: tuple[InputScore, ...]
     unscored: tuple[str, ...] = ()
-    """Inputs without a run: kept, and part of no mean."""
+    """Inputs without graders, or without a run: kept, and part of no mean."""
     pass_k: tuple[PassK, ...]
     """The table of runs that pass as a whole."""
     criteria: tuple[CriterionPassK, ...] = ()

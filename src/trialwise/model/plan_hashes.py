@@ -90,6 +90,9 @@ def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
     if not plain["gates"]:
         # A plan without them is known by what it was known by before there were any.
         del plain["gates"]
+    for gate in plain.get("gates", ()):
+        if not gate.get("samplings"):
+            gate.pop("samplings", None)
     if plain.get("correction", "none") == "none":
         for name in ("correction", "family_size"):
             plain.pop(name, None)

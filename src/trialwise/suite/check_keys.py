@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
 from trialwise.declarations.nearest_names import suggest_name
+from trialwise.declarations.quantities import Rate
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
@@ -289,6 +290,7 @@ class GraderSpec(NamedTuple):
     check: CheckSpec
     weight: float
     name: str | None
+    fields: Fields
 
     def build(self, context: Context) -> Any:
         """Return the check under its name, or `INVALID` once its problem is reported."""
@@ -303,14 +305,21 @@ class GraderSpec(NamedTuple):
 class _Grader(Kind):
     """A mapping of one check, and how much it counts."""
 
-    expected = "a check such as `contains: text`, with a `weight` and a `name` if you like"
-    spelled = "[grader](#grader)"
+    expected = "a check such as `contains: text`, with a `name` and a `weight`"
+
+    def __init__(self, find_record: Callable[[], Record]) -> None:
+        self._find_record = find_record
+
+    @property
+    def spelled(self) -> str:  # type: ignore[override]
+        """What the reference calls it."""
+        return f"[{self._find_record().name}](#{self._find_record().name})"
 
     def read(self, node: Written, label: str, reader: Reader) -> GraderSpec | Invalid:
         """Read the check, its weight and its name."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
-        fields = GRADER.read(node, label, reader)
+        fields = self._find_record().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         weight = fields.get("weight", 1.0)
@@ -318,11 +327,11 @@ class _Grader(Kind):
             at = fields.at("weight")
             return reader.refuse(at, f"the weight must be above 0, got {show_value(at)}")
         spec = next(one for one in fields.values.values() if isinstance(one, CheckSpec))
-        return GraderSpec(spec, float(weight), fields.get("name"))
+        return GraderSpec(spec, float(weight), fields.get("name"), fields)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Return the object."""
-        return GRADER.schema(defs)
+        return self._find_record().schema(defs)
 
 
 POSTCONDITION = _Postcondition()
@@ -376,7 +385,24 @@ GRADER = Record(
     doc="A check that gives a reply a score from 0 to 1; a check that only passes or fails gives "
     "1 or 0.",
 )
-GRADERS = Listing(_Grader(), "a list of graders")
+#: Those of a contract grade its runs, and promise nothing.
+RUN_GRADER = Record(
+    "run-grader",
+    (
+        Key("name", Text(), "The name in reports."),
+        Key("weight", Number(), "How much it counts in the score of a run.", default="1"),
+        Key("pass_at", Rate(), "The lowest score at which a reply passes, where it grades."),
+        Key("sampling", Text(), "The sampling whose runs it grades.", default="the only one"),
+        *check_keys(),
+    ),
+    required=("name",),
+    one_of=((*CHECK_KINDS, "*"),),
+    more=MORE_CHECKS,
+    doc="A check that grades each run for the gates `metrics` and `reliability`. It is reported, "
+    "and promises nothing.",
+)
+GRADERS = Listing(_Grader(lambda: GRADER), "a list of graders")
+RUN_GRADERS = Listing(_Grader(lambda: RUN_GRADER), "a list of graders")
 
 
 def _refuse_name(name: str) -> str:

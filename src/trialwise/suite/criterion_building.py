@@ -10,10 +10,11 @@ from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, Reader
 from trialwise.model.criterion import Criterion
 from trialwise.model.sampling import Sampling
-from trialwise.suite.check_keys import CheckSpec
+from trialwise.suite.check_keys import CheckSpec, GraderSpec
 from trialwise.suite.input_building import build_inputs
 from trialwise.suite.reading_context import Context, make_model
 
+_GATES = ("reliability", "stability", "metrics")
 _QUESTIONS = ("at_least", "no_worse_than", "never_fails", "mean_at_least")
 
 
@@ -56,8 +57,10 @@ def build_criteria(
         samplings: Its samplings, where they are known.
         context: The suite being read.
     """
-    if "criteria" not in fields.nodes:
-        context.refuse(fields.node, "there are no `criteria`: say what is promised")
+    gates = [fields.get(name) for name in _GATES if name in fields.nodes]
+    if "criteria" not in fields.nodes and not gates:
+        message = "there are no `criteria`: say what is promised, or add a gate such as `metrics`"
+        context.refuse(fields.node, message)
     given: list[Fields] = fields.get("criteria", [])
     lines: dict[str, int] = {}
     for one in given:
@@ -68,8 +71,17 @@ def build_criteria(
         elif name:
             lines[name] = one.node.line + 1
         check_sampling(one, samplings, f"the criterion `{name}`", context)
-    _check_used(fields, given, samplings, context)
+    graders: list[GraderSpec] = fields.get("graders", [])
+    for grader in graders:
+        check_sampling(grader.fields, samplings, f"the grader `{grader.name}`", context)
+        if grader.name in lines:
+            message = f"the name `{grader.name}` is taken: each grader and criterion has its own"
+            context.refuse(grader.fields.at("name"), message)
+        lines[grader.name or ""] = grader.fields.node.line + 1
+    looked_at = [*given, *(one.fields for one in graders)]
+    _check_used(fields, [*looked_at, *(one for one in gates if one)], samplings, context)
     built = [_criterion(one, context) for one in given]
+    built += [_grade_runs(one, context) for one in graders]
     return tuple(one for one in built if not isinstance(one, Invalid))
 
 
@@ -93,11 +105,25 @@ def _check_used(
 ) -> None:
     if samplings is None or len(samplings) < 2:
         return
-    used = {one.get("sampling") for one in criteria}
+    used = {name for one in criteria for name in (one.get("sampling"), *one.get("samplings", ()))}
     for name in samplings:
         if name not in used:
             message = f"no criterion runs over `{name}`: trials that decide nothing are not run"
             context.refuse(fields["samplings"].keys[name], message)
+
+
+def _grade_runs(grader: GraderSpec, context: Context) -> Criterion | Invalid:
+    """Build the criterion that a grader of runs is: reported, without a question."""
+    check = grader.build(context)
+    if isinstance(check, Invalid):
+        return check
+    more = grader.fields.given("pass_at", "sampling")
+    made: Criterion | Invalid = make_model(
+        lambda: Criterion(grader.name or "?", check, report_only=True, **more),
+        grader.fields,
+        context,
+    )
+    return made
 
 
 def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:

@@ -48,16 +48,30 @@ def build_gates(
         given = fields.get(name)
         if not isinstance(given, Fields):
             continue
-        check_sampling(given, samplings, f"`{name}`", context)
+        if not _names_samplings(given, samplings, context):
+            check_sampling(given, samplings, f"`{name}`", context)
         expect = _expectations(name, given, context)
         if not given.sound or expect is None or not _weights_are_sound(given, context):
             continue
-        gate = make_model(partial(_gate, name, given, expect), given, context)
+        weights = {}
+        if name == "metrics" and not {"weights", "criterion"} & given.nodes.keys():
+            weights = {one.name: one.weight for one in fields.get("graders", [])}
+        gate = make_model(partial(_gate, name, given, expect, weights), given, context)
         if isinstance(gate, Invalid) or samplings is None:
             continue
         built[name] = gate
         _check_criteria(gate, given, criteria, samplings, context)
     return built
+
+
+def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader) -> bool:
+    """Return whether a gate names several samplings; those that there are not are reported."""
+    several: list[str] = given.get("samplings", [])
+    for name in several if samplings is not None else ():
+        if name not in (samplings or ()):
+            hint = suggest_name(name, samplings or [], f"there are {_list_words(samplings or [])}")
+            context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
+    return bool(several)
 
 
 def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Reader) -> bool:
@@ -72,7 +86,9 @@ def check_runs(contract: Contract, options: RunOptions, fields: Fields, context:
     return not found
 
 
-def _gate(name: str, given: Fields, expect: tuple[Expectation, ...]) -> Gate:
+def _gate(
+    name: str, given: Fields, expect: tuple[Expectation, ...], weights_of: dict[str, float]
+) -> Gate:
     from trialwise.model.gate import Metrics, Reliability, Stability
     from trialwise.stats.trace_stability import StabilityFloors
 
@@ -86,6 +102,8 @@ def _gate(name: str, given: Fields, expect: tuple[Expectation, ...]) -> Gate:
         values["floors"] = StabilityFloors(**floors.values)
     if isinstance(weights := values.get("weights"), Fields):
         values["weights"] = weights.values
+    if weights_of:
+        values["weights"] = weights_of
     if isinstance(k := values.get("k"), int):
         values["k"] = (k,)
     return kinds[name](expect=expect, **values)
@@ -98,17 +116,27 @@ def _check_criteria(
     samplings: Sequence[str],
     context: Reader,
 ) -> None:
-    sampling = gate.sampling or (samplings[0] if len(samplings) == 1 else None)
-    if sampling is None:
+    several = getattr(gate, "samplings", ())
+    looked_at = several or [gate.sampling or (samplings[0] if len(samplings) == 1 else None)]
+    if None in looked_at:
         return
-    names = [one.name for one in criteria if (one.sampling or samplings[0]) == sampling]
+    names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
     weights = given.get("weights")
     unknown = [one for one in weights.nodes if one not in names] if weights else []
     for name in unknown:
         hint = suggest_name(name, names, f"there are {_list_words(names)}")
         context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
-    if not unknown:
+    promised = [name for name in names if not _is_reported(name, criteria)]
+    if weights and not unknown and not set(promised) <= weights.nodes.keys():
+        # Left out by mistake, it would silently not count.
+        message = f"`weights` must give one weight to each of {', '.join(promised)}, got a mapping"
+        context.refuse(given.at("weights"), message)
+    elif not unknown:
         make_model(partial(gate.check_criteria, names), given, context)
+
+
+def _is_reported(name: str, criteria: Sequence[Criterion]) -> bool:
+    return any(one.report_only for one in criteria if one.name == name)
 
 
 def _list_words(names: Sequence[str]) -> str:

@@ -223,7 +223,11 @@ METRICS = _block(
             "The values of k in the table of pass@k and pass^k.",
             default="powers of two up to the runs of an input",
         ),
-        Key("weights", MapOf(Number(), "weights by criterion"), "The weight of each criterion."),
+        Key(
+            "weights",
+            MapOf(Number(), "weights by criterion"),
+            "The weight of each criterion in a run's score. Those without one do not count.",
+        ),
         Key(
             "threshold",
             Rate(),
@@ -232,6 +236,11 @@ METRICS = _block(
         ),
         Key("criterion", Text(), "The only criterion whose outcomes count."),
         _SAMPLING,
+        Key(
+            "samplings",
+            Listing(Text("the name of a sampling"), "a list of samplings"),
+            "Several samplings that make up one skill, each with criteria of its own.",
+        ),
         _CONFIDENCE,
     ),
     "the numbers alone",

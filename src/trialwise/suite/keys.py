@@ -24,6 +24,7 @@ from trialwise.suite.check_keys import (
     GRADERS,
     MORE_CHECKS,
     POSTCONDITIONS,
+    RUN_GRADERS,
     check_keys,
 )
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
@@ -158,6 +159,11 @@ _SHARED = (
         Listing(CRITERION, "a list of criteria"),
         "The criteria that the service must meet.",
         elsewhere="assert asserts assertions checks scorers evaluators expect expectations",
+    ),
+    Key(
+        "graders",
+        RUN_GRADERS,
+        "Checks that grade each run for `metrics` and `reliability`, and promise nothing.",
     ),
     *setting_keys(RunOptions),
     Key("claim", CLAIM, "What the verdict is about.", default="these inputs"),

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trialwise.documents.phrases import STOPS
+from trialwise.model.contract import REPLIED
 from trialwise.model.evidence import StopReason
 from trialwise.model.gate import (
     Expectation,
@@ -51,25 +52,41 @@ def decide_gates(
         stops: Why each experiment ended.
     """
     experiments = {one.name: one for one in plan.experiments}
-    return tuple(
-        _finding(gate, plan, experiments[name], trials[name], stops[name])
-        for gate in plan.gates
-        if (name := gate.sampling) is not None
-    )
+    found = []
+    for gate in plan.gates:
+        names = getattr(gate, "samplings", ()) or (gate.sampling,)
+        mine = [experiments[name] for name in names if name in experiments]
+        tables = [trials[one.name] for one in mine]
+        ends = [stops[one.name] for one in mine]
+        stop = next((one for one in ends if one.is_premature), ends[0])
+        found.append(_finding(gate, plan, mine, tables, stop))
+    return tuple(found)
 
 
 def _finding(
     gate: Gate,
     plan: Plan,
-    experiment: ExperimentPlan,
-    trials: TrialTable,
+    experiments: Sequence[ExperimentPlan],
+    tables: Sequence[TrialTable],
     stop: StopReason,
 ) -> GateFinding:
-    grading = Grading.of(gate, plan.criteria_of(experiment.name))
-    runs, silent = grading.runs(experiment, trials, plan.analysis)
+    criteria = [one for each in experiments for one in plan.criteria_of(each.name)]
+    grading = Grading.of(gate, criteria)
+    runs: dict[str, Sequence[Trial]] = {}
+    graders: dict[str, Sequence[str]] = {}
+    silent = 0
+    for experiment, table in zip(experiments, tables, strict=True):
+        start = f"{experiment.name}: " if len(experiments) > 1 else ""
+        here = [one.criterion for one in plan.criteria_of(experiment.name)]
+        names = [name for name in grading.counting if name in here]
+        mine, unheard = grading.runs(experiment, table, plan.analysis, names)
+        runs |= {f"{start}{name}": one for name, one in mine.items()}
+        graders |= {f"{start}{name}": names for name in mine}
+        silent += unheard
     reach = Reach.of(plan.claim.population)
-    evidence, measured = _measure(gate, runs, grading.counting, reach)
-    is_whole = len(trials) >= experiment.trials
+    evidence, measured = _measure(gate, runs, graders, reach)
+    done, planned = sum(map(len, tables)), sum(one.trials for one in experiments)
+    is_whole = all(len(t) >= one.trials for t, one in zip(tables, experiments, strict=True))
     if not is_whole:
         evidence = _descriptive(evidence)
         measured = {
@@ -83,12 +100,12 @@ def _finding(
         statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
     else:
         statement = (
-            f"The run {STOPS[stop].predicate} after {len(trials)} of {experiment.trials} planned "
+            f"The run {STOPS[stop].predicate} after {done} of {planned} planned "
             "trials, and a gate is about all of them"
         )
     return GateFinding(
         gate=gate.name,
-        experiment=experiment.name,
+        experiment=", ".join(one.name for one in experiments),
         decision=None if grading.advising else decision,
         checks=checks,
         numbers=tuple(_numbers(gate, measured)),
@@ -105,20 +122,20 @@ def _finding(
 
 
 def _measure(
-    gate: Gate, runs: Runs, criteria: Sequence[str], reach: Reach
+    gate: Gate, runs: Runs, graders: Mapping[str, Sequence[str]], reach: Reach
 ) -> tuple[GateEvidence, Mapping[str, Measured]]:
     # Loaded where they are asked for: few runs have two kinds of gates.
     if isinstance(gate, Reliability):
         from trialwise.procedures.gates.reliability_metrics import measure_reliability
 
-        return measure_reliability(gate, runs, criteria, reach)
+        return measure_reliability(gate, runs, next(iter(graders.values()), ()), reach)
     if isinstance(gate, Stability):
         from trialwise.procedures.gates.stability_metrics import measure_stability
 
         return measure_stability(gate, runs, reach)
     from trialwise.procedures.gates.score_metrics import measure_scores
 
-    return measure_scores(gate, runs, criteria, reach)
+    return measure_scores(gate, runs, graders, reach)
 
 
 def _descriptive(evidence: GateEvidence) -> GateEvidence:
@@ -236,8 +253,11 @@ class Grading:
         if gate.criterion is not None:
             named = (gate.criterion,)
             return cls(counting=named, advising=tuple(advising.intersection(named)))
+        if isinstance(gate, Metrics):
+            # That there was a reply is no grade.
+            names = tuple(name for name in names if not _is_reply(name) or name not in reported)
         if isinstance(gate, Metrics) and gate.weights:
-            counting = names
+            counting = tuple(name for name in names if name in gate.weights)
         else:
             decided = tuple(name for name in names if name not in advising | reported)
             counting = decided or tuple(name for name in names if name not in advising) or names
@@ -248,7 +268,11 @@ class Grading:
         )
 
     def runs(
-        self, experiment: ExperimentPlan, trials: TrialTable, analysis: Analysis
+        self,
+        experiment: ExperimentPlan,
+        trials: TrialTable,
+        analysis: Analysis,
+        counting: Sequence[str],
     ) -> tuple[Runs, int]:
         """Return the runs of each input that count, and how many more a judge was silent on.
 
@@ -256,13 +280,14 @@ class Grading:
             experiment: With its inputs.
             trials: In the order of inputs.
             analysis: Whether it leaves out trials that were not measured.
+            counting: The criteria of the experiment whose outcomes count.
         """
         runs: dict[str, list[Trial]] = {name: [] for name in experiment.input_ids}
         silent = 0
         for trial in trials.sketches():
             if analysis.leaves_out(trial.error_class):
                 continue
-            if any(trial.is_unjudged(trial.outcome(name)) for name in self.counting):
+            if any(trial.is_unjudged(trial.outcome(name)) for name in counting):
                 silent += 1
             else:
                 runs[trial.input_id].append(trial)
@@ -282,6 +307,11 @@ class Grading:
         if silent:
             runs = "1 run is" if silent == 1 else f"{silent} runs are"
             yield f"{runs} left out, since a judge gave no verdict."
+
+
+def _is_reply(name: str) -> bool:
+    """Return whether a criterion only asks for a reply, in a sampling without any other."""
+    return name == REPLIED or name.startswith(f"{REPLIED} [")
 
 
 def _only_advise(names: Sequence[str]) -> str:

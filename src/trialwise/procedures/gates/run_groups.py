@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
-from trialwise.model.gate import Gate, Metrics
+from trialwise.model.gate import Gate, Metrics, Stability
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.sampling import Sampling
@@ -63,12 +63,21 @@ def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[Cri
 
 
 def _missing(gate: Gate, contract: Contract, options: RunOptions) -> str:
-    name = contract.gate_experiment(gate)
+    reasons = (
+        _find_shortage(gate, name, contract, options) for name in contract.gate_experiments(gate)
+    )
+    return next(filter(None, reasons), "")
+
+
+def _find_shortage(gate: Gate, name: str, contract: Contract, options: RunOptions) -> str:
     sampling, trials = contract.samplings[name], options.trials_of(name)
     criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
     early = [one.name for one in criteria if _may_stop(one, contract, trials)]
     if early:
         return _early(gate, early)
+    unstated = unstated_runs(gate, name, contract, options)
+    if unstated:
+        return unstated
     sizes = [_trials(one, contract, sampling, trials) for one in criteria]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
@@ -133,6 +142,27 @@ def _early(gate: Gate, criteria: Sequence[str]) -> str:
     return (
         f"{gate.name} needs a number of runs that is fixed, and {named} may stop early: give "
         f"`trials`, at least {gate.fewest_runs} for each input"
+    )
+
+
+def unstated_runs(gate: Gate, name: str, contract: Contract, options: RunOptions) -> str:
+    """Return that nobody says how often the same is run; nothing where somebody does.
+
+    Args:
+        gate: What is asked.
+        name: One of its samplings.
+        contract: With its criteria.
+        options: How the run is made.
+    """
+    criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
+    is_given = options.trials_of(name) is not None or any(one.trials for one in criteria)
+    has_promise = any(not one.report_only for one in criteria)
+    if is_given or (has_promise and not isinstance(gate, Stability)):
+        return ""
+    fewest, inputs = max(2, gate.fewest_runs), len(contract.samplings[name].inputs)
+    return (
+        f"{gate.name} is about repeated runs: give `trials`, at least {fewest * inputs}, which is "
+        f"{fewest} for each input"
     )
 
 

@@ -1,6 +1,7 @@
 """pass@k, weighted scores and flakiness of each input's runs, and their means over the inputs.
 
-A run is graded by the criteria: each gives 1 or 0, and weights say how much it counts.
+A run is graded by the criteria: each gives a score, or 1 and 0 where it only passes or fails, and
+weights say how much it counts.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ _ROW = {
 
 
 def measure_scores(
-    gate: Metrics, runs: Runs, criteria: Sequence[str], reach: Reach
+    gate: Metrics, runs: Runs, graders: Mapping[str, Sequence[str]], reach: Reach
 ) -> tuple[MetricsEvidence, Mapping[str, Measured]]:
     """Measure the score of every input, and the number of every target.
 
     Args:
         gate: What is asked.
         runs: The runs of each input, in the order of inputs.
-        criteria: That grade a run, in the contract's order.
+        graders: The criteria that grade the runs of each input; an input without any is unscored.
         reach: What intervals are about.
     """
-    stimuli = [_stimulus(name, mine, criteria, gate) for name, mine in runs.items() if mine]
-    evidence = _evidence(gate, runs, criteria, stimuli, reach)
+    scored = {name: mine if graders[name] else () for name, mine in runs.items()}
+    stimuli = [_stimulus(name, mine, graders[name], gate) for name, mine in scored.items() if mine]
+    evidence = _evidence(gate, scored, graders, stimuli, reach)
     asked: dict[str, int | None] = dict.fromkeys(filter(basis_of, targets_of(gate.name)))
     asked |= {one.target: one.k for one in gate.expect}
     return evidence, {
@@ -65,19 +67,20 @@ def _stimulus(
 ) -> StimulusScore:
     marks = [
         [
-            GraderResult(grader=one, score=float(passed), passed=passed)
+            GraderResult(grader=one, score=result.mark, passed=result.passed)
             for one in graders
-            for passed in (trial.outcome(one).passed,)
+            for result in (trial.outcome(one).result,)
         ]
         for trial in runs
     ]
-    return stimulus_score(name, marks, weights=gate.weights or None, threshold=gate.threshold)
+    weights = {one: gate.weights[one] for one in graders} if gate.weights else None
+    return stimulus_score(name, marks, weights=weights, threshold=gate.threshold)
 
 
 def _evidence(
     gate: Metrics,
     runs: Runs,
-    graders: Sequence[str],
+    graders: Mapping[str, Sequence[str]],
     stimuli: Sequence[StimulusScore],
     reach: Reach,
 ) -> MetricsEvidence:
@@ -86,17 +89,22 @@ def _evidence(
     fewest = min(map(len, tried), default=0)
     ks = gate.k or (usual_ks(fewest) if fewest else [])
     tasks = [(one.trials, one.passed) for one in inputs]
+    names = tuple(dict.fromkeys(one for mine in graders.values() for one in mine))
     of_criteria = tuple(
         CriterionPassK(
             criterion=name,
             pass_k=_table(
-                [(len(mine), sum(trial.outcome(name).passed for trial in mine)) for mine in tried],
+                [
+                    (len(mine), sum(trial.outcome(name).passed for trial in mine))
+                    for one, mine in runs.items()
+                    if mine and name in graders[one]
+                ],
                 ks,
                 gate.confidence,
                 reach,
             ),
         )
-        for name in graders
+        for name in names
     )
     skill = skill_score("", stimuli, threshold=gate.threshold) if stimuli else None
     return MetricsEvidence(
@@ -107,7 +115,7 @@ def _evidence(
         unscored=tuple(name for name, mine in runs.items() if not mine),
         pass_k=_table(tasks, ks, gate.confidence, reach),
         # One criterion alone is the whole.
-        criteria=of_criteria if len(graders) > 1 else (),
+        criteria=of_criteria if len(names) > 1 else (),
         pass_rate=mean_of([one.rate for one in inputs]) if inputs else UNTRIED,
         score=UNTRIED if skill is None else skill.overall_score,
         passed=UNTRIED if skill is None else skill.passed,

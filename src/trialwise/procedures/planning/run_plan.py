@@ -101,7 +101,7 @@ def plan_run(
         mine, unsupported = _check_claims(mine, experiment, contract, options, measuring=measuring)
         refusals += unsupported
         if contract.gates and not measuring:
-            mine, unsupported = _give_gates_runs(contract, experiment, mine)
+            mine, unsupported = _give_gates_runs(contract, options, experiment, mine)
             refusals += unsupported
         plans += mine
         experiments.append(experiment)
@@ -247,24 +247,34 @@ def _mode(
 
 
 def _give_gates_runs(
-    contract: Contract, experiment: ExperimentPlan, criteria: list[CriterionPlan]
+    contract: Contract,
+    options: RunOptions,
+    experiment: ExperimentPlan,
+    criteria: list[CriterionPlan],
 ) -> tuple[list[CriterionPlan], list[str]]:
     """Give gates their runs: all that are planned, however soon the criteria are certain."""
-    from trialwise.procedures.gates.run_groups import needs_runs, short_of_runs
+    from trialwise.procedures.gates.run_groups import needs_runs, short_of_runs, unstated_runs
 
     mine = [
         gate
         for gate in contract.gates
-        if contract.gate_experiment(gate) == experiment.name and needs_runs(gate)
+        if experiment.name in contract.gate_experiments(gate) and needs_runs(gate)
     ]
     if not mine:
         return criteria, []
-    refusals = [reason for gate in mine if (reason := short_of_runs(gate, experiment, criteria))]
+    refusals = [
+        reason
+        for gate in mine
+        if (
+            reason := short_of_runs(gate, experiment, criteria)
+            or unstated_runs(gate, experiment.name, contract, options)
+        )
+    ]
     return [replace(one, curtailed=False, looks=()) for one in criteria], refusals
 
 
 def _gates(contract: Contract) -> tuple[Gate, ...]:
-    return tuple(replace(one, sampling=contract.gate_experiment(one)) for one in contract.gates)
+    return tuple(replace(one, sampling=contract.gate_experiments(one)[0]) for one in contract.gates)
 
 
 def _check_claims(
