@@ -11,6 +11,8 @@ from statistics import NormalDist
 import pytest
 from tests.cli.suite_folders import enter_folder, type_command
 
+from trialwise.errors import DesignRefused
+
 SERVICE = """
 import os
 import trialwise as tw
@@ -302,3 +304,111 @@ def test_the_p_value_of_a_stop_counts_every_path_that_ends_as_extreme(outcomes: 
     (finding,) = found["runs"][0]["verdict"]["findings"]
     assert finding["evidence"]["stopped_p_value"]["value"] == pytest.approx(chance, rel=1e-9)
     assert finding["evidence"]["log_ratio"] == pytest.approx(ratio(outcomes))
+
+
+# --- Other rules and estimators -------------------------------------------------------------------
+
+
+@pytest.mark.requirement(
+    "companion 3.2",
+    "Miettinen–Nurminen and Farrington–Manning, which count the baseline's uncertainty.",
+    "`OTHER RULES` in `trialwise run --transparent`; `stats.noninferiority`",
+)
+@pytest.mark.requirement(
+    "companion 4.5",
+    "The beta-binomial posterior predictive rule as an alternative to Wilson's.",
+    "`OTHER RULES` in `trialwise run --transparent`; `stats.predictive_cutoff`",
+)
+def test_other_rules_stand_beside_a_comparison_with_their_true_errors() -> None:
+    """The predictive cutoff by the beta-binomial law, the score tests by their own likelihood."""
+    from scipy.optimize import minimize_scalar
+    from scipy.stats import betabinom, binom
+
+    suite = f"{SUITE}trials: 60\n"
+    suite += "criteria: [{name: up, equals: ok, no_worse_than: baseline, margin: 10%}]"
+    measure(suite, "P" * 190 + "F" * 10)
+    text = analyse(suite, "P" * 56 + "F" * 4)
+
+    def cutoff(k: int) -> int:
+        law = betabinom(60, k + 0.5, 200 - k + 0.5)
+        return int((law.pmf(range(61)).cumsum() > 0.05).argmax())
+
+    alarm = sum(
+        binom.pmf(k, 200, 0.95) * binom.cdf(cutoff(k) - 1, 60, 0.95) for k in range(150, 201)
+    )
+    says = "PASS" if cutoff(190) <= 56 else "FAIL"
+    assert f"Posterior predictive: {says}: K ≥ {cutoff(190)} of 60 PASSes" in text
+    assert f"{100 * alarm:.2f} % of runs FAIL if nothing has changed" in text
+
+    # The likeliest pair of rates that are 10 points apart, found by search.
+    least = minimize_scalar(
+        lambda p: -(binom.logpmf(190, 200, p) + binom.logpmf(56, 60, p - 0.1)),
+        bounds=(0.8, 0.999),
+        method="bounded",
+        options={"xatol": 1e-12},
+    ).x
+    spread = least * (1 - least) / 200 + (least - 0.1) * (1.1 - least) / 60
+    z = (56 / 60 - 190 / 200 + 0.1) / math.sqrt(spread)
+    for name, factor in (("Farrington–Manning", 1.0), ("Miettinen–Nurminen", 259 / 260)):
+        p_value = 1 - Z.cdf(z * math.sqrt(factor))
+        assert f"{name}: a loss of less than 10 points is shown, p = {p_value:.6f}" in text
+    assert "of runs claim it after a loss of 10 points" in text
+    assert "They do not decide this criterion" in text
+
+
+def clustered(estimator: str, inputs: int) -> str:
+    """A claim about a population, from inputs that are tried five times each."""
+    listed = ", ".join(f"q{place}" for place in range(inputs))
+    return (
+        f'name: x\nservice: {{python: "svc:fixed"}}\ninputs: [{listed}]\ntrials: {5 * inputs}\n'
+        f"claim: {{population: superpopulation, name: questions, estimator: {estimator}}}\n"
+        "criteria: [{name: up, equals: ok, at_least: 60%}]"
+    )
+
+
+FIXED = """
+def fixed(input):
+    return "bad" if int(input[1:]) % 10 == 0 else "ok"
+"""
+
+
+@pytest.mark.requirement(
+    "companion 8.2.1",
+    "GEE, cluster bootstrap and beta-binomial as approved estimators of clustered designs.",
+    "`claim: {estimator: gee | cluster-bootstrap | beta-binomial}`",
+)
+@pytest.mark.parametrize("estimator", ["gee", "cluster-bootstrap", "beta-binomial"])
+def test_a_population_claim_is_decided_by_a_model_of_repeated_inputs(
+    estimator: str, folder: Path
+) -> None:
+    """40 inputs, of which 4 always fail: 200 trials are worth about 40."""
+    (folder / "svc.py").write_text(SERVICE + FIXED)
+    text = analyse(clustered(estimator, 40), "P")
+
+    assert f"Estimator: {estimator}" in text
+    assert "Estimate: 0.900000 from 200 trials of 40 inputs" in text
+    assert f"{estimator} is approximate" in text
+    if estimator == "beta-binomial":
+        assert "Effective trials: 40.00" in text
+    assert "Contract verdict: PASS" in text
+
+
+@pytest.mark.parametrize("estimator", ["gee", "cluster-bootstrap", "beta-binomial"])
+def test_a_model_is_refused_with_few_inputs(estimator: str, folder: Path) -> None:
+    (folder / "svc.py").write_text(SERVICE + FIXED)
+    with pytest.raises(DesignRefused, match=f"estimator={estimator} needs at least 20 distinct"):
+        type_command(clustered(estimator, 10), "check")
+
+
+@pytest.mark.requirement(
+    "companion 8.2.1",
+    "A clustered estimator for regressions.",
+    "Not done: a comparison about a population needs inputs that are asked once, or a claim about "
+    "fixed inputs. A baseline keeps counts, and the refusal says what to do.",
+)
+def test_an_estimator_does_not_decide_a_comparison(folder: Path) -> None:
+    (folder / "svc.py").write_text(SERVICE + FIXED)
+    suite = clustered("gee", 40).replace("at_least: 60%", "no_worse_than: baseline")
+    measure(suite, "P" * 200)
+    with pytest.raises(DesignRefused, match="this is a regression decision"):
+        type_command(suite, "check")

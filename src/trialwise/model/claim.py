@@ -73,6 +73,22 @@ class Estimator(StrEnum):
     inputs are bad."""
     STRATIFIED = "stratified"
     """The score interval of a weighted mean of strata."""
+    GEE = "gee"
+    """Generalised estimating equations with an exchangeable correlation; approximate."""
+    CLUSTER_BOOTSTRAP = "cluster-bootstrap"
+    """The BCa interval of resampled inputs; approximate."""
+    BETA_BINOMIAL = "beta-binomial"
+    """Rates of inputs that follow a beta distribution; approximate."""
+
+    @property
+    def takes_inputs(self) -> bool:
+        """Whether inputs are the sampled units."""
+        return self is not Estimator.STRATIFIED
+
+    @property
+    def is_model(self) -> bool:
+        """Whether a model says how alike the trials of one input are."""
+        return self in (Estimator.GEE, Estimator.CLUSTER_BOOTSTRAP, Estimator.BETA_BINOMIAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -230,6 +230,14 @@ def _list_diagnostics(found: Diagnostics) -> Rows:
     return rows or [("", "none: too few trials to look for dependence")]
 
 
+_USUAL_METHOD = "Wilson's interval on the effective number of trials"
+_METHODS = {
+    "gee": "estimating equations, exchangeable correlation, Student's interval on the logit",
+    "cluster-bootstrap": "whole inputs drawn again, BCa interval",
+    "beta-binomial": "Wilson's interval on the trials that the fitted correlation leaves",
+}
+
+
 def _list_clusters(found: ClusterEstimate) -> Rows:
     effective, interval = found.effective_trials, found.interval
     trials = effective.reason if isinstance(effective, Undefined) else f"{effective:.2f}"
@@ -237,7 +245,7 @@ def _list_clusters(found: ClusterEstimate) -> Rows:
     return [
         ("Target estimand", found.estimand),
         ("Estimate", f"{found.rate:.6f} from {found.trials} trials of {found.prompts} inputs"),
-        ("Method", f"{found.method}: Wilson's interval on the effective number of trials"),
+        ("Method", f"{found.method}: {_METHODS.get(found.method, _USUAL_METHOD)}"),
         ("Effective trials", trials),
         ("Interval", ends),
         ("Generalises to", found.population),

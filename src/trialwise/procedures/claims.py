@@ -280,7 +280,7 @@ def _check_unestimated(claim: Claim) -> Iterator[_Doubt]:
 
 def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     name, estimator = claim.population_name, claim.estimator
-    by_input = estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD)
+    by_input = estimator is not None and estimator.takes_inputs
     if plan.is_clustered and not by_input:
         yield _refuse_to_verify(_too_few_inputs(claim, plan))
     yield from _check_baseline_inputs(claim, plan)
@@ -301,6 +301,31 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
             "korn-graubard is optimistic where few inputs are bad: a run that meets none of them "
             "looks homogeneous. estimator=prompts is not.",
         )
+    if estimator is not None and estimator.is_model:
+        yield from _check_model(estimator, plan)
+
+
+#: With fewer inputs the interval of a model is clearly too narrow.
+_FEWEST_MODELLED = 20
+
+
+def _check_model(estimator: Estimator, plan: _Plan) -> Iterator[_Doubt]:
+    if plan.distinct < _FEWEST_MODELLED:
+        yield _refuse_to_verify(
+            f"estimator={estimator} needs at least {_FEWEST_MODELLED} distinct inputs, and there "
+            f"are {plan.distinct}: with fewer its bound is too high. Give more inputs, or set "
+            "estimator=prompts, which is safe with few"
+        )
+    if not plan.is_even:
+        yield _refuse(
+            f"estimator={estimator} estimates the mean rate of inputs, and inputs are repeated "
+            f"{min(plan.repetitions)} to {max(plan.repetitions)} times: repeat every input equally "
+            "often, or set estimator=prompts"
+        )
+    yield _warn(
+        f"{estimator} is approximate: it takes a few tens of inputs until its bound errs as often "
+        "as stated. estimator=prompts is safe whatever the inputs do.",
+    )
 
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:

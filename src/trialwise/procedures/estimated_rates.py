@@ -65,7 +65,8 @@ class ClaimedCounts:
         assert experiment is not None
         tried: CountsByInput = counts.by_input
         ids = experiment.input_ids
-        by_unit = counts.claim.estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD)
+        estimator = counts.claim.estimator
+        by_unit = estimator is not None and estimator.takes_inputs
         if by_unit:
             tried = _merge_copies(tried, experiment)
         return cls(
@@ -165,6 +166,12 @@ def matched_estimate(
     if claim.estimator is Estimator.STRATIFIED:
         parts = _strata(claim, counts, weights, strata)
         return stratum_weighted(parts, confidence=confidence, method=method)
+    if claim.estimator is not None and claim.estimator.is_model:
+        # Few claims need a model, and it loads the fits.
+        from trialwise.stats.cluster_models import ModelMethod, modelled_rate
+
+        model: ModelMethod = claim.estimator.value  # type: ignore[assignment]
+        return modelled_rate(list(counts.values()), confidence=confidence, method=model)
     by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     estimate = partial(prompt_weighted if by_input else call_weighted, list(counts.values()))
     if claim.estimator is Estimator.KORN_GRAUBARD:
@@ -286,9 +293,11 @@ def _state_assumptions(case: ClaimedCounts, estimator: Estimator, alpha: float) 
             "exact binomial bound on as many trials as the largest weight per trial is worth"
         )
     else:
+        usual = f"Wilson's bound over {case.unit}"
+        bound = f"the bound of {estimator}" if estimator.is_model else usual
         given = (
-            f"the {case.unit} are independent draws from {case.claim.population_name}, by "
-            f"Wilson's bound over {case.unit}, which is approximate"
+            f"the {case.unit} are independent draws from {case.claim.population_name}, by {bound}, "
+            "which is approximate"
         )
     return (
         f"If the rate were at or below the requirement, this rule would falsely declare compliance "

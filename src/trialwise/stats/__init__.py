@@ -11,8 +11,8 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - two conditions on the same inputs: `paired`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
-- repeated inputs: `cluster_estimators`, `cluster_correlation`, `cluster_resampling`,
-  `beta_binomial`, `autocorrelation`
+- repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`,
+  `cluster_resampling`, `beta_binomial`, `autocorrelation`
 - scores: `mean_bets`, `skill_scores`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
 - guardrails: `guardrail_bounds`, `boundary_stacks`
@@ -54,6 +54,7 @@ _MODULES = {
         "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "
         "prompt_weighted stratum_weighted"
     ),
+    "cluster_models": "GeeFit ModelMethod fit_gee modelled_rate",
     "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",

@@ -40,6 +40,10 @@ from trialwise.stats.cluster_estimators import Stratum as Stratum
 from trialwise.stats.cluster_estimators import call_weighted as call_weighted
 from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighted
 from trialwise.stats.cluster_estimators import stratum_weighted as stratum_weighted
+from trialwise.stats.cluster_models import GeeFit as GeeFit
+from trialwise.stats.cluster_models import ModelMethod as ModelMethod
+from trialwise.stats.cluster_models import fit_gee as fit_gee
+from trialwise.stats.cluster_models import modelled_rate as modelled_rate
 from trialwise.stats.cluster_resampling import BootstrapMethod as BootstrapMethod
 from trialwise.stats.cluster_resampling import ClusterBootstrap as ClusterBootstrap
 from trialwise.stats.cluster_resampling import cluster_bootstrap as cluster_bootstrap

@@ -42,8 +42,10 @@ Estimand: TypeAlias = Literal["call-weighted", "prompt-weighted"]
 """Which mean of the prompts' rates is estimated."""
 
 
-ClusterMethod: TypeAlias = Literal["prompts", "korn-graubard"]
-"""How many independent trials a Wilson interval is given."""
+ClusterMethod: TypeAlias = Literal[
+    "prompts", "korn-graubard", "gee", "cluster-bootstrap", "beta-binomial"
+]
+"""How the interval is found: by so many independent trials, or by a model (`cluster_models`)."""
 
 
 ESTIMANDS: tuple[Estimand, ...] = ("call-weighted", "prompt-weighted")
@@ -82,7 +84,7 @@ class ClusterEstimate:
     rate: float
     method: ClusterMethod
     effective_trials: float | Undefined
-    """The trials the Wilson interval was given."""
+    """The independent trials that the interval is worth."""
     interval: Interval | Undefined
 
 
@@ -207,8 +209,8 @@ def _estimate(
         effective = units
         if method == "korn-graubard" and 0 < successes < trials and z > 0:
             spread = rate * (1 - rate) / variance if variance > 0 else math.inf
-            effective = min(spread, trials) * (z / _student_z(alpha / 2, len(counts) - 1)) ** 2
-        low, high = _wilson(rate, effective, z)
+            effective = min(spread, trials) * (z / student_z(alpha / 2, len(counts) - 1)) ** 2
+        low, high = wilson_ends(rate, effective, z)
         interval = Interval(low, high, confidence=confidence, method=f"wilson, {method}")
     return ClusterEstimate(
         estimand=estimand,
@@ -223,13 +225,13 @@ def _estimate(
     )
 
 
-def _student_z(tail: float, df: int) -> float:
+def student_z(tail: float, df: int) -> float:
     """The Student quantile with this upper tail: df/(df + t²) is Beta(df/2, 1/2)."""
     x = beta_quantile(2 * tail, df / 2, 0.5)
     return math.sqrt(df * (1 - x) / x)
 
 
-def _wilson(rate: float, n: float, z: float) -> tuple[float, float]:
+def wilson_ends(rate: float, n: float, z: float) -> tuple[float, float]:
     """Wilson's interval for a real number of trials, each end from the product of the roots."""
     return _wilson_low(rate, n, z), 1 - _wilson_low(1 - rate, n, z)
 

@@ -70,7 +70,13 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
             null = "no degradation from the baseline"
             rows = _infer(finding, design, _regression_size(design), null, design.threshold)
             rows += _list_difference(finding)
-    return _lay_out(finding, design, usual, reference, rows)
+    sections = _lay_out(finding, design, usual, reference, rows)
+    if design is None:
+        return sections
+    # Only comparisons with a baseline have other rules, and they load their tests.
+    from trialwise.procedures.explaining.other_rules import explain_other_rules
+
+    return (*sections, *explain_other_rules(finding, design))
 
 
 def explain_corpus(finding: Finding) -> tuple[Section, ...]:
