@@ -38,6 +38,7 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Design, Finding, ProcedureDesign, Verdict
 from trialwise.pages.json_report import SCHEMA, describe_report, read_report_schema
+from trialwise.stats.judged_looks import JudgedLook
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
 
@@ -84,7 +85,7 @@ SINGLE: dict[Any, dict[str, Any]] = {
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
 LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": SequentialDesign}
 LATER |= {"GateFinding": GateFinding, "Rule": Literal["wilson", "exact"]}
-LATER |= {one.__name__: one for one in (CriterionPlan, Plan, ProcedureDesign)}
+LATER |= {one.__name__: one for one in (CriterionPlan, JudgedLook, Plan, ProcedureDesign)}
 LATER |= {one.__name__: one for one in (Metrics, Reliability, Stability)}
 LATER["Design"] = eval(str(Design), LATER)
 #: The kinds of evidence that the built-in procedures have.
