@@ -15,6 +15,7 @@ from trialwise.engine.drivers.async_driver import run_plan
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, TrialContext
 from trialwise.engine.reply_checking import ReplyChecker
+from trialwise.engine.run_state import TrialStart
 from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
@@ -65,7 +66,7 @@ def score(response: Response, activity: Callable[[Reply], bool] | None = None) -
         activity=activity,
         excerpts=Excerpts(reply_limit=4000, redact=lambda text: text.replace("hunter2", "***")),
     )
-    return scorer.trial(0, Input(id="1", value="x"), 5, response, started_s=0.0)
+    return scorer.trial(TrialStart(0, 0, 0, 5), Input(id="1", value="x"), response, 0.0)
 
 
 # --- from the service to the response ------------------------------------------------------------

@@ -14,6 +14,7 @@ from trialwise.checks import contains
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.reply_checking import ReplyChecker
+from trialwise.engine.run_state import TrialStart
 from trialwise.errors import BrokenCheck
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply, Setup, Usage
@@ -38,7 +39,7 @@ def score(
     )
     response = reply if isinstance(reply, Response) else Response(reply)
     one = Input(id="5", value=given, expected=expected)
-    return scorer.trial(4, one, 99, response, started_s=1.5)
+    return scorer.trial(TrialStart(0, 4, 0, 99), one, response, 1.5)
 
 
 def criterion(name: str, *checks: Any) -> Criterion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import pytest
 
 from trialwise.model.reply import Usage
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
-from trialwise.model.trial_text import make_plain_trial, spell_trial
+from trialwise.model.trial_text import PlainTrial, make_plain_trial, spell_trial
 
 _PASSED = tuple(Outcome(criterion=name, result=CheckResult.ok()) for name in ("short", "polite"))
 _PLAIN = Trial(
@@ -93,11 +94,54 @@ def test_every_field_of_a_trial_is_among_the_changes() -> None:
     assert set(Trial.__slots__) == told | changed
 
 
+def _make_plain(
+    experiment: str = "inputs", input_id: str = "1", latency_s: float = 1.5e-05, reply: str = "555"
+) -> Trial:
+    return make_plain_trial(experiment, 3, input_id, 2**62 + 1, _PASSED, latency_s, 0.25, reply)
+
+
 def test_a_plain_trial_is_what_the_class_makes() -> None:
     """Every field is set, also those that are as they are by default."""
-    made = make_plain_trial("inputs", 3, "1", 2**62 + 1, _PASSED, 1.5e-05, 0.25, "555")
+    made = _make_plain()
 
+    assert type(made) is PlainTrial
     assert made == _PLAIN
+    assert _PLAIN == made
+    assert hash(made) == hash(_PLAIN)
+    assert repr(made) == repr(_PLAIN)
     assert [getattr(made, name) for name in Trial.__slots__] == [
         getattr(_PLAIN, name) for name in Trial.__slots__
     ]
+
+
+def test_a_plain_trial_travels_between_processes() -> None:
+    made = pickle.loads(pickle.dumps(_make_plain()))
+
+    assert type(made) is PlainTrial
+    assert made == _PLAIN
+
+
+def test_a_changed_plain_trial_is_not_plain_any_more() -> None:
+    changed = replace(_make_plain(), outcomes=_FAILED)
+
+    assert type(changed) is Trial
+    assert changed == replace(_PLAIN, outcomes=_FAILED)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"reply": 'He said "5\\55"\n\t\x00 für 5 € \U0001f600 \u2028'},
+        {"reply": ""},
+        {"experiment": 'the "hard" ones\n', "input_id": "Grüße\x7f"},
+        {"latency_s": 0.0},
+        {"latency_s": 0.1 + 0.2},
+        {"latency_s": 1e22},
+    ],
+    ids=str,
+)
+def test_the_text_of_a_plain_trial_is_the_record_in_json(changes: dict[str, Any]) -> None:
+    trial = _make_plain(**changes)
+
+    assert spell_trial(trial) == _to_json(replace(trial, **changes))

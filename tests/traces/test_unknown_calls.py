@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
+from trialwise.engine.run_state import TrialStart
 from trialwise.model.reply import Reply
 from trialwise.model.trace import Trace
 from trialwise.model.trial import ErrorClass, FailReason
@@ -270,7 +271,7 @@ def test_a_session_with_unknown_calls_has_no_shape_for_stability() -> None:
     for name, document in (("known", [ASKED, DONE]), ("unknown", SHAPES["gemini contents"])):
         reply: Reply = tw.read_trace(document).to_reply()
         response = Response(reply=reply)
-        trial = checker.trial(0, Input(id="1", value="q"), 1, response, started_s=0.0)
+        trial = checker.trial(TrialStart(0, 0, 0, 1), Input(id="1", value="q"), response, 0.0)
         shapes[name] = trial.shape
         (outcome,) = trial.outcomes
         expected = ErrorClass.NONE if name == "known" else ErrorClass.NO_EVIDENCE

@@ -26,13 +26,16 @@ _SHOWN = 8
 
 def text_of(reply: Reply) -> str:
     """Return the reply's text; a reply of None has none."""
-    if reply.value is None:
+    value = reply.value
+    if type(value) is str:
+        return value
+    if value is None:
         raise Unreadable("there is no reply", reason=FailReason.NO_VALUE)
     try:
         return reply.text
     except Exception as error:  # the value's own __str__ may raise anything
         raise Unreadable(
-            f"the reply, of type {type(reply.value).__name__}, has no text: {type(error).__name__}"
+            f"the reply, of type {type(value).__name__}, has no text: {type(error).__name__}"
         ) from None
 
 

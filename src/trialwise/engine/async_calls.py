@@ -8,8 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Service, TrialContext
-    from trialwise.model.reply import Reply
+    from trialwise.engine.ports import TrialContext
 
 T = TypeVar("T")
 
@@ -71,29 +70,8 @@ def is_unasked(error: BaseException) -> bool:
     return task is not None and task.cancelling() == 0
 
 
-#: The exits of the call under way, which tasks that a service starts inherit; None between calls.
-_EXITS: ContextVar[list[SystemExit] | None] = ContextVar("trialwise_exits", default=None)
-#: Stands in a list whose call is over.
-_OVER = SystemExit()
-
-
-async def call_service(service: Service, context: TrialContext) -> Reply:
-    """Return the reply of a service.
-
-    Raises:
-        SystemExit: A task or a callback that nobody waited for ended the program.
-    """
-    # Not a context manager: entering one for every call would take as long as counting its trial.
-    exits: list[SystemExit] = []
-    token = _EXITS.set(exits)
-    try:
-        reply = await service.call(context)
-        if exits:
-            raise exits[0]
-        return reply
-    finally:
-        _EXITS.reset(token)
-        exits.append(_OVER)
+#: The last attempt that this task has made, which tasks that a service starts inherit.
+ATTEMPT: ContextVar[TrialContext | None] = ContextVar("trialwise_attempt", default=None)
 
 
 def charge_exit(left: SystemExit) -> bool:
@@ -108,10 +86,10 @@ def charge_exit(left: SystemExit) -> bool:
     while trace is not None:
         handle = trace.tb_frame.f_locals.get("self")
         if isinstance(handle, asyncio.Handle):
-            exits = handle._context.get(_EXITS)  # type: ignore[attr-defined]
-            if exits is None or _OVER in exits:
+            attempt = handle._context.get(ATTEMPT)  # type: ignore[attr-defined]
+            if attempt is None or attempt.ended is True:
                 return False
-            exits.append(left)
+            attempt.ended = attempt.ended or left
             return True
         trace = trace.tb_next
     return False

@@ -11,18 +11,19 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from anyio import CancelScope, move_on_after
 
-from trialwise.engine.async_calls import call_service, is_unasked
+from trialwise.engine.async_calls import ATTEMPT, is_unasked
 from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
+from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext, make_context
 from trialwise.engine.spending_meter import known_sum, known_usage
 from trialwise.engine.stalls import has_stalled_since, watch_for_stalls
 from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import ErrorClass
+from trialwise.quick_dataclass import dataclass
 
 #: The first wait; each further one is twice as long.
 _FIRST_WAIT_S = 0.5
@@ -37,7 +38,9 @@ class OutOfTime(Exception):
     """Raised when the wait before the next attempt would end after the run's time limit."""
 
 
-class Response(NamedTuple):
+# Not frozen: one is made for every trial, and freezing would triple what that takes.
+@dataclass(slots=True)
+class Response:
     """What came of a trial's call."""
 
     reply: Reply | None
@@ -55,8 +58,16 @@ class Response(NamedTuple):
     """The hash of where the service raised."""
 
 
-#: What a response holds after its reply, where that came at the first attempt.
-_AT_ONCE = Response(None)[1:]
+def _respond_at_once(reply: Reply) -> Response:
+    """Make `Response(reply)`: calling a class of Python takes three times as long."""
+    made: Response = object.__new__(Response)
+    made.reply = reply
+    made.error_class = ErrorClass.NONE
+    made.error = made.traceback = ""
+    made.attempts = 1
+    made.attempt_errors = made.lost = ()
+    made.partial = None
+    return made
 
 
 class Caller:
@@ -114,26 +125,28 @@ class Caller:
             while True:
                 # A service that changes its input must not change the next trial's.
                 own = given if type(given) is str else fresh_copy(given)
-                context = TrialContext(index=index, input=own, seed=seed, attempt=len(earlier) + 1)
+                context = make_context(index, own, seed, len(earlier) + 1)
                 prepared: Setup | None = None
                 try:
                     if self._before is not None:
                         prepared = await self._before(context)
+                    ATTEMPT.set(context)
                     if self._timeout_s is None:  # one coroutine less for most calls
-                        reply = await call_service(self._service, context)
+                        reply = await self._service.call(context)
                     else:
                         reply = await call_in_time(self._service, context, self._timeout_s)
-                    if type(reply) is not Reply:
-                        _require_reply(reply)
+                    if context.ended or type(reply) is not Reply:
+                        _require_reply(reply, context.ended)
+                    context.ended = True
                     if not self._reach.has_worked:
                         self._reach.note_reply()
                     if not earlier and prepared is None:
-                        # `Response(reply)`, without the call of Python code that its defaults take.
-                        return tuple.__new__(Response, (reply, *_AT_ONCE))
+                        return _respond_at_once(reply)
                     made = len(earlier) + 1
                     reply = _add_setup(reply, prepared)
                     return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
                 except BaseException as caught:
+                    context.ended = True
                     error = own_failure(caught)
                 message = self._excerpts.text(error_text(error))
                 made = len(earlier) + 1
@@ -220,13 +233,13 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
             stood still meanwhile.
     """
     if timeout_s is None:
-        return await call_service(service, context)
+        return await service.call(context)
     watch_for_stalls()
     began_s = time.monotonic()
     limit = _Limit(timeout_s)
     with limit.scope:
         with limit.teardown, limit:
-            reply = await call_service(service, context)
+            reply = await service.call(context)
         # A service may not let itself be cancelled, and then be late; one whose reply is in
         # time by its own measure is not late because the event loop was busy.
         if not limit.scope.cancel_called or _require_reply(reply).latency_s <= timeout_s:
@@ -283,7 +296,9 @@ class _Limit:
             self.teardown.shield = True
 
 
-def _require_reply(reply: object) -> Reply:
+def _require_reply(reply: object, ended: SystemExit | bool = False) -> Reply:
+    if isinstance(ended, SystemExit):
+        raise ended  # by a task or a callback that nobody waited for
     if isinstance(reply, Reply):
         return reply
     raise TypeError(f"the service returned {type(reply).__name__}, expected a Reply")

@@ -18,7 +18,8 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import NOT_MEASURED, CheckResult, ErrorClass, FailReason
 
 _OK = CheckResult.ok()
-_PASSED = Appraisal(result=_OK)
+PASSED = Appraisal(result=_OK)
+"""What is said of a reply by a check that holds."""
 
 
 class ReadyCheck(NamedTuple):
@@ -117,8 +118,10 @@ def appraise_check(name: str, check: Callable[[Reply], object], reply: Reply) ->
         raise
     except BaseException as error:
         return _not_measured(error, name)
+    if result is _OK:
+        return PASSED
     if isinstance(result, CheckResult):
-        return _PASSED if result is _OK else Appraisal(result=result)
+        return Appraisal(result=result)
     close = getattr(result, "close", None)
     if hasattr(result, "__await__") and callable(close):
         close()  # a coroutine nobody will await

@@ -45,9 +45,7 @@ class Progress:
         # One input that is nearly decided must not hold up the others behind it in the order.
         self._horizon = None if plan.each_input else Horizon.of(limits.design, concurrency)
 
-    def add(
-        self, index: int, position: int, passed: bool | None, *, place: int | None = None
-    ) -> bool:
+    def add(self, index: int, position: int, passed: bool | None, place: int | None = None) -> bool:
         """Take one trial's outcome; True if that settled its stream.
 
         Args:
@@ -60,13 +58,14 @@ class Progress:
             place = index // self._inputs if place is None else place
             stream = self.streams[position]
             before = stream.trials, stream.failures
-            has_settled = stream.add(place, passed=passed)
+            has_settled = stream.add(place, passed)
             # Summed here and not when asked: there may be thousands of streams.
             self._trials += stream.trials - before[0]
             self._failures += stream.failures - before[1]
         else:
-            has_settled = self.streams[0].add(index, passed=passed)
-        self.open_streams -= has_settled
+            has_settled = self.streams[0].add(index, passed)
+        if has_settled:
+            self.open_streams -= 1
         return has_settled
 
     def mark_unheard(self, index: int) -> None:

@@ -65,10 +65,11 @@ class Excerpts:
         if not self._reply_limit:
             return None
         value = reply.value
-        return self.text(
-            value if type(value) is str else self._write(value),
-            self._reply_limit,
-        )
+        if type(value) is not str:
+            value = self._write(value)
+        elif self._redact is None and len(value) <= self._reply_limit and value.isascii():
+            return value  # nothing is changed, and this runs for every trial
+        return self.text(value, self._reply_limit)
 
     def value(self, value: object) -> str:
         """Return an input or an expected answer as text."""

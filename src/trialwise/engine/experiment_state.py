@@ -24,6 +24,7 @@ from trialwise.model.options import AbortRule
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, Trial
 from trialwise.model.trial_table import TrialTable
+from trialwise.model.trial_text import PlainTrial
 
 _NONE: Sequence[Progress] = ()
 #: At most so many fresh trials for each planned one: a service that is down must not run for ever.
@@ -215,13 +216,16 @@ class ExperimentState:
 
     def peek(self) -> int | None:
         """Return the index of the trial to start next, or None where none should start now."""
+        # Nearly every trial of most runs: nothing is settled, and nothing waits.
+        is_simple = self._open_pooled and self.concurrency == 1
+        if is_simple and self._resumed < self._next < len(self.order):
+            return self._next
+        if self.is_settled:
+            return None
         # Skipping is final: an input that is settled is never needed again, so the cursor may pass
         # it for good. A trial that is only unlikely to be needed stays under the cursor instead.
         while self._next < len(self.order):
             if self._next > self._resumed or self.trials.find(self._next) is None:
-                # Nearly every trial of most runs: nothing is settled, and nothing waits.
-                if self._open_pooled and self.concurrency == 1:
-                    return self._next
                 position = self.order[self._next]
                 if self._needs(position):
                     return self._next if self._wants(self._next, position) else None
@@ -258,6 +262,18 @@ class ExperimentState:
         """
         self.in_flight -= 1
         self._completed += 1
+        is_plain = type(trial) is PlainTrial
+        if not is_plain:
+            self._note_trouble(trial)
+        if self.trials.is_sealed:
+            self.trials = self.trials.copy()
+        self.trials.put(trial, at)
+        if is_plain and trial.index < self._planned:
+            return self._count_passed(trial.index)
+        return self._count(trial)
+
+    def _note_trouble(self, trial: Trial) -> None:
+        """Note what is wrong with a trial, if anything is, and ask its input again if need be."""
         if self._counts_exits and trial.exit_code:
             self._bad_exits += 1
             self.has_trouble = True
@@ -276,10 +292,6 @@ class ExperimentState:
                     self._unanswered[place] += 1
                     self.has_trouble = True
                     self._last_trouble = outcome.result.explanation
-        if self.trials.is_sealed:
-            self.trials = self.trials.copy()
-        self.trials.put(trial, at)
-        return self._count(trial)
 
     @property
     def is_unmeasured(self) -> bool:
@@ -369,19 +381,24 @@ class ExperimentState:
                 passed = None
             if progress.has_looks and trial.is_unheard(outcome):
                 progress.mark_unheard(index)
-            if progress.add(index, position, passed, place=place):
+            if progress.add(index, position, passed, place):
                 self._settle(progress)
                 if progress.is_settled:
                     settled = (*settled, progress)
         return settled
 
-    def _count_passed(self, index: int) -> None:
-        """Count a planned trial from before a restart that passed everything."""
+    def _count_passed(self, index: int) -> Sequence[Progress]:
+        """Count a planned trial that passed everything."""
         position = self.order[index]
-        self._unasked.add_passed(position)
+        if self._unasked.is_kept:
+            self._unasked.add_passed(position)
+        settled = _NONE
         for progress in self.progress:
             if progress.add(index, position, True):
                 self._settle(progress)
+                if progress.is_settled:
+                    settled = (*settled, progress)
+        return settled
 
     def _settle(self, progress: Progress) -> None:
         # Counted down rather than asked for: there may be thousands of streams, and `is_settled`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from trialwise.engine.criterion_progress import Progress
@@ -44,6 +45,8 @@ class Ledger:
         self._clock = clock
         self._synced_s = clock.monotonic()
         self._is_behind = False
+        self.due_s = math.inf
+        """When the next sync is due, by the clock."""
 
     def count(self, trial: Trial, given: Input | None = None) -> Sequence[Progress] | None:
         """Make a trial survive the death of this process, then count it.
@@ -56,37 +59,38 @@ class Ledger:
             The criteria that it settled; None where it could not be written and does not count.
         """
         at: int | None = None
+        log = self._log
         try:
             if self._keeper is not None:
                 self._keeper.keep(trial, given)
-            if self._log is not None:
+            if log is not None:
                 # Before it counts: after a kill the journal holds at least what was decided on.
-                at = self._log.append_text(spell_trial(trial))
+                at = log.append_text(spell_trial(trial))
         except OSError as error:
             self._fail(error)
             return None
-        if self._log is not None:
+        if not self._is_behind and log is not None:
             # Written is enough to survive a kill; only a power cut can take it until the sync.
             self._is_behind = True
+            self.due_s = self._synced_s + _SYNC_EVERY_S
         return self._state.completed(trial, at)
-
-    def is_due(self, now: float) -> bool:
-        """Return whether the last sync is too long ago."""
-        return self._is_behind and now - self._synced_s >= _SYNC_EVERY_S
 
     def take_turn(self, now: float) -> bool:
         """Return whether the caller must sync, because the last sync is too long ago."""
-        if not self.is_due(now):
+        if now < self.due_s:
             return False
         # Taken before the sync itself: other workers that come by meanwhile need not queue for it.
         self._synced_s = now
+        self.due_s = now + _SYNC_EVERY_S
         return True
 
     def sync(self) -> None:
         """Make everything that was appended survive a power cut."""
         if self._log is None or not self._is_behind:
             return
-        # Set first: what is appended while this waits for the disk is for the next sync.
+        # Set first: what is appended while this waits for the disk is for the next sync. In this
+        # order, since another thread may count a trial in between.
+        self.due_s = math.inf
         self._is_behind = False
         try:
             if self._keeper is not None:

@@ -40,6 +40,8 @@ class TrialContext:
     _so_far: Callable[[], Reply | None] | None = field(
         default=None, init=False, repr=False, compare=False
     )
+    ended: SystemExit | bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether the attempt is over; the exit by which a task of it ended the program."""
 
     def keep(self, so_far: Callable[[], Reply | None]) -> None:
         """Say where to ask what was done so far; the last one to say so is asked.
@@ -61,6 +63,18 @@ class TrialContext:
         except Exception:  # a service of the user's may raise anything
             return None
         return found if isinstance(found, Reply) else None
+
+
+def make_context(index: int, given: Any, seed: int, attempt: int) -> TrialContext:
+    """Make the context of an attempt: calling a class of Python takes three times as long."""
+    context: TrialContext = object.__new__(TrialContext)
+    context.index = index
+    context.input = given
+    context.seed = seed
+    context.attempt = attempt
+    context._so_far = None
+    context.ended = False
+    return context
 
 
 class ServiceError(TrialwiseError):

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from trialwise.checks.check_base import broken_by
 from trialwise.engine.async_calls import gather
 from trialwise.engine.attempt import Response
-from trialwise.engine.check_appraisal import ReadyCheck, appraise_check, ask_check, make_ready
+from trialwise.engine.check_appraisal import (
+    PASSED,
+    ReadyCheck,
+    appraise_check,
+    ask_check,
+    make_ready,
+)
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.grading import Panel
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
@@ -35,6 +41,7 @@ from trialwise.model.trial import (
 from trialwise.model.trial_text import make_plain_trial
 
 if TYPE_CHECKING:
+    from trialwise.engine.run_state import TrialStart
     from trialwise.model.sampling import Input
     from trialwise.stats import TraceShape
 
@@ -108,20 +115,17 @@ class ReplyChecker:
 
     def trial(
         self,
-        index: int,
+        start: TrialStart,
         given: Input,
-        seed: int,
         response: Response,
-        *,
         started_s: float,
         examined: Examined | None = None,
     ) -> Trial:
         """Return the trial that a response makes.
 
         Args:
-            index: Its place in the order of inputs.
+            start: Which trial.
             given: Its input.
-            seed: Its own.
             response: What came back, after however many attempts.
             started_s: When it began.
             examined: What `ask` said of it, where somebody had to be asked.
@@ -134,17 +138,19 @@ class ReplyChecker:
             examined = self._idle(seen)
             if examined is None:
                 outcomes = self._outcomes(seen)
-                if outcomes is self._all_passed and _is_plain(reply, response):
-                    return make_plain_trial(
-                        self._experiment,
-                        index,
-                        given.id,
-                        seed,
-                        outcomes,
-                        float(reply.latency_s),
-                        started_s,
-                        self._excerpts.reply(reply),
-                    )
+                if outcomes is self._all_passed and _is_plain(reply, response) and started_s > 0:
+                    kept = self._excerpts.reply(reply)
+                    if kept is not None:
+                        return make_plain_trial(
+                            self._experiment,
+                            start.index,
+                            given.id,
+                            start.seed,
+                            outcomes,
+                            float(reply.latency_s),
+                            started_s,
+                            kept,
+                        )
                 examined = Examined(outcomes)
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
@@ -152,9 +158,9 @@ class ReplyChecker:
         spent = response.lost if last is None else (*response.lost, last)
         return Trial(
             experiment=self._experiment,
-            index=index,
+            index=start.index,
             input_id=given.id,
-            seed=seed,
+            seed=start.seed,
             outcomes=examined.outcomes,
             error_class=examined.error_class,
             error=examined.error,
@@ -311,7 +317,7 @@ class ReplyChecker:
         """
         if self._activity is None:
             value = reply.value
-            is_blank = value is None or (isinstance(value, str) and not value.strip())
+            is_blank = not value or value.isspace() if isinstance(value, str) else value is None
             return self._empty if is_blank and _is_without_calls(reply) else None
         try:
             is_active = bool(self._activity(reply))
@@ -326,7 +332,7 @@ class ReplyChecker:
         outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
         return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
 
-    def _outcomes(self, reply: Reply, *, without: Sequence[int] = ()) -> tuple[Outcome, ...]:
+    def _outcomes(self, reply: Reply, without: Sequence[int] = ()) -> tuple[Outcome, ...]:
         outcomes: list[Outcome] | None = None
         for place, (criterion, postconditions) in enumerate(self._criteria):
             if without and place in without:
@@ -338,9 +344,11 @@ class ReplyChecker:
                 given = [appraise_check(name, check, reply) for name, check, _ in postconditions]
                 outcomes[place] = self._keep(panel.grade(given))
                 continue
-            for number, (name, check, _) in enumerate(postconditions, start=1):
+            number = 0
+            for name, check, _ in postconditions:
+                number += 1
                 appraisal = appraise_check(name, check, reply)
-                if appraisal.result.passed:
+                if appraisal is PASSED or appraisal.result.passed:
                     continue
                 if outcomes is None:
                     outcomes = list(self._all_passed)
@@ -394,6 +402,7 @@ def _is_plain(reply: Reply, response: Response) -> bool:
     """Return whether a reply came at the first attempt, and tells of nothing but its value."""
     return (
         response.attempts == 1
+        and type(reply) is Reply
         and not reply.details
         and reply.usage is None
         and reply.cost_usd is None

@@ -12,6 +12,7 @@ from trialwise.model.options import Budget
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
+from trialwise.model.trial_text import PlainTrial
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
 _NEARLY = 1 - 1e-9
@@ -127,10 +128,11 @@ class Meter:
     def add(self, trial: Trial) -> None:
         """Count a completed trial."""
         self.trials += 1
-        self.attempts += trial.attempts
         # Most trials of most services tell of none, and nobody has set a limit.
-        if self._counts_only and not trial.has_expenses:
+        if self._counts_only and type(trial) is PlainTrial:
+            self.attempts += 1
             return
+        self.attempts += trial.attempts
         usd = self._trial_usd if trial.cost_usd is None else trial.cost_usd
         self.setup_s += trial.setup_s or 0.0
         self._work.add(trial.usage, usd)

@@ -102,21 +102,17 @@ class TrialRunner:
             BrokenCheck: A check could not say whether the reply is good.
         """
         checker, inputs = self._experiments[start.experiment]
-        index, given, seed = start.index, inputs[start.position], start.seed
-        response = await self._caller.respond(index, given.value, seed)
+        given = inputs[start.position]
+        response = await self._caller.respond(start.index, given.value, start.seed)
+        examined = None
         try:
-            examined = await self._ask(checker, response, given, seed) if checker.asks else None
-            return checker.trial(
-                index,
-                given,
-                seed,
-                response,
-                # To the microsecond; `round` takes twice as long.
-                started_s=int(started_s * 1e6 + 0.5) / 1e6,
-                examined=examined,
-            )
+            if checker.asks:
+                examined = await self._ask(checker, response, given, start.seed)
+            # To the microsecond; `round` takes twice as long.
+            started_s = int(started_s * 1e6 + 0.5) / 1e6
+            return checker.trial(start, given, response, started_s, examined)
         except BrokenCheck as broken:
-            raise self._place(broken, index, given) from None
+            raise self._place(broken, start.index, given) from None
 
     def describe_crash(self, start: TrialStart, why: str, started_s: float) -> Trial:
         """Return the failed trial of a service that ended its process.
@@ -129,9 +125,7 @@ class TrialRunner:
         checker, inputs = self._experiments[start.experiment]
         response = Response(None, ErrorClass.NONE, self._excerpts.text(why))
         given = inputs[start.position]
-        return checker.trial(
-            start.index, given, start.seed, response, started_s=round(started_s, 6)
-        )
+        return checker.trial(start, given, response, round(started_s, 6))
 
     async def _ask(
         self, checker: ReplyChecker, response: Response, given: Input, seed: int

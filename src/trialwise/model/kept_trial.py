@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trialwise.model.trial import Trial
+from trialwise.model.trial_text import equal_fields
 
 if TYPE_CHECKING:
     from trialwise.model.trial_table import TrialTable
@@ -36,9 +37,6 @@ class KeptTrial(Trial):
             return getattr(self, name)
 
     def __eq__(self, other: object) -> bool:
-        # The one of a dataclass holds trials of two classes for different.
-        if not isinstance(other, Trial):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in Trial.__slots__)
+        return equal_fields(self, other) if isinstance(other, Trial) else NotImplemented
 
     __hash__ = Trial.__hash__

@@ -18,6 +18,7 @@ from trialwise.errors import InvalidArgument
 CHECKSUM = "checksum"
 _SEAL = b'"checksum":"%08x"}'
 _SEAL_LENGTH = len(_SEAL % 0)
+_LINE = b"%b" + _SEAL + b"\n"
 #: Python refuses to read back a number of more than 4,300 digits.
 LARGEST = 1 << 14_000
 
@@ -33,10 +34,15 @@ def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
     >>> encode_line({"i": 0, "ok": "1"})
     b'{"i":0,"ok":"1","checksum":"0c8962e8"}\\n'
     """
+    return seal(spell_record(record).encode("ascii"), number)
+
+
+def spell_record(record: Mapping[str, Any]) -> str:
+    """Return the text of a record, which does not use the key of the checksum."""
     plain = record if type(record) is dict else dict(record)
     if CHECKSUM in plain:
         raise InvalidArgument("record", sorted(plain), f"leave the key {CHECKSUM!r} to the line")
-    return seal(encode_record(plain).encode("ascii"), number=number)
+    return encode_record(plain)
 
 
 def encode_record(record: dict[str, Any]) -> str:
@@ -44,10 +50,10 @@ def encode_record(record: dict[str, Any]) -> str:
     return _encoder()(record)
 
 
-def seal(text: bytes, *, number: int = 0) -> bytes:
+def seal(text: bytes, number: int = 0) -> bytes:
     """Return the line of a record already spelled as the text of a JSON object."""
     body = text[:-1] + b"," if len(text) > len("{}") else text[:-1]
-    return body + _SEAL % crc32(body, number) + b"\n"
+    return _LINE % (body, crc32(body, number))
 
 
 def is_whole(line: bytes, *, number: int = 0) -> bool:

@@ -78,6 +78,21 @@ class Limits:
             return Decision.FAIL
         return Decision.INCONCLUSIVE if trials == self.cap else None
 
+    def next_look(self, trials: int, failures: int) -> int:
+        """Return after how many trials there may be a verdict, where there is none yet.
+
+        >>> limits = Limits(cap=50, cutoff=46)
+        >>> limits.next_look(0, 0), limits.next_look(40, 4)
+        (5, 41)
+        """
+        if self.design is not None or self.looks:
+            return trials + 1
+        if self.cutoff is None or not self.curtailed:
+            return self.cap
+        most = self.cutoff - 1 if self.most_failing is None else self.most_failing
+        # If all that follow pass, or if all fail.
+        return min(self.cap, self.cutoff + failures, trials + self.cap - most - failures)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointErrors:

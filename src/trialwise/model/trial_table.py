@@ -23,6 +23,7 @@ from trialwise.model.kept_trial import KeptTrial, LineReader
 from trialwise.model.score_columns import ScoreColumns
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial, grade_outcome
 from trialwise.model.trial_signs import PLAIN, SIGN_NUMBERS, SIGNS, Course
+from trialwise.model.trial_text import PlainTrial
 
 #: Trials in so many first bytes of a journal are held whole: some 10,000 short ones.
 WHOLE_BYTES = 1 << 21
@@ -124,12 +125,31 @@ class TrialTable(Sequence[Trial]):
             trial: It has completed.
             at: Where it begins in the journal; None where it cannot be read back.
         """
-        index, latency_s = trial.index, trial.latency_s
+        index = trial.index
         if at is None or at < WHOLE_BYTES or self._reader is None:
             self._whole[index] = trial
         number = self._input_numbers.get(trial.input_id)
         if number is None:
             number = self._number_input(trial.input_id)
+        if (
+            type(trial) is PlainTrial
+            and index > self.last
+            and self._errors is None
+            and not (self._expenses.is_told or self._scores.is_told)
+        ):
+            # Nearly all trials of most runs: nothing has to move, and no other column to grow.
+            self.last = index
+            latency_s, began_s = trial.latency_s, trial.started_s
+            self._rows += _pack(
+                index, trial.seed, at or 0, latency_s, began_s, number, 0, 0, _REPLY
+            )
+            self._signs += self._clear
+        else:
+            self._put_any(trial, at or 0, number)
+
+    def _put_any(self, trial: Trial, at: int, number: int) -> None:
+        """Hold whatever trial, whose input has a number."""
+        index, latency_s = trial.index, trial.latency_s
         course, signs, fails, is_graded = 0, self._clear, False, False
         if trial.error_class is not ErrorClass.NONE or trial.attempts != 1 or trial.error:
             course = self._number_course(trial)
@@ -138,7 +158,6 @@ class TrialTable(Sequence[Trial]):
             is_graded = any(one.result.score is not None for one in trial.outcomes)
             signs, fails = self._write_signs(trial, is_graded=is_graded)
         latency_s = math.nan if latency_s is None else latency_s
-        at = at or 0
         texts = 0 if trial.reply is None else _REPLY
         if trial.tool_calls or trial.shape is not None:
             texts |= (_CALLS if trial.tool_calls else 0) | (0 if trial.shape is None else _SHAPE)

@@ -12,11 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeVar, overload
 
 from trialwise.model.trial import EXCUSED, UNTESTABLE, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.trial_signs import PASSES, SIGNS, Course, Sign
 from trialwise.model.trial_table import TrialTable
+
+T = TypeVar("T")
 
 
 class Row(NamedTuple):
@@ -198,9 +200,13 @@ class Rows(Sequence[Row]):
 
     def mark(self, is_meant: Callable[[Row], bool]) -> bytes:
         """Return 1 for each trial of which something is true, and 0 for the others."""
+        return bytes(self.tell(is_meant))
+
+    def tell(self, what: Callable[[Row], T]) -> Iterator[T]:
+        """Yield for each trial what is said of its kind."""
         row = self._source.row
-        marks = {code: is_meant(row(code)) for code in set(self.codes)}
-        return bytes(map(marks.__getitem__, self.codes))
+        known = {code: what(row(code)) for code in set(self.codes)}
+        return map(known.__getitem__, self.codes)
 
     def select(self, marks: Sequence[int]) -> Rows:
         """Return the trials that are marked."""

@@ -21,7 +21,15 @@ class Stream:
     """
 
     __slots__ = (
-        *("_first_unheard", "_waiting", "decision", "failures", "limits", "next_place", "trials"),
+        "_first_unheard",
+        "_next_look",
+        "_waiting",
+        "decision",
+        "failures",
+        "is_settled",
+        "limits",
+        "next_place",
+        "trials",
     )
 
     def __init__(self, limits: Limits) -> None:
@@ -32,20 +40,19 @@ class Stream:
         self.next_place = 0
         """The first place whose outcome is not in."""
         self.decision: Decision | None = None
+        self.is_settled = limits.cap <= 0
+        """Whether no further trial can change it: decided, or at its cap."""
         self._waiting: dict[int, bool | None] = {}
         self._first_unheard: int | None = None
+        # Before so many trials nothing can be decided.
+        self._next_look = limits.next_look(0, 0)
 
     @property
     def passed(self) -> int:
         """Successes among the counted trials."""
         return self.trials - self.failures
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether no further trial can change it: decided, or at its cap."""
-        return self.decision is not None or self.trials >= self.limits.cap
-
-    def add(self, place: int, *, passed: bool | None) -> bool:
+    def add(self, place: int, passed: bool | None) -> bool:
         """Take one outcome; True if this settled the stream.
 
         Args:
@@ -53,18 +60,24 @@ class Stream:
             passed: None for a trial that the analysis leaves out.
         """
         # What comes after the decision cannot change it, or a lucky late trial could.
-        # `is_settled` spelled out: this runs for every trial and criterion.
-        if self.decision is not None or self.trials >= self.limits.cap:
+        if self.is_settled:
             return False
         # Kept until the gap before it is filled: counting what is quick first would count failures
         # first where failing is quick, and stop on them.
         if place != self.next_place:
             self._waiting[place] = passed
             return False
-        has_settled = self._count(passed)
-        while self._waiting and not has_settled and self.next_place in self._waiting:
-            has_settled = self._count(self._waiting.pop(self.next_place))
-        return has_settled
+        while True:
+            self.next_place = place = place + 1
+            if passed is not None:
+                self.trials += 1
+                if not passed:
+                    self.failures += 1
+                if self.trials >= self._next_look and self._decide():
+                    return True
+            if place not in self._waiting:
+                return False
+            passed = self._waiting.pop(place)
 
     def mark_unheard(self, place: int) -> None:
         """Take note of a trial without anything that a judge could judge, before it is added."""
@@ -82,14 +95,25 @@ class Stream:
             return None
         return self.limits.decide_look(self.trials, self.failures)
 
-    def _count(self, passed: bool | None) -> bool:
-        """Count the outcome that is next in order; True if that settled the stream."""
-        self.next_place += 1
-        if passed is None:
-            return False
-        self.trials += 1
-        self.failures += not passed
-        self.decision = self.limits.decide(self.trials, self.failures)
-        if self.limits.looks and self.decision is None:
+    def skip(self, places: int, *, passed: int, failed: int) -> None:
+        """Take the first outcomes together, which are too few to decide anything.
+
+        Args:
+            places: How many there are.
+            passed: How many of them passed.
+            failed: How many failed; the analysis leaves out the others.
+        """
+        self.next_place = places
+        self.trials = passed + failed
+        self.failures = failed
+
+    def _decide(self) -> bool:
+        """Look whether the counts decide; True if the stream is settled."""
+        limits, trials, failures = self.limits, self.trials, self.failures
+        self.decision = limits.decide(trials, failures)
+        if limits.looks and self.decision is None:
             self.decision = self._look()
-        return self.decision is not None or self.trials >= self.limits.cap
+        self.is_settled = self.decision is not None or trials >= limits.cap
+        if not self.is_settled:
+            self._next_look = limits.next_look(trials, failures)
+        return self.is_settled

@@ -11,14 +11,14 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from queue import Empty, SimpleQueue
-from types import CoroutineType
+from types import CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 from trialwise.declarations.resources import PythonFunction
@@ -117,8 +117,7 @@ class CallableService:
         positional, named = _arguments(function)
         self._positional = [_PARTS[part] for part in positional]
         self._named = [(name, _PARTS[part]) for name, part in named]
-        takes_input_only = not positional and [part for _, part in named] == ["input"]
-        self._taker = named[0][0] if takes_input_only else None
+        self._takes_input = _takes_input_only(function, positional, named)
         self.takes_nothing = not (positional or named)
         """Whether the function is called without the input, so that all inputs are alike to it."""
         self._abandon_on_cancel = abandon_on_cancel
@@ -141,9 +140,8 @@ class CallableService:
         try:
             if self._is_async:
                 # Calling it only makes a coroutine, so that there is nothing to guard yet.
-                positional, named = self._bind(trial)
                 started = ended = self._clock()
-                value = self._function(*positional, **named)
+                value = self._call(trial)
             elif self._in_thread is False:
                 value, started, ended = self._timed_in_place(trial)
             else:
@@ -172,7 +170,8 @@ class CallableService:
             raise
         # To the nanosecond, since the clock tells no more: a number with fewer digits takes half as
         # long to write.
-        return _reply(value, max(0, int((ended - started) * 1e9 + 0.5)) / 1e9)
+        latency_s = int((ended - started) * 1e9 + 0.5) / 1e9 if ended > started else 0.0
+        return timed_reply(value, latency_s) if type(value) is str else _reply(value, latency_s)
 
     def placed(self, *, in_thread: bool) -> CallableService:
         """Return the service as a run wants it; one that says where it runs is returned as it is.
@@ -191,11 +190,10 @@ class CallableService:
         self._threads.close()
 
     def _call_timed(self, trial: TrialContext) -> tuple[Any, float, float]:
-        positional, named = self._bind(trial)
         process = _PROCESS[0]
         started = self._clock()
         try:
-            value = self._function(*positional, **named)
+            value = self._call(trial)
         except BaseException as error:
             _end_copy(process, error)
             raise
@@ -203,13 +201,12 @@ class CallableService:
             _end_copy(process)
         return value, started, self._clock()
 
-    def _bind(self, trial: TrialContext) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Return the arguments of the function, by position and by name."""
-        if self._taker is not None:  # nearly every function takes the input, and nothing else
-            return (), {self._taker: trial.input}
-        return (
-            [part(trial) for part in self._positional],
-            {name: part(trial) for name, part in self._named},
+    def _call(self, trial: TrialContext) -> Any:
+        if self._takes_input:
+            return self._function(trial.input)
+        return self._function(
+            *[part(trial) for part in self._positional],
+            **{name: part(trial) for name, part in self._named},
         )
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
@@ -315,6 +312,20 @@ def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str,
     by_position = [p.name for p in plain if p.kind is p.POSITIONAL_ONLY and p.name in wanted]
     named = [(name, part) for name, part in wanted.items() if name not in by_position]
     return [wanted[name] for name in by_position], named
+
+
+def _takes_input_only(
+    function: Callable[..., Any], positional: list[str], named: list[tuple[str, str]]
+) -> bool:
+    """Return whether a function can be called with the input alone, by position.
+
+    Nearly every function can, and a call by name takes twice as long. A decorated one may have
+    another signature than it shows.
+    """
+    if positional or type(function) is not FunctionType or hasattr(function, "__wrapped__"):
+        return False
+    code = function.__code__
+    return code.co_argcount > 0 and named == [(code.co_varnames[0], "input")]
 
 
 def _known(parameter: inspect.Parameter) -> str | None:

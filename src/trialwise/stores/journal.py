@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakSet
 
 from trialwise.errors import JournalDamaged, JournalInUse
-from trialwise.model.lines import LineScan, encode_line, parse_lines, seal
+from trialwise.model.lines import LineScan, parse_lines, seal, spell_record
 from trialwise.regular_files import open_regular, require_regular
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
 
@@ -63,15 +63,13 @@ class Journal:
         Returns:
             Where its line begins, in bytes.
         """
-        return self._write(encode_line(record, number=self._next))
+        return self.append_text(spell_record(record))
 
     def append_text(self, text: str) -> int:
         """Do the same with a record that is spelled as a JSON object in ASCII already."""
-        return self._write(seal(text.encode("ascii"), number=self._next))
-
-    def _write(self, line: bytes) -> int:
+        line = seal(text.encode("ascii"), self._next)
+        size = len(line)
         try:
-            size = len(line)
             written = os.write(self._file, line)
             while written < size:  # a full disk or a signal may cut a write short
                 written += os.write(self._file, line[written:])

@@ -198,54 +198,58 @@ class _AsyncRun:
 
     async def _work(self) -> None:
         state, interrupted = self._state, self._interrupted
-        clock, ledger = self._clock, self._ledger
+        monotonic, began_s = self._clock.monotonic, state.meter.began_s
+        ledger, runner, announcer = self._ledger, self._runner, self._announcer
         while True:
             # A function that runs in place gives the watching task no turn, however long it takes.
             if interrupted is not None and interrupted.is_set():
                 self._interrupt()
             step = state.next()
-            if step is None:
-                if state.is_over or state.lets_go:
-                    # A budget ends the run without cancelling: workers that wait must see it, too.
-                    self._tell_change()
-                    return
-                await self._wait_for_change()
+            if type(step) is TrialStart:
+                try:
+                    trial = await runner.run(step, monotonic() - began_s)
+                except (ServiceError, OutOfTime) as error:
+                    self._end_early(error)
+                    continue
+                # Nothing is awaited between the last answer and the count: a worker cancelled
+                # there would lose a trial that was complete.
+                settled = ledger.count(trial, runner.input_of(step))
+                if settled is not None and announcer.is_heard:
+                    announcer.tell_trial(trial, settled)
+                if self._scope is not None:
+                    self._tell_others()
+                now = monotonic()
+                if now >= ledger.due_s or now - self._turned_s >= _TURN_EVERY_S:
+                    await self._rest(now)
             elif isinstance(step, Pause):
                 await self._clock.sleep(step.seconds)
+            elif state.is_over or state.lets_go:
+                # A budget ends the run without cancelling: workers that wait must see it, too.
+                self._tell_change()
+                return
             else:
-                await self._trial(step)
-                now = clock.monotonic()
-                if ledger.is_due(now) or now - self._turned_s >= _TURN_EVERY_S:
-                    await self._rest(now)
+                await self._wait_for_change()
 
     # --- One trial ----------------------------------------------------------------------------
 
-    async def _trial(self, start: TrialStart) -> None:
+    def _end_early(self, error: ServiceError | OutOfTime) -> None:
+        """End the run by what a trial raised; all other errors make a failed trial."""
         state = self._state
-        try:
-            began_s = self._clock.monotonic() - state.meter.began_s
-            trial = await self._runner.run(start, began_s)
-        except ServiceError as error:
-            # Only one that ends the run gets here; all others make a failed trial.
+        if isinstance(error, ServiceError):
             state.stop(StopReason.SERVICE, str(error))
             self._let_go()
             return
-        except OutOfTime as error:
-            why = f"ends before the service may be asked again ({error})"
-            state.stop(*state.meter.describe_time_limit(why))
-            # What it took was told to the meter already. Other trials may still end in time.
-            state.abandon()
-            self._tell_change()
-            return
-        # Nothing is awaited between the last answer and the count: a worker cancelled there would
-        # lose a trial that was complete.
-        settled = self._ledger.count(trial, self._runner.input_of(start))
-        if settled is not None and self._announcer.is_heard:
-            self._announcer.tell_trial(trial, settled)
-        if state.lets_go:
+        why = f"ends before the service may be asked again ({error})"
+        state.stop(*state.meter.describe_time_limit(why))
+        # What it took was told to the meter already. Other trials may still end in time.
+        state.abandon()
+        self._tell_change()
+
+    def _tell_others(self) -> None:
+        """Let the other workers know that a trial was counted."""
+        if self._state.lets_go:
             self._let_go()
-        if self._change is not None:
-            self._tell_change()
+        self._tell_change()
 
     async def _rest(self, now: float) -> None:
         """Do what is due between two trials: a sync, and a turn for everything else."""

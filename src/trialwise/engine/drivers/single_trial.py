@@ -9,6 +9,7 @@ from trialwise.engine.attempt import Caller
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, SystemClock
 from trialwise.engine.reply_checking import ReplyChecker
+from trialwise.engine.run_state import TrialStart
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_hooks import make_hook
 from trialwise.model.contract import Contract
@@ -55,6 +56,7 @@ async def run_single_trial(
     Raises:
         ServiceError: One that would have ended the run.
     """
+    start = TrialStart(0, index, 0, seed)
     clock, excerpts = SystemClock(), Excerpts(reply_limit=4000, redact=redact)
     keeper = TextKeeper(excerpts)
     criteria = [one for one in contract.criteria if contract.experiment_of(one) == experiment]
@@ -74,7 +76,7 @@ async def run_single_trial(
             examined = None
             if checker.asks:
                 examined = await checker.ask(response, given=given, seed=seed)
-            trial = checker.trial(index, given, seed, response, started_s=0.0, examined=examined)
+            trial = checker.trial(start, given, response, 0.0, examined)
         finally:
             await checker.aclose()
             await service.aclose()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.model.evidence import ScoreSummary, StopReason
@@ -162,12 +163,18 @@ class _Stream(NamedTuple):
 
     def _feed(self, rows: Rows, limits: Limits) -> Stream:
         stream = Stream(limits)
-        says = {row: self._read(row) for row, _ in rows.kinds}
-        has_looks = bool(limits.looks)
-        for place, row in zip(self._find_places(rows), rows, strict=True):
-            if has_looks and row.is_unheard:
+        places, says = self._find_places(rows), [*rows.tell(self._read)]
+        if limits.looks:
+            for place in compress(places, rows.mark(lambda row: row.is_unheard)):
                 stream.mark_unheard(place)
-            stream.add(place, passed=says[row])
+        # What nothing can be decided by is only counted.
+        first = min(limits.next_look(0, 0) - 1, len(says))
+        if first > 0 and places[first - 1] == first - 1:
+            quiet = says[:first]
+            stream.skip(first, passed=quiet.count(True), failed=quiet.count(False))
+        rest = slice(stream.next_place, None)
+        for place, passed in zip(places[rest], says[rest], strict=True):
+            stream.add(place, passed)
         return stream
 
     def _read(self, row: Row) -> bool | None:

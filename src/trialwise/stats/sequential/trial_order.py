@@ -6,6 +6,7 @@ exchangeable trials, so the order is drawn at random, once, from a seed that can
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.validation import require_choice, require_count, require_integer
@@ -52,5 +53,20 @@ def issue_order(
     # A list of every input only where some are drawn more than once: there may be very many.
     order = [*range(size)] * whole if whole else []
     order += source.sample(range(size), rest)
-    source.shuffle(order)
+    _shuffle(order, source.getrandbits)
     return tuple(order)
+
+
+def _shuffle(order: list[int], draw_bits: Callable[[int], int]) -> None:
+    """Shuffle a list as `Random.shuffle` does, so that no other Python can change the order.
+
+    Args:
+        order: The list.
+        draw_bits: Returns a number of so many random bits.
+    """
+    for last in range(len(order) - 1, 0, -1):
+        bits = (last + 1).bit_length()
+        chosen = draw_bits(bits)
+        while chosen > last:
+            chosen = draw_bits(bits)
+        order[last], order[chosen] = order[chosen], order[last]
