@@ -80,6 +80,7 @@ def test_results_of_vally_are_trials_of_their_stimuli(tmp_path: Path) -> None:
     assert ["output-matches"] == list(read_outcomes(path, result="output-matches").criteria)
     scored = read_outcomes(path, result="score", pass_at=0.5)
     assert [True, False, False] == [row.passed for row in scored.rows]
+    assert [0.9, 0.4, None] == [row.score for row in scored.rows]
 
 
 def test_models_of_vally_are_decided_apart(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ def gather_outcomes(
         passing=layout.passing or source.passing,
         factors=source.factors,
         planned=source.planned,
+        pass_at=layout.pass_at,
         notes=(*source.notes, *_notes(trials, groups)),
     )
 
@@ -156,6 +157,7 @@ def _row(
     except Unread as problem:
         problems.add(trial.where, f"{criterion}: {problem}")
         return None
+    shared["score"] = mark.score
     if mark.passed:
         return OutcomeRow(passed=True, **shared)
     explanation = grade.explanation or ("no result" if mark.passed is None else "did not pass")

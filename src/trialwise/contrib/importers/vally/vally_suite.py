@@ -44,8 +44,8 @@ _READ = (
 _DEFAULTS = ("runs", "timeout", "executor", "model", "judge_model")
 _STIMULUS = ("name", "prompt", "graders", "tags", "rubric", "description", "category")
 _RULE = (
-    "Every trial of a stimulus has to pass. vally compares the mean score with the threshold: for "
-    "that, decide its results with `trialwise score`, or give `--at-least` to `import`"
+    "Every trial of a stimulus has to pass; give `--at-least` to `import` to require a rate. vally "
+    "compares the mean score with the threshold: `trialwise score --mean-at-least` decides that"
 )
 
 
