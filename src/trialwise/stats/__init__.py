@@ -8,7 +8,7 @@ Every function takes plain numbers and returns a number or a small frozen value.
   `precedence`, `likely_counts`, `score_difference`, `risk_sizing`; decided after every trial:
   `staged_schemes` with `scheme_levels`, and `staged_regression`; other rules: `predictive`,
   `margin_tests`; `implied_levels`: what a threshold amounts to that somebody chose
-- two conditions on the same inputs: `paired`
+- two conditions on the same inputs: `paired`, and `paired_designs` that stop early
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
 - repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`,
@@ -107,6 +107,9 @@ _MODULES = {
     "paired": (
         "PairCounts SignTest minimum_discordant paired_difference_interval "
         "pairs_from_outcomes sign_test"
+    ),
+    "paired_designs": (
+        "PairedCharacteristic PairedDesign discordant_rates fixed_discordant plan_paired_design"
     ),
     "passk": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "

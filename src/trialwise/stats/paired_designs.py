@@ -1,0 +1,342 @@
+"""Designs for "is B better than A?" that stop as soon as the pairs decide.
+
+Both arms are tried on the same inputs. Only discordant pairs, of which exactly one arm passed, tell
+them apart: if the arms are equally good, each arm wins a discordant pair with probability 1/2,
+however often pairs are discordant. So a sequential test of "B wins half of the discordant pairs"
+keeps its error rates for every pair of rates and every correlation of the arms.
+
+Two questions:
+
+- "different": both directions count. The strict design at the rate 1/2 says that B is better or
+  that it is worse, each wrongly in at most half of alpha, and gives up where neither is likely to
+  be shown any more.
+- "better": only a better B counts. The optimal design between the share of wins that is expected
+  and 1/2 says that B is better, wrongly in at most half of alpha, or stops early because it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from trialwise.decimals import complement
+from trialwise.errors import InvalidArgument
+from trialwise.stats.bisection import find_first
+from trialwise.stats.paired import half_tail
+from trialwise.stats.sequential.boundary_rule import Rule
+from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.design import Method, SequentialDesign
+from trialwise.stats.sequential.hypotheses import Hypotheses
+from trialwise.stats.sequential.shipped_designs import DesignCache, normalize
+from trialwise.validation import require_choice, require_open_rate, require_rate
+
+PairedQuestion: TypeAlias = Literal["different", "better"]
+"""Whether a worse B is a finding of its own, or B is only asked to be better."""
+
+PairedOutcome: TypeAlias = Literal["better", "worse", "not shown"]
+"""What the pairs say of B."""
+
+QUESTIONS: tuple[PairedQuestion, ...] = ("different", "better")
+
+#: The most discordant pairs of a two-sided design, as a multiple of what a fixed sample takes.
+_CAP_FACTOR = 1.5
+#: The weight of equal arms in the expected number of pairs; a better and a worse B share the rest.
+_EQUAL = 0.5
+#: What a missing decision costs, as shares of the cap: tried in turn until the power is reached.
+_MISSING_COSTS = (0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedCharacteristic:
+    """What a paired design does for two arms, exactly."""
+
+    better: float
+    """The probability of "B is better"."""
+    worse: float
+    not_shown: float
+    mean_pairs: float
+    """Expected pairs, concordant ones included."""
+    mean_discordant: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedDesign:
+    """A test of two arms on pairs that stops as soon as the discordant ones decide.
+
+    Examples
+    --------
+    >>> design = plan_paired_design(0.80, 0.90, question="better")
+    >>> design.decide(wins=11, losses=0)
+    'better'
+    >>> found = design.characteristic(only_a=0.08, only_b=0.18)
+    >>> round(found.better, 3), round(found.mean_pairs)
+    (0.8, 125)
+    """
+
+    question: PairedQuestion
+    alpha: float
+    """Two-sided: half of it is the largest probability of each wrong direction."""
+    power: float
+    """The least probability of "B is better" at the split that was expected."""
+    split: float
+    """The share of discordant pairs that B is expected to win."""
+    boundaries: SequentialDesign
+    """In discordant pairs: a success is a win of B."""
+
+    @property
+    def most_discordant(self) -> int:
+        """The most discordant pairs that are looked at."""
+        return self.boundaries.cap
+
+    def decide(self, wins: int, losses: int) -> PairedOutcome | None:
+        """Return what the discordant pairs so far decide, or None to go on.
+
+        Parameters
+        ----------
+        wins, losses : int
+            Pairs that only B passed, and pairs that only A passed, counted in their order.
+        """
+        n, design = wins + losses, self.boundaries
+        if n > design.cap:
+            raise InvalidArgument("wins", wins, f"make at most {design.cap} discordant pairs")
+        if losses <= design.accept[n]:
+            return "better"
+        if losses >= design.reject[n]:
+            return "worse" if self.question == "different" else "not shown"
+        is_futile = bool(design.futile) and design.futile[n][0] <= losses <= design.futile[n][1]
+        return "not shown" if is_futile or n == design.cap else None
+
+    def characteristic(
+        self, only_a: float, only_b: float, *, max_pairs: int | None = None
+    ) -> PairedCharacteristic:
+        """Return the exact chances and the expected pairs for two arms.
+
+        Parameters
+        ----------
+        only_a, only_b : float
+            The probability that only A, and that only B, passes a pair.
+        max_pairs : int, optional
+            The most pairs that are made; what is undecided then is "not shown".
+        """
+        discordant = require_rate("only_a + only_b", only_a + only_b)
+        if not discordant:
+            pairs = math.inf if max_pairs is None else float(max_pairs)
+            return PairedCharacteristic(
+                better=0.0, worse=0.0, not_shown=1.0, mean_pairs=pairs, mean_discordant=0.0
+            )
+        design = self.boundaries
+        stops = stopping_probabilities(
+            design.accept, design.reject, only_b / discordant, design.futile
+        )
+        reached = _Reached(discordant, max_pairs, design.cap)
+        better, lower, _ = (
+            math.fsum(weight * reached.in_time(n) for n, _, weight in stop) for stop in stops
+        )
+        worse = lower if self.question == "different" else 0.0
+        every = [(n, weight) for stop in stops for n, _, weight in stop]
+        return PairedCharacteristic(
+            better=better,
+            worse=worse,
+            not_shown=complement(better + worse),
+            mean_pairs=math.fsum(weight * reached.mean_pairs(n) for n, weight in every),
+            mean_discordant=math.fsum(weight * reached.mean_discordant(n) for n, weight in every),
+        )
+
+
+class _Reached:
+    """How soon so many discordant pairs come, where each pair is one with the same probability."""
+
+    def __init__(self, discordant: float, max_pairs: int | None, cap: int) -> None:
+        self._discordant = discordant
+        self._limit = max_pairs
+        self._counts: list[float] = []
+        if max_pairs is not None:
+            from trialwise.stats.binomial import binomial_pmf
+
+            counts = range(min(cap, max_pairs) + 1)
+            self._counts = [binomial_pmf(k, max_pairs, discordant) for k in counts]
+
+    def in_time(self, n: int) -> float:
+        """Return the probability that the n-th discordant pair comes within the limit."""
+        return 1.0 if self._limit is None else max(0.0, 1 - math.fsum(self._counts[:n]))
+
+    def mean_discordant(self, n: int) -> float:
+        """Return the expected discordant pairs up to the n-th one or the limit."""
+        if self._limit is None:
+            return float(n)
+        # E[min(n, K)], K the discordant pairs within the limit.
+        below = self._counts[:n]
+        return math.fsum(k * weight for k, weight in enumerate(below)) + n * self.in_time(n)
+
+    def mean_pairs(self, n: int) -> float:
+        """Return the expected pairs: by Wald's identity the discordant ones over their share."""
+        return self.mean_discordant(n) / self._discordant
+
+
+def plan_paired_design(
+    rate_a: float,
+    rate_b: float,
+    *,
+    question: PairedQuestion = "different",
+    alpha: float = 0.05,
+    power: float = 0.80,
+    both: float | None = None,
+    cache: DesignCache | None = None,
+) -> PairedDesign:
+    """Plan a comparison of two arms with the fewest expected pairs.
+
+    Parameters
+    ----------
+    rate_a, rate_b : float
+        The rates that are expected; `rate_b` is the higher one.
+    question : {"different", "better"}
+        See the module.
+    alpha : float
+        Two-sided: half of it is the largest probability of each wrong direction.
+    power : float
+        The least probability of "B is better" at the expected rates.
+    both : float, optional
+        The share of inputs that both arms pass; rate_a · rate_b, as for independent arms, unless
+        given. Arms that fail on the same inputs take fewer pairs.
+    cache : DesignCache, optional
+        Where designs are kept.
+
+    Examples
+    --------
+    >>> design = plan_paired_design(0.80, 0.90, question="better")
+    >>> round(design.split, 3), design.most_discordant
+    (0.692, 102)
+    """
+    asked = require_choice("question", question, QUESTIONS)
+    first, second = require_open_rate("rate_a", rate_a), require_open_rate("rate_b", rate_b)
+    if second <= first:
+        raise InvalidArgument("rate_b", rate_b, f"be above rate_a ({rate_a})")
+    level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
+    only_a, only_b = discordant_rates(first, second, both)
+    split = only_b / (only_a + only_b) if only_a else _largest_split(level)
+    if asked == "better":
+        boundaries = SequentialDesign.optimal(
+            split, 0.5, alpha=complement(wanted), beta=level / 2, cache=cache
+        )
+    else:
+        boundaries = _find_two_sided(split, level, wanted)
+    return PairedDesign(
+        question=asked, alpha=level, power=wanted, split=split, boundaries=boundaries
+    )
+
+
+def discordant_rates(
+    rate_a: float, rate_b: float, both: float | None = None
+) -> tuple[float, float]:
+    """The probabilities that only A, and that only B, passes a pair.
+
+    Parameters
+    ----------
+    rate_a, rate_b : float
+        How often each passes.
+    both : float, optional
+        How often both pass; the product unless given.
+
+    Examples
+    --------
+    >>> only_a, only_b = discordant_rates(0.8, 0.9)
+    >>> round(only_a, 10), round(only_b, 10)
+    (0.08, 0.18)
+    """
+    first, second = require_rate("rate_a", rate_a), require_rate("rate_b", rate_b)
+    shared = first * second if both is None else require_rate("both", both)
+    least, most = max(0.0, first + second - 1), min(first, second)
+    if not least - 1e-12 <= shared <= most + 1e-12:
+        raise InvalidArgument("both", both, f"lie between {least:g} and {most:g}")
+    return max(0.0, first - shared), max(0.0, second - shared)
+
+
+def fixed_discordant(split: float, *, alpha: float = 0.05, power: float = 0.80) -> int:
+    """The fewest discordant pairs from which on the exact sign test has the power.
+
+    Parameters
+    ----------
+    split : float
+        The share of discordant pairs that B wins, above 1/2.
+    alpha, power : float
+        As for `plan_paired_design`.
+
+    Examples
+    --------
+    >>> fixed_discordant(0.75)
+    35
+    """
+    share = require_open_rate("split", split)
+    if share <= 0.5:
+        raise InvalidArgument("split", split, "be above 1/2")
+
+    def reaches(n: int) -> bool:
+        return _sign_power(n, share, alpha) >= power
+
+    most = 8
+    while not all(reaches(n) for n in range(most, most + 8)):
+        most *= 2
+    # The power of a discrete test goes up and down, so the last one that misses it counts.
+    last = max((n for n in range(1, most) if not reaches(n)), default=0)
+    return last + 1
+
+
+def _sign_power(n: int, split: float, alpha: float) -> float:
+    from trialwise.stats.binomial import binomial_tail
+
+    needed = find_first(0, n + 1, lambda wins: half_tail(wins, n) <= alpha / 2)
+    return 0.0 if needed > n else binomial_tail(needed, n, split)
+
+
+def _largest_split(alpha: float) -> float:
+    """Return the split of a B that wins every discordant pair: the design must still be finite."""
+    return 1 - alpha / 10
+
+
+def _find_two_sided(split: float, alpha: float, power: float) -> SequentialDesign:
+    """Find the strict design at 1/2 whose power is enough and whose expected pairs are few."""
+    cap = math.ceil(_CAP_FACTOR * fixed_discordant(split, alpha=alpha, power=power))
+    found = None
+    for cost in _MISSING_COSTS:
+        found = _find_strict(split, alpha, cap, cost)
+        if found.operating_characteristic(split).passes >= power:
+            break
+    assert found is not None
+    return found
+
+
+def _find_strict(
+    split: float, alpha: float, cap: int, cost: float, *, equal: float = _EQUAL
+) -> SequentialDesign:
+    """Find the best rule with a cap.
+
+    Args:
+        split: The share of wins of a better B, and of losses of a worse one.
+        alpha: Two-sided.
+        cap: The most discordant pairs.
+        cost: What a missing decision costs, as a share of the cap.
+        equal: The weight of equal arms in the expected number of pairs.
+    """
+    from trialwise.stats.sequential.strict_problem import StrictObjective
+    from trialwise.stats.sequential.strict_search import find_strict
+
+    levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
+    missing, unequal = cost * cap, (1 - equal) / 2
+    objective = StrictObjective(
+        trials=((split, unequal), (0.5, equal), (1 - split, unequal)),
+        passes=((split, missing),),
+        fails=((1 - split, missing),),
+    )
+    searched = find_strict(levels, cap, 1, objective)
+    assert searched is not None
+    rule, certificate = searched
+    return SequentialDesign.from_rule(
+        Method.STRICT,
+        levels,
+        1,
+        Rule(rule.accept, rule.reject),
+        mix=normalize(objective.trials),
+        certificate=certificate,
+        futile=rule.futile if any(low <= high for low, high in rule.futile[:-1]) else (),
+    )
