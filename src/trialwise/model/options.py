@@ -379,6 +379,19 @@ class RunOptions:
             rate_per_s=None if rate is None else rate / runs,
         )
 
+    def without_calls(self, trials: int) -> RunOptions:
+        """Return the options for replies that are there already: all are taken, at any pace."""
+        return replace(
+            self,
+            trials=trials,
+            max_trials=None,
+            curtail=False,
+            concurrency=1,
+            rate_per_s=None,
+            timeout_s=None,
+            budget=Budget(),
+        )
+
     @property
     def horizon_runs(self) -> int | None:
         """The number of runs in the horizon, however it is declared."""

@@ -2,6 +2,7 @@
 
 Before the first trial:
     preparing            plans a contract, with the baseline and the earlier run that it needs
+    chosen_baselines     finds the baseline that a run is compared with, and the one shown beside it
     earlier_runs         which earlier run serves again: one policy for all ways to run
     guardrail_contract   a contract about a guardrail
 

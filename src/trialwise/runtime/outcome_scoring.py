@@ -32,9 +32,10 @@ from trialwise.outcomes.outcome_questions import Asked, Supplied, ask, question_
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import Order
 from trialwise.outcomes.used_trials import use_trials
+from trialwise.runtime.chosen_baselines import Baselines, choose_baseline, needs_baseline
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.measuring import Measurement, write_baseline
-from trialwise.runtime.preparing import Baselines, choose_baseline, design_cache, needs_baseline
+from trialwise.runtime.preparing import design_cache
 from trialwise.runtime.result import Result
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_choice

@@ -16,7 +16,7 @@ from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.fingerprint import canonical
-from trialwise.model.options import Budget, RunOptions
+from trialwise.model.options import RunOptions
 from trialwise.model.reply import Reply
 from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trace import Trace
@@ -109,16 +109,7 @@ def score_traces(
     )
     result = run(
         prepared,
-        options=replace(
-            options or RunOptions(),
-            trials=len(stored),
-            max_trials=None,
-            curtail=False,
-            concurrency=1,
-            rate_per_s=None,
-            timeout_s=None,
-            budget=Budget(),
-        ),
+        options=(options or RunOptions()).without_calls(trials=len(stored)),
         store=None,
         baselines=baselines,
         progress=False,
