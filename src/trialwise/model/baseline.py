@@ -17,7 +17,7 @@ from trialwise.model.criterion import CriterionScope
 from trialwise.model.tally import Tally
 from trialwise.validation import require_count, require_positive, require_real, require_text
 
-__all__ = ["Baseline", "BaselineReference", "CriterionBaseline", "CriterionScope"]
+__all__ = ["Baseline", "BaselineReference", "CriterionBaseline", "CriterionScope", "GateBaseline"]
 
 _REASONS = ("condition", "transform", "no_value")
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -79,6 +79,26 @@ class CriterionBaseline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GateBaseline:
+    """What was measured of one gate.
+
+    >>> GateBaseline(structure="5f3a", numbers={"stability.score": 0.9}).numbers["stability.score"]
+    0.9
+    """
+
+    structure: str
+    """The fingerprint of the gate's settings: with others its numbers mean something else."""
+    numbers: Mapping[str, float]
+    """Its numbers, by target."""
+
+    def __post_init__(self) -> None:
+        require_text("structure", self.structure, "be the fingerprint of the gate's settings")
+        for name, number in self.numbers.items():
+            require_real(name, number)
+        object.__setattr__(self, "numbers", MappingProxyType(dict(self.numbers)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """A family of per-criterion observations, indexed by contract and covariate profile.
 
@@ -114,6 +134,8 @@ class Baseline:
     """The reference state: a refreshed baseline starts the next (§8.5)."""
     run_id: str = ""
     tool_version: str = ""
+    gates: Mapping[str, GateBaseline] = field(default_factory=dict)
+    """The numbers of its gates, by the name of the gate."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -128,6 +150,7 @@ class Baseline:
             raise InvalidArgument("created_at", self.created_at, "be the date of a measurement")
         put(self, "created_at", self.created_at.astimezone(UTC))
         put(self, "criteria", MappingProxyType(dict(self.criteria)))
+        put(self, "gates", MappingProxyType(dict(self.gates)))
         for name in ("covariates", "factors"):
             put(self, name, MappingProxyType(_texts(name, getattr(self, name))))
         latencies = {name: _ascending(some) for name, some in self.latencies_s.items()}

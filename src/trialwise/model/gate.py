@@ -81,6 +81,13 @@ _MOST = {
     "metrics.flaky": math.inf,
     "metrics.unscored": math.inf,
 }
+#: Targets of which less is better.
+_LOWER_IS_BETTER = frozenset(
+    {
+        *("reliability.variance_amplification", "stability.variance", "stability.drifted"),
+        *("metrics.flakiness", "metrics.flaky", "metrics.unscored"),
+    }
+)
 #: Targets that stand in no list of numbers, only where a limit names them: the table of the runs
 #: shows them.
 _ON_REQUEST = frozenset({f"stability.{name}" for name in (*SUB_SCORES, "drifted")})
@@ -135,6 +142,15 @@ def targets_of(gate: str) -> tuple[str, ...]:
 def listed_targets_of(gate: str) -> tuple[str, ...]:
     """Return the targets whose numbers every report lists, also without a limit."""
     return tuple(target for target in targets_of(gate) if target not in _ON_REQUEST)
+
+
+def is_lower_better(target: str) -> bool:
+    """Return whether a lower number of a target is better.
+
+    >>> is_lower_better("stability.variance"), is_lower_better("stability.score")
+    (True, False)
+    """
+    return target in _LOWER_IS_BETTER
 
 
 def basis_of(target: str) -> Basis | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -135,8 +135,83 @@ class AnyOf(_Several):
         return " or ".join(map(_group, self.matchers))
 
 
-Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoWorse:
+    """No worse than the number that a baseline holds, which is known once a run is planned.
+
+    >>> limit = NoWorse(margin=0.05, number=0.9, baseline="agent-1")
+    >>> str(limit), limit.holds(0.85), limit.holds(0.84)
+    ('no worse than 0.9 of agent-1 by more than 0.05', True, False)
+    """
+
+    margin: float = 0.0
+    """How much worse the number may be."""
+    number: float | None = None
+    """The number of the baseline; None before a run is planned."""
+    baseline: str = ""
+    """The identifier of the baseline."""
+    lower_is_better: bool = False
+
+    def __post_init__(self) -> None:
+        if require_real("margin", self.margin) < 0:
+            raise InvalidArgument("margin", self.margin, "be at least 0")
+
+    def holds(self, number: float) -> bool:
+        """Return whether a number is no worse than the baseline's."""
+        if self.number is None:
+            raise InvalidArgument("number", None, "be that of a baseline, which a plan fills in")
+        if self.lower_is_better:
+            return _within("maximum", number, self.number + self.margin)
+        return _within("minimum", number, self.number - self.margin)
+
+    def __str__(self) -> str:
+        by = f" by more than {_show_limit(self.margin)}" if self.margin else ""
+        if self.number is None:
+            return f"no worse than the baseline{by}"
+        return f"no worse than {_show_limit(self.number)} of {self.baseline}{by}"
+
+
+Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf | NoWorse
 """What a number may be asked to be."""
+
+
+def needs_number(matcher: Matcher) -> bool:
+    """Return whether a matcher compares with a baseline whose number is not known yet."""
+    match matcher:
+        case NoWorse():
+            return matcher.number is None
+        case Not():
+            return needs_number(matcher.matcher)
+        case AllOf() | AnyOf():
+            return any(map(needs_number, matcher.matchers))
+    return False
+
+
+def fill_number(
+    matcher: Matcher, number: float, baseline: str, *, lower_is_better: bool
+) -> Matcher:
+    """Return a matcher that compares with the number of a baseline.
+
+    Args:
+        matcher: The matcher.
+        number: The number that the baseline holds.
+        baseline: The identifier of the baseline.
+        lower_is_better: Whether a lower number is better.
+    """
+
+    def fill(one: Matcher) -> Matcher:
+        return fill_number(one, number, baseline, lower_is_better=lower_is_better)
+
+    match matcher:
+        case NoWorse():
+            return replace(
+                matcher, number=number, baseline=baseline, lower_is_better=lower_is_better
+            )
+        case Not():
+            return Not(matcher=fill(matcher.matcher))
+        case AllOf() | AnyOf():
+            return replace(matcher, matchers=tuple(map(fill, matcher.matchers)))
+    return matcher
 
 
 def may_hold(matcher: Matcher, *, least: float, most: float) -> bool:
@@ -145,6 +220,8 @@ def may_hold(matcher: Matcher, *, least: float, most: float) -> bool:
     >>> may_hold(NumberSchema(minimum=70), least=0, most=1)
     False
     """
+    if needs_number(matcher):
+        return True
     limits = _limits_of(matcher)
     end = min(most, max(least, *limits) + 1)
     inside = sorted({least, end, *(limit for limit in limits if least < limit < end)})
@@ -162,6 +239,9 @@ def _limits_of(matcher: Matcher) -> list[float]:
             return [limit for _, _, limit in matcher._limits()]
         case Not():
             return _limits_of(matcher.matcher)
+        case NoWorse():
+            near = matcher.number or 0.0
+            return [max(0.0, near - matcher.margin), near + matcher.margin]
     return [limit for one in matcher.matchers for limit in _limits_of(one)]
 
 

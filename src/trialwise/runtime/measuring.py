@@ -14,7 +14,7 @@ from trialwise import __version__
 from trialwise.engine.run_events import Listener
 from trialwise.errors import BaselineError, RunInterrupted
 from trialwise.model.baseline import Baseline, CriterionBaseline
-from trialwise.model.contract import Contract, Validity
+from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.model.baseline import CriterionScope
+    from trialwise.model.baseline import CriterionScope, GateBaseline
     from trialwise.stores.baselines import BaselineStore
     from trialwise.stores.runs import StoredRun
 
@@ -156,7 +156,7 @@ class _Started(NamedTuple):
     prepared: PreparedRun
     space: Workspace
     scopes: Mapping[str, CriterionScope]
-    validity: Validity | None
+    contract: Contract
 
     def write(
         self,
@@ -166,11 +166,13 @@ class _Started(NamedTuple):
         grace_days: float,
     ) -> Measurement:
         """Write the baseline of a run that is complete."""
-        if valid_days is None and self.validity is not None:
-            valid_days, grace_days = self.validity.days, grace_days or self.validity.grace_days
+        validity = self.contract.validity
+        if valid_days is None and validity is not None:
+            valid_days, grace_days = validity.days, grace_days or validity.grace_days
+        plan, trials = self.prepared.plan, done.outcome.trials
         return write_baseline(
-            self.prepared.plan,
-            done.outcome.trials,
+            plan,
+            trials,
             done.stored,
             scopes=self.scopes,
             baselines=self.space.baselines,
@@ -178,7 +180,16 @@ class _Started(NamedTuple):
             identifier=identifier,
             valid_days=valid_days,
             grace_days=grace_days,
+            gates=_measure_gates(self.contract, plan, trials),
         )
+
+
+def _measure_gates(contract: Contract, plan: Plan, trials: Trials) -> dict[str, GateBaseline]:
+    if not contract.gates:
+        return {}
+    from trialwise.runtime.gate_baselines import measure_gates
+
+    return measure_gates(contract, plan, trials)
 
 
 def _start(contract: Contract, options: RunOptions, space: Workspace) -> _Started:
@@ -189,7 +200,7 @@ def _start(contract: Contract, options: RunOptions, space: Workspace) -> _Starte
     # Found out before the trials are paid for.
     BaselineStore(space.baselines).check_writable(contract.name)
     # Before the trials: a check with a state of its own may change while they run.
-    return _Started(prepared, space, scopes_of(contract), contract.validity)
+    return _Started(prepared, space, scopes_of(contract), contract)
 
 
 def check_complete(
@@ -231,6 +242,7 @@ def write_baseline(
     identifier: str | None = None,
     valid_days: float | None = None,
     grace_days: float = 0.0,
+    gates: Mapping[str, GateBaseline] | None = None,
 ) -> Measurement:
     """Count trials into a baseline and write its file.
 
@@ -246,6 +258,7 @@ def write_baseline(
         identifier: By default the contract and the moment.
         valid_days: How long it is taken to stay representative.
         grace_days: How long after that it is still admitted, with a warning.
+        gates: The numbers of its gates.
     """
     from trialwise.stores.baselines import BaselineStore
 
@@ -272,6 +285,7 @@ def write_baseline(
         epoch=files.next_epoch(plan.contract, plan.covariates),
         run_id=run_id,
         tool_version=__version__,
+        gates=gates or {},
     )
     return Measurement(baseline, files.save(baseline), trials, path)
 

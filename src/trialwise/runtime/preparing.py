@@ -103,7 +103,8 @@ def prepare(
     now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
     found = Baselines()
-    if not measuring and needs_baseline(contract.criteria, contract.latency):
+    has_gates = bool(contract.gates) and not measuring and _compares_gates(contract)
+    if has_gates or (not measuring and needs_baseline(contract.criteria, contract.latency)):
         from trialwise.stores.baselines import BaselineStore
 
         found = choose_baseline(
@@ -119,6 +120,10 @@ def prepare(
             options=options,
             now=now,
         )
+    if has_gates and found.baseline is not None:
+        from trialwise.runtime.gate_baselines import fill_gates
+
+        contract = fill_gates(contract, found.baseline, scopes)
     return plan_run(
         contract,
         options,
@@ -138,6 +143,13 @@ def prepare(
         cache=design_cache(),
         measuring=measuring,
     )
+
+
+def _compares_gates(contract: Contract) -> bool:
+    # Loaded where a contract has gates.
+    from trialwise.runtime.gate_baselines import compares_gates
+
+    return compares_gates(contract)
 
 
 def _check_costs(contract: Contract, options: RunOptions) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import BaselineError
-from trialwise.model.baseline import Baseline, CriterionBaseline
+from trialwise.model.baseline import Baseline, CriterionBaseline, GateBaseline
 from trialwise.model.claim import Claim
 from trialwise.regular_files import read_regular
 from trialwise.stores._files import checksum_of, replace_file, safe_name
@@ -29,7 +29,9 @@ _CRITERION = tuple(one.name for one in fields(CriterionBaseline))
 _COUNTED_LATER = ("inputs", "repetitions")
 #: Fields of a baseline that JSON holds as they are.
 _PLAIN = tuple(
-    one.name for one in fields(Baseline) if one.name not in ("created_at", "criteria", "claim")
+    one.name
+    for one in fields(Baseline)
+    if one.name not in ("created_at", "criteria", "claim", "gates")
 )
 
 
@@ -196,6 +198,11 @@ def _document(baseline: Baseline) -> dict[str, Any]:
         "run_id": baseline.run_id,
         "tool_version": baseline.tool_version,
     }
+    if baseline.gates:
+        document["gates"] = {
+            name: {"structure": one.structure, "numbers": dict(sorted(one.numbers.items()))}
+            for name, one in sorted(baseline.gates.items())
+        }
     return {**document, "checksum": checksum_of(document)}
 
 
@@ -264,7 +271,11 @@ def _baseline(document: Mapping[str, Any]) -> Baseline:
     claim = Claim(**{key: document["claim"][key] for key in _CLAIM})
     created_at = datetime.fromisoformat(document["created_at"])
     kept = {key: document[key] for key in _PLAIN}
-    return Baseline(created_at=created_at, criteria=criteria, claim=claim, **kept)
+    gates = {
+        name: GateBaseline(structure=one["structure"], numbers=one["numbers"])
+        for name, one in document.get("gates", {}).items()
+    }
+    return Baseline(created_at=created_at, criteria=criteria, claim=claim, gates=gates, **kept)
 
 
 def _check_same(written: Mapping[str, Any], read: Mapping[str, Any], where: str = "") -> None:

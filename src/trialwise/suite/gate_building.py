@@ -195,7 +195,7 @@ def _unknown(gate: str, target: str) -> str:
 
 
 def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
-    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
+    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema
 
     ((name, given),) = fields.values.items()
     if name == "exact":
@@ -203,6 +203,9 @@ def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
     if name == "schema":
         limits = {_LIMITS[limit]: value for limit, value in given.values.items()}
         return make_model(lambda: NumberSchema(**limits), fields, context)
+    if name == "no_worse_than":
+        margin = given.get("margin", 0.0) if isinstance(given, Fields) else 0.0
+        return make_model(lambda: NoWorse(margin=margin), fields, context)
     parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
     sound = tuple(one for one in parts if not isinstance(one, Invalid))
     if len(sound) < len(parts):

@@ -115,6 +115,11 @@ NUMBER_SCHEMA = Record(
     some_of=(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),),
     doc="Limits on a number, with the names of JSON Schema.",
 )
+NO_WORSE = Record(
+    "no-worse",
+    (Key("margin", _Limit(), "How much worse the number may be.", default="0"),),
+    doc="The number that the baseline holds, with a margin.",
+)
 MATCHER = _Matchers(
     "matcher",
     (
@@ -127,8 +132,17 @@ MATCHER = _Matchers(
             Listing(_Matcher(), "a list of matchers"),
             "Matchers of which at least one must match.",
         ),
+        Key(
+            "no_worse_than",
+            Either(
+                "`baseline`, or `{margin: …}`",
+                scalar=Choice("baseline"),
+                mapping=NO_WORSE,
+            ),
+            "The number that `trialwise measure` kept in the baseline, which must not get worse.",
+        ),
     ),
-    one_of=(("schema", "exact", "not", "all_of", "any_of"),),
+    one_of=(("schema", "exact", "not", "all_of", "any_of", "no_worse_than"),),
     doc="The values that a number may have. A number within 1e-9 of a limit counts as equal to it.",
 )
 MATCHER.expected = _Matcher.expected

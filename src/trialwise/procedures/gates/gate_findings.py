@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from trialwise.documents.phrases import STOPS
 from trialwise.model.contract import REPLIED
@@ -33,6 +34,7 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.procedures.composite import combine
@@ -63,13 +65,46 @@ def decide_gates(
     return tuple(found)
 
 
-def _finding(
+def measure_gate(
+    gate: Gate, plan: Plan, trials: Trials, samplings: Sequence[str]
+) -> dict[str, float]:
+    """Return the numbers of a gate, by target; those that are undefined are left out.
+
+    Args:
+        gate: The gate.
+        plan: What was run.
+        trials: All of its trials.
+        samplings: The samplings that the gate is about.
+    """
+    experiments = [one for one in plan.experiments if one.name in samplings]
+    tables = [trials.of_experiment(one.name) for one in experiments]
+    gathered = _gather(gate, plan, experiments, tables)
+    reach = Reach.of(plan.claim.population)
+    _, measured = _measure(gate, gathered.runs, gathered.graders, reach)
+    return {
+        name: float(one.value)
+        for name, one in measured.items()
+        if not isinstance(one.value, Undefined)
+    }
+
+
+class _Gathered(NamedTuple):
+    """The runs that a gate is about."""
+
+    grading: Grading
+    runs: dict[str, Sequence[Trial]]
+    graders: dict[str, Sequence[str]]
+    """The criteria that grade each input."""
+    silent: int
+    """Further runs that a judge was silent on."""
+
+
+def _gather(
     gate: Gate,
     plan: Plan,
     experiments: Sequence[ExperimentPlan],
     tables: Sequence[TrialTable],
-    stop: StopReason,
-) -> GateFinding:
+) -> _Gathered:
     criteria = [one for each in experiments for one in plan.criteria_of(each.name)]
     grading = Grading.of(gate, criteria)
     runs: dict[str, Sequence[Trial]] = {}
@@ -83,6 +118,17 @@ def _finding(
         runs |= {f"{start}{name}": one for name, one in mine.items()}
         graders |= {f"{start}{name}": names for name in mine}
         silent += unheard
+    return _Gathered(grading, runs, graders, silent)
+
+
+def _finding(
+    gate: Gate,
+    plan: Plan,
+    experiments: Sequence[ExperimentPlan],
+    tables: Sequence[TrialTable],
+    stop: StopReason,
+) -> GateFinding:
+    grading, runs, graders, silent = _gather(gate, plan, experiments, tables)
     reach = Reach.of(plan.claim.population)
     evidence, measured = _measure(gate, runs, graders, reach)
     done, planned = sum(map(len, tables)), sum(one.trials for one in experiments)
