@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from itertools import pairwise
+from math import comb
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
+from scipy.stats import beta
 from tests.cli.suite_folders import enter_folder, type_command
 
 import trialwise as tw
+from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.gate import Metrics, Stability
 
@@ -214,3 +219,107 @@ def test_gates_alone_work_in_python() -> None:
     assert gate.evidence.unscored == ("two: 1",)  # type: ignore[union-attr]
     with pytest.raises(tw.TrialwiseError, match="trials"):
         tw.run(contract, store=None)
+
+
+PASSES = """
+name: passes
+service: {python: "svc:ask"}
+inputs: [a]
+trials: 5
+graders: [{name: right, contains: right}]
+metrics: {k: [1, 2, 4, 5]}
+"""
+
+
+def clopper_pearson(passed: int, trials: int) -> tuple[float, float]:
+    """The exact 95 % interval of a rate, by the quantiles of the beta distribution."""
+    low = beta.ppf(0.025, passed, trials - passed + 1) if passed else 0.0
+    high = beta.ppf(0.975, passed + 1, trials - passed) if passed < trials else 1.0
+    return float(low), float(high)
+
+
+@pytest.mark.requirement(
+    "scoring passAtK",
+    "pass@k is 1 − C(n−c, k)/C(n, k), and pass^k says whether all of k trials succeed.",
+    "`metrics`: a table, a line for each input, JSON and JUnit properties, with exact intervals",
+)
+def test_every_report_has_pass_k_of_each_input_with_one_interval_behind_both() -> None:
+    """4 of 5 passed: pass@k and pass^k by binomial coefficients, ends by p → 1 − (1−p)^k and p^k.
+
+    So the ends are monotone in k, pass@k is nowhere below pass^k, and the estimate is inside.
+    """
+    reports = [x for name in ("r.json", "r.md", "r.html", "r.xml") for x in ("-o", name)]
+    type_command(PASSES, "run", "-q", *reports)
+    found = json.loads(Path("r.json").read_text())["runs"][0]
+    rows = found["inputs"][0]["criteria"]["right"]["pass_k"]
+    low, high = clopper_pearson(4, 5)
+
+    assert [row["k"] for row in rows] == [1, 2, 4, 5]
+    for row in rows:
+        k = row["k"]
+        some, every = 1 - comb(1, k) / comb(5, k), comb(4, k) / comb(5, k)
+        assert (row["pass_at_k"], row["pass_hat_k"]) == pytest.approx((some, every))
+        ends = 1 - (1 - low) ** k, 1 - (1 - high) ** k
+        assert row["pass_at_k_low"] == pytest.approx(min(ends[0], some))
+        assert row["pass_at_k_high"] == pytest.approx(max(ends[1], some))
+        assert row["pass_hat_k_low"] == pytest.approx(min(low**k, every))
+        assert row["pass_hat_k_high"] == pytest.approx(max(high**k, every))
+    for one, other in pairwise(rows):
+        assert one["pass_at_k_low"] <= other["pass_at_k_low"]
+        assert one["pass_at_k_high"] <= other["pass_at_k_high"]
+        assert one["pass_hat_k_low"] >= other["pass_hat_k_low"]
+        assert one["pass_hat_k_high"] >= other["pass_hat_k_high"]
+    page = Path("r.md").read_text().replace("\\", "").replace("&#8203;", "")
+    assert "1: 4 of 5 passed, pass@4 1.000" in page
+    assert "pass@k and pass^k of each input" in Path("r.html").read_text()
+    values = {one.get("name"): one.get("value") for one in ET.parse("r.xml").iter("property")}
+    assert float(values["metrics.input.1.pass_hat.4"] or 0) == pytest.approx(1 / 5)
+    assert float(values["metrics.input.1.pass_hat.4.high"] or 0) == pytest.approx(high**4)
+    detail = type_command(PASSES, "show", "passes", "--transparent")
+    assert "pass@k and pass^k of each input" in detail.output
+
+
+@pytest.mark.requirement(
+    "scoring computeMultiTrialMetrics",
+    "The metrics of true, true, false, true, true: rate 0.8, pass^5 0.33; pass@5 by the unbiased "
+    "estimator is 1, and not the 0.99 that the document prints.",
+    "`stats.multi_trial_metrics`; `metrics.pass_at.K`, `metrics.pass_hat_plugin.K`",
+)
+def test_the_worked_numbers_of_the_scoring_reference() -> None:
+    """passAtK(5, 3, 5) = 1, passToTheK(0.8, 5) = 0.328, weights 1 and ½ give 0.667 < 0.7."""
+    found = stats.multi_trial_metrics([True, True, False, True, True])
+    marks = [
+        stats.GraderResult(grader="a", score=1.0, passed=True),
+        stats.GraderResult(grader="b", score=0.0, passed=False),
+    ]
+    weighed = stats.stimulus_score("s", [marks], weights={"a": 1, "b": 0.5}, threshold=0.7)
+
+    assert stats.pass_at_k(5, 3, 5) == 1.0
+    assert stats.pass_hat_k_plugin(0.8, 5) == pytest.approx(0.8**5)
+    assert (found.pass_rate, found.pass_at_k, found.k) == (0.8, 1.0, 5)
+    assert round(found.pass_hat_k_plugin, 2) == 0.33
+    assert weighed.aggregate_score == pytest.approx(2 / 3)
+    assert weighed.trial_passed == (False,)
+    assert weighed.flakiness == stats.Flakiness(flaky=False, percent=0.0)
+
+
+def test_a_panel_of_a_suite_has_the_score_of_the_reference() -> None:
+    """Weights 1 and ½, the second grader fails: 0.667 does not reach 0.7."""
+    suite = """
+name: panel
+service: {python: "svc:ask"}
+inputs: [a]
+trials: 20
+criteria:
+  - name: panel
+    graders: [{contains: thanks, weight: 1}, {contains: never, weight: 0.5}]
+    pass_at: PASS
+    at_least: 50%
+"""
+    low, code = run(suite.replace("PASS", "0.7"))
+    high, reached = run(suite.replace("PASS", "0.66"))
+
+    assert (code, reached) == (1, 0)
+    for found in (low, high):
+        facts = found["results"][0]["facts"]
+        assert facts["score_mean"] == pytest.approx(2 / 3)

@@ -196,6 +196,8 @@ class ResultLine:
     """The most frequent first."""
     checks: tuple[CheckCount, ...] = ()
     """Every postcondition that failed in some trial, where a criterion has several."""
+    details: tuple[str, ...] = ()
+    """What a longer report shows of it, a line each, such as the numbers of each input."""
 
     @property
     def is_red(self) -> bool:

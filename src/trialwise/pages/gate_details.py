@@ -45,6 +45,7 @@ from trialwise.pages.gate_facts import (
     name_gate_section,
     pick_telling_k,
 )
+from trialwise.pages.input_passes import build_passes_table
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
@@ -188,7 +189,7 @@ def _list_evidence(
     elif isinstance(evidence, StabilityEvidence):
         yield from _list_stability_blocks(record, gate, evidence)
     else:
-        yield from _list_metrics(evidence)
+        yield from _list_metrics(evidence, gate)
 
 
 def _count_rest(count: int) -> tuple[str, ...]:
@@ -231,7 +232,7 @@ def _draw_outcomes(outcomes: Sequence[bool]) -> str:
     return marks + ("…" if len(outcomes) > _DRAWN else "")
 
 
-def _list_metrics(evidence: MetricsEvidence) -> Iterator[Block]:
+def _list_metrics(evidence: MetricsEvidence, gate: GateFinding) -> Iterator[Block]:
     yield _build_pass_k("pass@k and pass^k over inputs", evidence.pass_k)
     for one in evidence.criteria:
         title = f"The same of {one.criterion}"
@@ -259,13 +260,16 @@ def _list_metrics(evidence: MetricsEvidence) -> Iterator[Block]:
         words=(0, len(columns) - 1),
         notes=_count_rest(len(worst)),
     )
+    passes = build_passes_table(gate)
+    if passes is not None:
+        yield Details(summary="pass@k and pass^k of each input", blocks=(passes,))
     notes = []
     if not isinstance(evidence.passed, Undefined) and evidence.threshold is not None:
         word = "reaches" if evidence.passed else "misses"
         notes.append(f"The mean score {word} the threshold of {evidence.threshold:g}.")
     if evidence.unscored:
         left, named = as_count(len(evidence.unscored), "input"), join_few(evidence.unscored)
-        notes.append(f"{left} without a run, part of no mean: {named}.")
+        notes.append(f"{left} without graders or without a run, part of no mean: {named}.")
     if notes:
         yield Prose(paragraphs=tuple(notes), tone="quiet")
 

@@ -15,6 +15,7 @@ from trialwise.model.codec import to_plain
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import ErrorClass
 from trialwise.pages.failure_groups import TrialIndex
+from trialwise.pages.input_passes import describe_passes
 from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.results import describe_run
 from trialwise.pages.suite_totals import (
@@ -131,5 +132,9 @@ def _inputs(record: RunRecord) -> list[dict[str, Any]]:
         sampling = index.find_experiment(finding)
         for name, (passed, trials) in index.find_rows(finding).tally_inputs().items():
             criteria = rows[sampling, name]["criteria"]
-            criteria[finding.criterion] = {"trials": trials, "passed": passed}
+            criteria[finding.criterion] = {
+                "trials": trials,
+                "passed": passed,
+                "pass_k": describe_passes(trials, passed),
+            }
     return list(rows.values())

@@ -397,6 +397,9 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
 
 def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     """Return its numbers and their limits; of numbers without limits, the means."""
+    # Few runs have gates, and every report comes through here.
+    from trialwise.pages.input_passes import collect_input_facts, list_input_lines
+
     if gate.decision is None:
         return ResultLine(
             kind=LineKind.REPORTED,
@@ -407,7 +410,8 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             figures=Figures(trials=gate.inputs * gate.runs),
             sentence=sum_up_gate(gate),
             reason=sum_up_gate(gate),
-            facts=collect_number_facts(gate),
+            facts=collect_number_facts(gate) | collect_input_facts(gate),
+            details=list_input_lines(gate),
         )
     status, claim = pick_status(gate.decision), f"about {count_runs(gate)}"
     numbers = "; ".join(
@@ -434,7 +438,9 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             "advisory": False,
             "claim": claim,
             **collect_gate_facts(gate),
+            **collect_input_facts(gate),
         },
+        details=list_input_lines(gate),
     )
 
 

@@ -78,6 +78,7 @@ def _case(line: ResultLine) -> ET.Element:
         breach = [] if line.status is Status.PASS else [*map(make_visible, line.failure_lines)]
         lines = [f"ADVISORY {line.status}: shown, not enforced.", *lines, *breach]
     lines += [f"Note: {make_visible(note)}" for note in line.notes]
+    lines += map(make_visible, line.details)
     if line.claim:
         lines.append(f"This is {make_visible(line.claim)}.")
     if output := "\n".join(filter(None, lines)):
@@ -96,7 +97,7 @@ def _properties(values: Mapping[str, object]) -> ET.Element:
     for name, value in values.items():
         if value is not None:
             shown = str(value).lower() if isinstance(value, bool) else make_visible(str(value))
-            ET.SubElement(properties, "property", name=name, value=shown)
+            ET.SubElement(properties, "property", name=make_visible(name), value=shown)
     return properties
 
 

@@ -52,7 +52,8 @@ def render_markdown(suite: SuiteResults) -> str:
     tables = [_write_contract(run) for run in suite.runs]
     notes = _write_attention(suite)
     failing = [line for line in suite.results if line.failures and line.kind is not LineKind.INPUT]
-    details = [*map(_write_details, failing), _write_basis(suite)]
+    told = [line for run in suite.runs for line in run.lines if line.details]
+    details = [*map(_write_details, failing), *map(_write_more, told), _write_basis(suite)]
     return _fit(head, [tables, [notes] if notes else [], details])
 
 
@@ -179,6 +180,12 @@ def _write_details(line: ResultLine) -> str:
         items.append(f"- **{line.other_failures} ×** other reasons")
     items += [f"- check {_write_inline(one.sentence, _SENTENCE)}" for one in line.checks]
     return _fold(summary, _limit_lines(items, "- **{} more reasons**"))
+
+
+def _write_more(line: ResultLine) -> str:
+    """Write what a line says of each input."""
+    items = [f"- {_write_inline(one, _SENTENCE)}" for one in line.details]
+    return _fold(f"{line.title}: each input", _limit_lines(items, "- **{} more**"))
 
 
 def _write_basis(suite: SuiteResults) -> str:
