@@ -262,7 +262,7 @@ def _list_metrics(evidence: MetricsEvidence, gate: GateFinding) -> Iterator[Bloc
     )
     passes = build_passes_table(gate)
     if passes is not None:
-        yield Details(summary="pass@k and pass^k of each input", blocks=(passes,))
+        yield passes
     notes = []
     if not isinstance(evidence.passed, Undefined) and evidence.threshold is not None:
         word = "reaches" if evidence.passed else "misses"
