@@ -19,6 +19,7 @@ from trialwise.reports.report_files import ReportNotWritten, render_report, writ
 
 BEGINNINGS = {
     "json": '{\n  "schema": "trialwise.report/2"',
+    "jsonl": '{"type": "run", "schema": "trialwise.results/1"',
     "junit": '<?xml version="1.0" encoding="utf-8"?>\n<testsuites',
     "html": "<!DOCTYPE html>",
     "markdown": "<!-- trialwise-report: ",
@@ -52,7 +53,9 @@ def test_an_ending_chooses_the_report(name: str, expected: str) -> None:
 @pytest.mark.parametrize("name", ["report", "report.pdf", "", ".json", "json", "a.json/report"])
 def test_any_other_ending_is_refused_with_the_choice(name: str) -> None:
     """Nobody has to guess what is possible."""
-    with pytest.raises(InvalidArgument, match=r"output must end with \.json, \.xml, \.html"):
+    with pytest.raises(
+        InvalidArgument, match=r"output must end with \.json, \.jsonl, \.xml, \.html"
+    ):
         match_format(name)
 
 

@@ -246,6 +246,22 @@ class ResultLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedRun:
+    """One of several runs of an input. It decides nothing by itself."""
+
+    name: str
+    """The input and the number of the run, such as "weather #3"."""
+    trial: int
+    seed: int
+    passed: bool
+    reason: str = ""
+    """Why it failed."""
+    seconds: float = 0.0
+    weakest_score: float | None = None
+    """The lowest sub-score of its session, where stability was measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunResults:
     """The lines of one run, and what a reader must know beside them."""
 
@@ -262,6 +278,8 @@ class RunResults:
     """How the run ended, and what qualifies it."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """The numbers of the run, under names that all machine-readable reports share."""
+    repeated: tuple[RepeatedRun, ...] = ()
+    """Each run of each input, where gates are about repeated runs."""
     run_id: str = ""
     seed: int | None = None
     location: str = ""

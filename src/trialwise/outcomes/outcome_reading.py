@@ -32,6 +32,7 @@ RESULTS = "trialwise.results"
 _MODULES = {
     "jsonl": "trialwise.outcomes.json_lines",
     "csv": "trialwise.outcomes.csv_tables",
+    "trialwise": "trialwise.outcomes.own_results",
     "junit": "trialwise.contrib.results.junit_reports",
     "inspect": "trialwise.contrib.results.inspect_results",
     "promptfoo": "trialwise.contrib.results.promptfoo_results",
@@ -47,7 +48,8 @@ FORMATS = tuple(_MODULES)
 
 #: Formats that are recognised by what a JSON document holds, in the order they are asked.
 _BY_DOCUMENT = (
-    *("inspect", "promptfoo", "vally", "deepeval", "pydantic-evals", "lm-eval", "langfuse"),
+    *("trialwise", "inspect", "promptfoo", "vally", "deepeval", "pydantic-evals", "lm-eval"),
+    "langfuse",
 )
 
 _BY_EXTENSION = {

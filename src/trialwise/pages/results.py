@@ -15,7 +15,14 @@ from trialwise.documents.numbers import (
     as_probability,
 )
 from trialwise.documents.phrases import STOPS, join_few
-from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
+from trialwise.documents.results import (
+    Fact,
+    LineKind,
+    RepeatedRun,
+    RunResults,
+    Status,
+    SuiteResults,
+)
 from trialwise.model.evidence import Guard, NoteKind, StopReason
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
@@ -104,6 +111,7 @@ def _describe_verdict(
         attention=tuple(list_attention(verdict)),
         notes=list_run_notes(verdict),
         facts={} if record is None else _run_facts(record, location),
+        repeated=() if record is None else _list_repeated(record),
         run_id=verdict.run_id if record is None else record.run_id,
         seed=None if record is None else record.plan.seed,
         location=location,
@@ -115,6 +123,14 @@ def _describe_verdict(
         started_at=verdict.started_at,
         seconds=verdict.spending.seconds,
     )
+
+
+def _list_repeated(record: RunRecord) -> tuple[RepeatedRun, ...]:
+    if not record.plan.gates:
+        return ()  # few runs have gates
+    from trialwise.pages.repeated_runs import list_repeated_runs
+
+    return list_repeated_runs(record)
 
 
 def _name_file(file: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _BEYOND_ASCII = re.compile(r"[^ -~\n]")
@@ -17,6 +18,12 @@ def render_json(values: Any) -> str:
     """
     text = json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)
     return _BEYOND_ASCII.sub(_escape, text) + "\n"
+
+
+def render_json_lines(rows: Iterable[Any]) -> str:
+    """Plain values as JSON, one a line, as safe to show as `render_json`."""
+    lines = (json.dumps(one, ensure_ascii=False, allow_nan=False) for one in rows)
+    return "".join(f"{_BEYOND_ASCII.sub(_escape, line)}\n" for line in lines)
 
 
 def _escape(found: re.Match[str]) -> str:

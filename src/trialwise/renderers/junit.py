@@ -12,15 +12,23 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
 from trialwise.documents.printable import make_visible
-from trialwise.documents.results import LineKind, ResultLine, RunResults, Status, SuiteResults
+from trialwise.documents.results import (
+    LineKind,
+    RepeatedRun,
+    ResultLine,
+    RunResults,
+    Status,
+    SuiteResults,
+)
 
 
 def render_junit(suite: SuiteResults) -> str:
     """Render the results of a suite as JUnit XML.
 
     One suite for each contract, one test case for each criterion, for each of its inputs where
-    each is decided, and for each latency limit. Whatever a service said, the document is
-    well-formed: what XML cannot hold or a reader could not see is spelled out.
+    each is decided, for each latency limit and for each gate. Where gates are about repeated runs,
+    every run is a test case, too, and a failed one is skipped. Whatever a service said, the
+    document is well-formed: what XML cannot hold or a reader could not see is spelled out.
     """
     root = ET.Element("testsuites", name=make_visible(suite.name))
     root.extend(_suite(run) for run in suite.runs)
@@ -37,10 +45,10 @@ def _suite(run: RunResults) -> ET.Element:
     suite = ET.Element(
         "testsuite",
         name=make_visible(run.contract),
-        tests=str(len(run.results)),
+        tests=str(len(run.results) + len(run.repeated)),
         failures=str(failures),
         errors=str(len(red) - failures),
-        skipped="0",
+        skipped=str(sum(not one.passed for one in run.repeated)),
         time=_seconds(run.seconds),
     )
     if run.started_at is not None:
@@ -54,6 +62,7 @@ def _suite(run: RunResults) -> ET.Element:
     }
     suite.append(_properties({**run.facts, **reported, **numbers}))
     suite.extend(_case(line) for line in run.results)
+    suite.extend(_repeated_case(one, run.contract) for one in run.repeated)
     if run.notes:
         ET.SubElement(suite, "system-err").text = "\n".join(map(make_visible, run.notes))
     return suite
@@ -83,6 +92,22 @@ def _case(line: ResultLine) -> ET.Element:
         lines.append(f"This is {make_visible(line.claim)}.")
     if output := "\n".join(filter(None, lines)):
         ET.SubElement(case, "system-out").text = output
+    return case
+
+
+def _repeated_case(one: RepeatedRun, contract: str) -> ET.Element:
+    """One run of an input: a failed one is skipped, since only all runs together are decided."""
+    case = ET.Element(
+        "testcase",
+        classname=f"{make_visible(contract)} runs",
+        name=make_visible(one.name),
+        time=_seconds(one.seconds),
+    )
+    facts = {"passed": one.passed, "trial": one.trial, "seed": one.seed}
+    case.append(_properties({**facts, "weakest_score": one.weakest_score}))
+    if not one.passed:
+        said = f"This run failed: {one.reason}. One run decides nothing."
+        ET.SubElement(case, "skipped", message=make_visible(said))
     return case
 
 

@@ -122,6 +122,14 @@ def _json(source: ReportSource) -> str:
     )
 
 
+@report_format("jsonl", ".jsonl", ".ndjson", summary="runs, results and trials as JSON lines")
+def _jsonl(source: ReportSource) -> str:
+    from trialwise.pages.result_rows import list_rows
+    from trialwise.renderers.json_text import render_json_lines
+
+    return render_json_lines(list_rows(source.records, locations=source.locations))
+
+
 @report_format("junit", ".xml", summary="JUnit XML, for CI servers")
 def _junit(source: ReportSource) -> str:
     from trialwise.renderers.junit import render_junit
@@ -156,7 +164,7 @@ def _transparent(source: ReportSource) -> str:
 
 #: By name. A file name is held against them in this order, so that longer endings come first.
 BUILT_IN: Mapping[str, ReportFormat] = {
-    one.name: one for one in (_gitlab, _json, _junit, _html, _markdown, _tap, _transparent)
+    one.name: one for one in (_gitlab, _json, _jsonl, _junit, _html, _markdown, _tap, _transparent)
 }
 
 
@@ -199,8 +207,8 @@ def match_format(path: str | PurePath) -> ReportFormat:
     >>> match_format("report.pdf")
     Traceback (most recent call last):
         ...
-    trialwise.errors.InvalidArgument: output must end with .json, .xml, .html, .md, .tap, .txt or
-    gl-code-quality-report.json, got 'report.pdf'
+    trialwise.errors.InvalidArgument: output must end with .json, .jsonl, .xml, .html, .md, .tap,
+    .txt or gl-code-quality-report.json, got 'report.pdf'
     """
     name = PurePath(path).name.lower()
     for one in BUILT_IN.values():
