@@ -42,6 +42,15 @@ def test_what_cannot_be_read_is_not_turned_round() -> None:
     assert checks.any_of(UNREADABLE, TRUE).check(WORDS).passed
 
 
+def test_what_does_not_parse_is_what_not_parses_asks_for() -> None:
+    """To be readable is its question; a reply without a value still answers nothing."""
+    unlike = checks.not_(checks.parses("json"))
+
+    assert unlike.check(WORDS).passed
+    assert not unlike.check(Reply(value="[1]")).passed
+    assert not unlike.check(Reply(value=None)).passed
+
+
 def test_names_and_explanations_compose() -> None:
     """A report can print them as they are."""
     either = checks.any_of(checks.contains("x"), checks.contains("y"))

@@ -131,15 +131,17 @@ class Not(Check, spelling="not"):
         result = self.condition.check(reply)
         if result.passed:
             return failed(f"{self.condition.name}, which was not to hold")
-        if result.reason is FailReason.CONDITION or result.reason is None:
-            return CheckResult.ok()
-        return result
+        # To be readable is all that `parses` asks: what it cannot read answers the question.
+        asks_to_read = getattr(self.condition, "asks_to_read", False)
+        answers = (FailReason.CONDITION, None, *((FailReason.TRANSFORM,) if asks_to_read else ()))
+        return CheckResult.ok() if result.reason in answers else result
 
 
 def not_(check: Postcondition) -> Not:
     """The postcondition is evaluated and does not hold.
 
-    A reply that it cannot read is a failure all the same.
+    A reply that it cannot read is a failure all the same, unless to read it is the question, as of
+    `parses`.
 
     >>> from trialwise.checks.texts import contains
     >>> not_(contains("a")).check(Reply(value="abc")).explanation

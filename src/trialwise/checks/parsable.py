@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from trialwise.checks import strict_parsing
 from trialwise.checks.check_base import Check, Limits, Unreadable
@@ -40,6 +40,8 @@ class Parses(Check, spelling="parses"):
     >>> parses("json").check(Reply(value='{"a": 1, "a": 2}')).explanation
     "the reply is not JSON with unique keys: 'a' is repeated"
     """
+
+    asks_to_read: ClassVar[bool] = True
 
     format: Format
 

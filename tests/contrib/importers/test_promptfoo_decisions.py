@@ -147,6 +147,48 @@ PASSES = [
     ({"type": "contains", "value": "{{needle}}"}, [0, 1, 2]),
 ]
 
+SCRIPT_OUTPUTS = [
+    "hello world",
+    "Hello World",
+    "hello",
+    '{"a":1,"category":"billing"}',
+    '{"a":5}',
+    "[1,2]",
+    "5",
+    "",
+    "a much longer text than the others are, by far",
+    "café É",
+    "true",
+    '{"category":"bug","list":["x"]}',
+]
+SCRIPTS = [
+    ("javascript", "output.length < 10", [2, 4, 5, 6, 7, 9, 10]),
+    ("javascript", "output.length >= 5 && output.includes('hello')", [0, 2]),
+    ("javascript", "output.includes('output')", []),
+    ("javascript", "output.toLowerCase().includes('hello')", [0, 1, 2]),
+    ("javascript", "JSON.parse(output).category === 'billing'", [3]),
+    ("javascript", "JSON.parse(output).a > 3", [4]),
+    ("javascript", "/^hel+o/.test(output)", [0, 2]),
+    ("javascript", "output.startsWith('Hello');", [1]),
+    ("javascript", "!output.includes('world')", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+    ("javascript", "output === 'hello'", [2]),
+    ("javascript", "output.trim() === '5'", [6]),
+    ("javascript", "JSON.parse(output).list.includes('x')", [11]),
+    ("not-javascript", "output.length < 10", [0, 1, 3, 8, 11]),
+    (
+        "not-javascript",
+        "output.length >= 5 && output.includes('hello')",
+        [1, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    ),
+    ("not-javascript", "output.includes('output')", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+    ("not-javascript", "output.toLowerCase().includes('hello')", [3, 4, 5, 6, 7, 8, 9, 10, 11]),
+    ("not-javascript", "/^hel+o/.test(output)", [1, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+    ("not-javascript", "output.startsWith('Hello');", [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+    ("not-javascript", "!output.includes('world')", [0]),
+    ("not-javascript", "output === 'hello'", [0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+    ("not-javascript", "output.trim() === '5'", [0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11]),
+]
+
 
 def config(**content: Any) -> str:
     """Write a file with the echo provider, in JSON, which is YAML as well."""
@@ -172,6 +214,22 @@ def test_an_assertion_passes_the_outputs_that_promptfoo_passes(
 
     found = [place for place, output in enumerate(OUTPUTS) if passes(criterion, output)]
     assert passing == found
+
+
+@pytest.mark.parametrize(("kind", "script", "passing"), SCRIPTS)
+def test_an_expression_of_javascript_passes_the_outputs_that_promptfoo_passes(
+    write: Write, load: Load, kind: str, script: str, passing: list[int]
+) -> None:
+    """Comparisons about the text of an output, or about JSON that it is."""
+    test = {"vars": {"out": "-"}, "assert": [{"type": kind, "value": script}]}
+    imported = import_promptfoo(write("promptfooconfig.yaml", config(tests=[test])))
+    (contract,) = load(imported).contracts
+    (criterion,) = contract.contract.criteria
+
+    assert {} == dict(imported.files)
+    assert passing == [
+        place for place, output in enumerate(SCRIPT_OUTPUTS) if passes(criterion, output)
+    ]
 
 
 @pytest.mark.parametrize("threshold", [0.2, 0.34, 0.5, 0.67, 0.75, 1])

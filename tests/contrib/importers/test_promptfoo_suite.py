@@ -201,7 +201,11 @@ def test_a_provider_in_python_is_called_as_promptfoo_calls_it(write: Write, load
 @pytest.mark.parametrize(
     "assertion",
     [
-        {"type": "javascript", "value": "output.length < 5"},
+        {"type": "javascript", "value": "output.split(' ').length < 5"},
+        {"type": "javascript", "value": "output.length < 5 ? 1 : 0.5"},
+        {"type": "javascript", "value": "output.parsed.n > 5"},
+        {"type": "not-javascript", "value": "JSON.parse(output).n > 5"},
+        {"type": "javascript", "value": "output > 5", "threshold": 0.5},
         {"type": "python", "value": "len(output) < 5"},
         {"type": "not-llm-rubric", "value": "is rude"},
         {"type": "levenshtein", "value": "abc"},
@@ -231,7 +235,7 @@ def test_what_is_not_carried_over_stops_the_run(
 
 def test_the_command_writes_the_functions_and_the_run_says_what_is_missing(tmp_path: Path) -> None:
     """Exit 4, which says that nothing was decided."""
-    test = {"vars": {"q": "a"}, "assert": [{"type": "javascript", "value": "output > 5"}]}
+    test = {"vars": {"q": "a"}, "assert": [{"type": "javascript", "value": "grade(output) > 5"}]}
     whole = {"prompts": ["{{q}}"], "providers": ["echo"], "tests": [test]}
     (tmp_path / "promptfooconfig.yaml").write_text(json.dumps(whole))
     program = [sys.executable, "-m", "trialwise.cli.main"]
@@ -242,7 +246,7 @@ def test_the_command_writes_the_functions_and_the_run_says_what_is_missing(tmp_p
 
     assert 0 == imported.returncode, imported.stderr
     assert "Not carried over: `javascript`" in imported.stderr
-    assert "output > 5" in (tmp_path / "promptfoo_functions.py").read_text()
+    assert "grade(output) > 5" in (tmp_path / "promptfoo_functions.py").read_text()
     assert 4 == ran.returncode, ran.stdout
     assert "javascript_1 is still to be written" in ran.stderr
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
 from trialwise.contrib.importers.cerberus.assertion_patterns import translate_pattern
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.contrib.importers.import_notes import Notes
@@ -52,6 +53,8 @@ _CELL_PREFIXES = {
     "grade:": "llm-rubric",
     "llm-rubric:": "llm-rubric",
 }
+#: Texts and patterns of JavaScript; a slash after a value divides, and is not carried over anyway.
+_LITERAL = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|`[^`]*`|/(?:[^/\\\n]|\\.)+/)""")
 _FIELD = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^",][^,]*))\s*(?:,|$)')
 
 
@@ -123,6 +126,11 @@ class Reader:
             return self._json(value, is_inverse=is_inverse)
         if base == "contains-json" and not is_inverse:
             return self._embedded_json(value, where)
+        if base == "javascript" and "threshold" not in given:
+            if is_inverse and "JSON" in str(value):
+                # What raises an error passes neither an assertion nor its opposite.
+                raise NotCarried("its opposite also fails where the output is not as expected")
+            return _invert(self._javascript(value, where), is_inverse)
         if base in ("latency", "cost"):
             return _invert(self._limit(base, given, where), is_inverse)
         if base == "similar":
@@ -138,6 +146,21 @@ class Reader:
             minimum = float(limit)
             return _invert({"similar": {"text": texts, "minimum": minimum}}, is_inverse)
         raise NotCarried("no check here asks the same")
+
+    def _javascript(self, value: Any, where: str) -> dict[str, Any]:
+        """Read an expression of comparisons about the output, such as `output.length < 280`."""
+        if not isinstance(value, str):
+            raise NotCarried("its value is not an expression")
+        read = read_assertion(_rename_output(value.strip().rstrip(";")), {})
+        for note in read.notes:
+            self.notes.add(f"`javascript`: {note}", where)
+        self.notes.add(
+            "A `javascript` expression is carried over for values of the types it expects; where "
+            "JavaScript would convert a value, the trial fails",
+            where,
+        )
+        checks = read.postconditions
+        return checks[0] if len(checks) == 1 else {"all_of": checks}
 
     def _json(self, value: Any, *, is_inverse: bool) -> dict[str, Any]:
         schema = self._schema(value)
@@ -270,6 +293,23 @@ def assertion_from_text(text: str) -> dict[str, Any]:
     elif kind in ("latency", "cost", "similar"):
         found["threshold"] = _SIMILAR
     return found
+
+
+def _rename_output(source: str) -> str:
+    """Return an expression about an output that is text, as cerberus would write it.
+
+    >>> _rename_output("JSON.parse(output).n > 1 && output.includes('output')")
+    "output.parsed.n > 1 && output.meta.raw.includes('output')"
+    """
+    parts = _LITERAL.split(source)
+    # Every second part is a text or a pattern, whose words are no names.
+    for place in range(0, len(parts), 2):
+        if re.search(r"\boutput\s*\??\.\s*(?:meta|parsed)\b", parts[place]):
+            raise NotCarried("it looks at an output that is no text")
+        renamed = re.sub(r"JSON\.parse\(\s*output\s*\)", "\0", parts[place])
+        renamed = re.sub(r"(?<![\w.$])output(?![\w$])", "output.meta.raw", renamed)
+        parts[place] = renamed.replace("\0", "output.parsed")
+    return "".join(parts)
 
 
 def _parse(text: str, name: str) -> Any:
