@@ -29,6 +29,7 @@ _COMMANDS = {
 }
 _MORE = {
     "baseline": "List, show and prune baselines.",
+    "compare": "Say whether one contract is better than another.",
     "completion": "Print a completion script for your shell.",
     "doctor": "Check this machine and this suite.",
     "judge": "Measure how often a judge is wrong.",

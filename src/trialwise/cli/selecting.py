@@ -125,7 +125,7 @@ def pace_options(function: F) -> F:
 #: Options that only act on decisions.
 _DECIDING = (
     *("confidence", "max-trials", "intent", "rule", "analysis", "override", "baseline"),
-    *("horizon", "correction", "family", "family-size"),
+    *("horizon", "correction", "family", "family-size", "smoke-refuses", "inconclusive"),
 )
 
 

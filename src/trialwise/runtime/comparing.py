@@ -35,6 +35,7 @@ from trialwise.stats.multiplicity import Correction
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from trialwise.documents.blocks import Document
     from trialwise.engine.run_state import RunOutcome
     from trialwise.runtime.frames import ComparisonFrame, Library
     from trialwise.stores.runs import StoredRun
@@ -73,16 +74,20 @@ class Comparison:
         """One for every criterion of either run."""
         return self.verdict.findings
 
+    def build_page(self) -> Document:
+        """Build the page that every report of the comparison is made from."""
+        from trialwise.pages.comparison import build_comparison_page
+
+        kept = tuple(str(path) for path in self.paths if path is not None)
+        return build_comparison_page(self.verdict, runs=kept)
+
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
-        from trialwise.pages.comparison import build_comparison_page
         from trialwise.renderers.capabilities import read_capabilities
         from trialwise.renderers.document_text import render_document_text
 
         out = sys.stdout if stream is None else stream
-        kept = tuple(str(path) for path in self.paths if path is not None)
-        page = build_comparison_page(self.verdict, runs=kept)
-        out.write(render_document_text(page, read_capabilities(out)))
+        out.write(render_document_text(self.build_page(), read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as plain values, fit for JSON."""
