@@ -209,6 +209,43 @@ def test_what_a_trial_took_is_recorded(project: Project) -> None:
     assert (3.0, 4 * 37) == (record.verdict.spending.usd, record.verdict.spending.tokens)
 
 
+SESSION = """
+        import pytest
+
+        CALLS = [{"id": str(n), "function": {"name": "find", "arguments": "{}"}} for n in range(4)]
+        SESSION = [
+            {"role": "user", "content": "Find it."},
+            {"role": "assistant", "content": "Let me see.", "tool_calls": CALLS,
+             "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+            *({"role": "tool", "tool_call_id": str(n), "content": "ok"} for n in range(4)),
+            {"role": "assistant", "content": "Found it.",
+             "usage": {"prompt_tokens": 9, "completion_tokens": 1}},
+        ]
+
+        @pytest.mark.trials(6, never_fails=True, stability={})
+        def test_it(trial):
+            trial.record(trace=TRACE)
+"""
+
+
+def test_the_session_of_an_agent_is_recorded(project: Project) -> None:
+    """Its calls, messages, tokens and answer; a gate of the marker looks at it."""
+    record = project.judge(SESSION.replace("TRACE", "SESSION"))
+    trial = record.trials[0]
+    assert Usage(input_tokens=14, output_tokens=3) == trial.usage
+    assert trial.reply == "Found it."
+    assert [call["name"] for call in trial.tool_calls] == ["find"] * 4
+    assert ("assistant", "Found it.") in trial.messages
+    (gate,) = record.verdict.gates
+    assert (str(gate.decision), gate.checks[0].value) == ("FAIL", 0.25)  # one of four is distinct
+
+
+def test_a_session_that_cannot_be_read_is_no_evidence(project: Project) -> None:
+    record = project.judge(SESSION.replace("TRACE", '{"steps": []}'))
+    (gate,) = record.verdict.gates
+    assert str(gate.decision) == "INCONCLUSIVE"
+
+
 def test_a_latency_that_is_not_recorded_is_the_bodys(project: Project) -> None:
     """The time of the body alone counts; that of its fixtures is kept apart."""
     record = project.judge(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from trialwise.engine.error_classes import Reach, Trouble
 from trialwise.engine.excerpts import Excerpts
@@ -10,6 +11,9 @@ from trialwise.model.plan import ExperimentPlan
 from trialwise.model.trial import FailReason, Trial
 from trialwise.plugin.trial_fixture import TrialHandle
 from trialwise.plugin.trial_items import Course
+
+if TYPE_CHECKING:
+    from trialwise.model.trace import Trace
 
 #: How much of what a body recorded as its reply is kept.
 REPLY_LIMIT = 4000
@@ -62,4 +66,19 @@ def describe_trial(
         started_s=round(max(0.0, started_s), 6),
         reply=None if handle.reply is None else text(handle.reply, REPLY_LIMIT),
         traceback=traceback,
+        **({} if handle.trace is None else _describe_session(handle.trace, excerpts)),
     )
+
+
+def _describe_session(trace: Trace, excerpts: Excerpts) -> dict[str, Any]:
+    """Return the fields of a trial that tell the session of an agent."""
+    from trialwise.model.reply import Reply
+    from trialwise.stats.trace_shape import read_trace
+
+    is_known = trace.calls_unknown is None
+    return {
+        "tool_calls": excerpts.tool_calls(Reply(value="", details=trace.details)),
+        "messages": excerpts.messages(trace.turns),
+        "shape": read_trace(trace.to_dict()) if is_known else None,
+        "ended": None if trace.ended is None else excerpts.text(trace.ended),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.reply import Reply, Usage
@@ -13,6 +13,9 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Ending
 from trialwise.validation import require_count, require_real
+
+if TYPE_CHECKING:
+    from trialwise.model.trace import Trace
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
@@ -56,6 +59,7 @@ class TrialHandle:
         self.usage: Usage | None = None
         self.cost_usd: float | None = None
         self.reply: str | None = None
+        self.trace: Trace | None = None
         self._criteria = criteria
         self.on_failed: FailedCheck | None = None
         """Told of every check that does not hold."""
@@ -99,6 +103,7 @@ class TrialHandle:
         cost: float | None = None,
         latency_s: float | None = None,
         reply: str | None = None,
+        trace: Any = None,
     ) -> None:
         """What the trial took; several calls add up.
 
@@ -109,7 +114,18 @@ class TrialHandle:
             cost: In US dollars.
             latency_s: The latency of the service, instead of the time that the body took.
             reply: What was answered, kept for the reports.
+            trace: The session of an agent: a `Trace`, what `read_trace` reads, or the result of an
+                agent framework. Its tokens, cost and answer count where the call gives none.
         """
+        if trace is not None:
+            from trialwise.traces.python_objects import to_trace
+
+            self.trace = session = to_trace(trace)
+            spent = session.known_usage
+            if spent is not None and (tokens, input_tokens, output_tokens) == (None, None, None):
+                input_tokens, output_tokens = spent.input_tokens, spent.output_tokens
+            cost = session.cost_usd if cost is None else cost
+            reply = session.answer if reply is None else reply
         if (tokens, input_tokens, output_tokens) != (None, None, None):
             known = self.usage or Usage()
             received = (tokens or 0) + (output_tokens or 0)

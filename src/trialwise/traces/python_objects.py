@@ -76,6 +76,23 @@ def read_session(value: Any) -> ReturnedSession | None:
     return None
 
 
+def to_trace(value: Any) -> Trace:
+    """Return the trace that a value is or holds; one that cannot be read leaves its calls unknown.
+
+    >>> to_trace({"tool_calls": [{"name": "find"}]}).tool_calls[0].name
+    'find'
+    >>> to_trace(5).calls_unknown is None
+    False
+
+    Args:
+        value: A trace, what `read_trace` reads, or the result of an agent framework.
+    """
+    if isinstance(value, Trace):
+        return value
+    found = read_session(value)
+    return _read(value).trace if found is None else found.trace
+
+
 def _find_messages(value: Any) -> ReturnedSession | None:
     """A list of messages, a state of LangGraph that holds one, or one message of LangChain."""
     # Of a plain document with messages nobody knows whether it is a session or the reply.
