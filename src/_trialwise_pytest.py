@@ -42,7 +42,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("smoke-refuses", "nothing|hard|major", "What refuses a smoke run, too, instead of a warning: `hard` invalidators of a comparison, or also `major` caveats."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "count", "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or `days`."),
-    ("correction", "none|bonferroni|holm|bh|by", "How decisions that belong together are corrected for their number."),
+    ("correction", "none|bonferroni|holm|bh|by|e-bh", "How decisions that belong together are corrected for their number."),
     ("family", "text", "Name of the decisions that are corrected together; contracts may share it."),
     ("family-size", "count", "Number of decisions in the family, where more belong to it than are run here."),
     ("confidence", "rate", "1 − the largest probability of a wrong PASS, and of a wrong FAIL."),

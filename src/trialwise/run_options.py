@@ -23,7 +23,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("smoke-refuses", "smoke_refuses", "nothing|hard|major", "What refuses a smoke run, too, instead of a warning: `hard` invalidators of a comparison, or also `major` caveats."),
     ("baseline", "baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "horizon", "count", "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or `days`."),
-    ("correction", "correction", "none|bonferroni|holm|bh|by", "How decisions that belong together are corrected for their number."),
+    ("correction", "correction", "none|bonferroni|holm|bh|by|e-bh", "How decisions that belong together are corrected for their number."),
     ("family", "family", "text", "Name of the decisions that are corrected together; contracts may share it."),
     ("family-size", "family_size", "count", "Number of decisions in the family, where more belong to it than are run here."),
     ("inconclusive", "inconclusive", "undecided|fail|pass", "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`), 1 (`fail`), or 0 (`pass`), which lets it through if it ran to its planned end. The verdict stays."),

@@ -20,6 +20,11 @@ def _plan(count: int, name: str = "x", **question: Any) -> Any:
     return tw.check(tw.Contract(name, lambda _: "ok", criteria), inputs=["a"])
 
 
+@pytest.mark.requirement(
+    "statistical-ci framing",
+    "The chance that a whole suite passes is known before the first trial.",
+    "`trialwise check` and `trialwise run` print it",
+)
 def test_independent_chances_multiply_and_the_bound_adds_up_what_is_missed() -> None:
     plans = [_plan(3, "one"), _plan(2, "other")]
     design = plans[0].criteria[0].design

@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import pytest
+from scipy.integrate import quad
 
 import trialwise as tw
 from trialwise.runtime.verifying import verify
+from trialwise.stats.e_values import calibrated_e_value, fixed_e_value
 
 
 def _contract(criteria: list[tw.Criterion], name: str = "x", passing: int = 10**9) -> tw.Contract:
@@ -26,7 +28,17 @@ def _criteria(count: int, **question: Any) -> list[tw.Criterion]:
     return [tw.Criterion(f"c{n}", tw.equals("ok"), **given) for n in range(count)]
 
 
-@pytest.mark.parametrize("method", ["bonferroni", "holm", "bh", "by"])
+@pytest.mark.requirement(
+    "companion 7.3",
+    "Bonferroni, Benjamini–Hochberg and Benjamini–Yekutieli for a declared family.",
+    "`correction:`, `family:` and `family_size:` in a suite, in Python and on the marker",
+)
+@pytest.mark.requirement(
+    "statistical-ci multiplicity",
+    "A family of contracts is corrected for its number, also where designs stop early.",
+    "`correction: bonferroni | holm | bh | by | e-bh` and `family:`",
+)
+@pytest.mark.parametrize("method", ["bonferroni", "holm", "bh", "by", "e-bh"])
 def test_a_sequential_design_gets_its_share_of_the_error_limits(method: str) -> None:
     finding = _run(_contract(_criteria(4)), correction=method).verdict.findings[0]
     assert finding.plan.alpha == pytest.approx(0.05 / 4)
@@ -99,3 +111,42 @@ def test_a_size_that_cannot_pass_corrected_is_refused() -> None:
 def test_a_corrected_run_can_be_decided_again() -> None:
     record = _run(_contract(_criteria(3)), correction="holm").record
     assert verify(record).matches
+
+
+def _e_value(k: int, n: int, rate: float) -> float:
+    """The likelihood ratio to the required rate, averaged over higher rates by quadrature."""
+
+    def ratio(p: float) -> float:
+        return float((p / rate) ** k * ((1 - p) / (1 - rate)) ** (n - k))
+
+    return float(quad(ratio, rate, 1, epsabs=0, epsrel=1e-10, limit=200)[0]) / (1 - rate)
+
+
+@pytest.mark.requirement(
+    "companion 7.3",
+    "A correction that holds whatever the dependence between the criteria.",
+    "`correction: e-bh`",
+)
+def test_e_values_decide_a_family_whatever_its_dependence() -> None:
+    """e-BH rejects k of M where the k-th largest e-value is at least M/(k·α)."""
+    trials, rate = 60, 0.8
+    for passing in range(54, 61):
+        verdict = _run(
+            _contract(_criteria(4), passing=passing), correction="e-bh", trials=trials
+        ).verdict
+        # Four equal e-values: all are rejected from 1/α on.
+        expected = "PASS" if _e_value(passing, trials, rate) >= 1 / 0.05 else "FAIL"
+        assert str(verdict.decision) == expected, passing
+        assert "e-bh, by e-values" in " ".join(verdict.findings[0].qualifications)
+
+
+def test_the_mean_of_an_e_value_is_at_most_one() -> None:
+    """Under every rate up to the required one, by enumeration; a p-value's at any level."""
+    for rate in (0.5, 0.7, 0.8):
+        mean = math.fsum(
+            math.comb(40, k) * rate**k * (1 - rate) ** (40 - k) * fixed_e_value(k, 40, 0.8)
+            for k in range(41)
+        )
+        assert mean <= 1 + 1e-9
+    assert fixed_e_value(38, 40, 0.8) == pytest.approx(_e_value(38, 40, 0.8), rel=1e-8)
+    assert quad(calibrated_e_value, 0, 1)[0] == pytest.approx(1)

@@ -20,7 +20,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
 from trialwise.quick_dataclass import dataclass
-from trialwise.stats.multiplicity import CORRECTIONS, Correction
+from trialwise.stats.multiplicity import FAMILY_CORRECTIONS, FamilyCorrection
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.trial_order import DRAWS, Draw
 from trialwise.validation import (
@@ -297,8 +297,8 @@ class RunOptions:
         default=None,
     )
 
-    correction: Correction = setting(
-        Choice(*CORRECTIONS),
+    correction: FamilyCorrection = setting(
+        Choice(*FAMILY_CORRECTIONS),
         "How decisions that belong together are corrected for their number.",
         default="none",
     )
@@ -354,7 +354,7 @@ class RunOptions:
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
         put(self, "executor", _write_executor(self.executor))
-        require_choice("correction", self.correction, CORRECTIONS)
+        require_choice("correction", self.correction, FAMILY_CORRECTIONS)
         require_given(self, "max_trials", require_trials)
         require_given(self, "family_size", require_count, minimum=1)
         if not isinstance(self.horizon, Horizon):

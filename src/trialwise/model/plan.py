@@ -18,7 +18,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design
 from trialwise.quick_dataclass import dataclass
-from trialwise.stats.multiplicity import Correction
+from trialwise.stats.multiplicity import FamilyCorrection
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -282,7 +282,7 @@ class Plan:
     factors: Mapping[str, str] = field(default_factory=dict)
     guards: tuple[Guard, ...] = ()
     prevalence: Prevalence | None = None
-    correction: Correction = "none"
+    correction: FamilyCorrection = "none"
     """How its decisions, and those of other contracts of the family, are corrected together."""
     family_size: int = 1
     """How many decisions the family has."""

@@ -11,7 +11,7 @@ from typing import TypedDict
 from trialwise.model.intent import Intent
 from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
-from trialwise.stats.multiplicity import Correction
+from trialwise.stats.multiplicity import FamilyCorrection
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -39,7 +39,7 @@ class RunSettings(TypedDict, total=False):
     smoke_refuses: str
     baseline: str | None
     horizon: int | Horizon | None
-    correction: Correction
+    correction: FamilyCorrection
     family: str
     family_size: int | None
     keep_going: bool

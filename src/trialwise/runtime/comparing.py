@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, Unpack, cast
 
 from trialwise.errors import DesignRefused, InvalidArgument, RunInterrupted
 from trialwise.model.contract import Contract
@@ -159,7 +159,8 @@ def compare(
     """
     warn_inside_loop("compare", contract_a, contract_b)
     space = Workspace.open(store, progress=progress, redact=redact)
-    correction = settings.pop("correction", "holm")
+    # A comparison has p-values only; the question refuses other corrections.
+    correction = cast("Correction", settings.pop("correction", "holm"))
     question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
     contracts = _alike(contract_a, contract_b, inputs)
     plans = _plans(contracts, options_of(options, settings), question)
@@ -197,7 +198,8 @@ async def acompare(
     from trialwise.runtime.looping import let_cancellation_through
 
     space = Workspace.open(store, progress=progress, redact=redact)
-    correction = settings.pop("correction", "holm")
+    # A comparison has p-values only; the question refuses other corrections.
+    correction = cast("Correction", settings.pop("correction", "holm"))
     question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
     contracts = _alike(contract_a, contract_b, inputs)
     chosen = options_of(options, settings)

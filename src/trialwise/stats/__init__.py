@@ -58,7 +58,9 @@ _MODULES = {
     "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",
-    "e_values": "EProcess EvidenceAdjustment e_bh e_process e_value",
+    "e_values": (
+        "EProcess EvidenceAdjustment calibrated_e_value e_bh e_process e_value fixed_e_value"
+    ),
     "error_envelopes": (
         "Envelope Envelopes HorizonFalseAlarm envelope horizon_false_alarm type_one_envelopes"
     ),

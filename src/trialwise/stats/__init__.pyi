@@ -55,9 +55,11 @@ from trialwise.stats.confidence_sequences import anytime_interval as anytime_int
 from trialwise.stats.confidence_sequences import anytime_p_value as anytime_p_value
 from trialwise.stats.e_values import EProcess as EProcess
 from trialwise.stats.e_values import EvidenceAdjustment as EvidenceAdjustment
+from trialwise.stats.e_values import calibrated_e_value as calibrated_e_value
 from trialwise.stats.e_values import e_bh as e_bh
 from trialwise.stats.e_values import e_process as e_process
 from trialwise.stats.e_values import e_value as e_value
+from trialwise.stats.e_values import fixed_e_value as fixed_e_value
 from trialwise.stats.error_envelopes import Envelope as Envelope
 from trialwise.stats.error_envelopes import Envelopes as Envelopes
 from trialwise.stats.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm

@@ -9,6 +9,7 @@ from typing import Literal, SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
+from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.confidence_sequences import (
     Direction,
     check_bet,
@@ -17,7 +18,12 @@ from trialwise.stats.confidence_sequences import (
     log_evidence,
 )
 from trialwise.stats.multiplicity import Controls, adjust_ranked, check_family, restore_order
-from trialwise.validation import require_open_rate, require_real, require_successes
+from trialwise.validation import (
+    require_open_rate,
+    require_rate,
+    require_real,
+    require_successes,
+)
 
 #: exp() of more than this is beyond a double.
 _MAX_LOG = 709.0
@@ -79,6 +85,52 @@ def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustmen
         adjusted=adjusted,
         rejected=tuple(value <= level for value in adjusted),
     )
+
+
+def fixed_e_value(successes: SupportsIndex, trials: SupportsIndex, required_rate: float) -> float:
+    """The evidence of a fixed number of trials against a rate of at most `required_rate`.
+
+    The likelihood ratio to the required rate, averaged over all higher rates alike:
+    ``P(K ≤ k of n + 1 at r) / ((n + 1) (1 − r) P(K = k of n at r))``. Each ratio grows with the
+    successes, so the mean is at most 1 at every rate up to the required one.
+
+    Examples
+    --------
+    >>> round(fixed_e_value(100, 100, 0.9), 1)
+    3727.5
+    >>> fixed_e_value(80, 100, 0.9) < 0.1
+    True
+    """
+    k, n = require_successes(successes, trials)
+    rate = require_open_rate("required_rate", required_rate)
+    weight = (
+        math.lgamma(n + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(n - k + 1)
+        + k * math.log(rate)
+        + (n - k) * math.log1p(-rate)
+    )
+    below = binomial_cdf(k, n + 1, rate)
+    if below == 0:
+        return 0.0
+    power = math.log(below) - math.log((n + 1) * (1 - rate)) - weight
+    return math.exp(power) if power < _LARGEST_POWER else math.inf
+
+
+#: exp of more is no double.
+_LARGEST_POWER = 709.0
+
+
+def calibrated_e_value(p_value: float) -> float:
+    """The evidence of a p-value, 1/(2√p): its mean is at most 1 whatever test the p-value is of.
+
+    Examples
+    --------
+    >>> round(calibrated_e_value(0.0001), 6)
+    50.0
+    """
+    p = require_rate("p_value", p_value)
+    return math.inf if p == 0 else 0.5 / math.sqrt(p)
 
 
 def _reciprocal(e_value: float) -> float:

@@ -28,6 +28,11 @@ Correction: TypeAlias = Literal["none", "bonferroni", "holm", "bh", "by"]
 
 CORRECTIONS: tuple[Correction, ...] = ("none", "bonferroni", "holm", "bh", "by")
 
+FamilyCorrection: TypeAlias = Literal["none", "bonferroni", "holm", "bh", "by", "e-bh"]
+"""How the decisions of a run are corrected together: by p-values, or by e-values."""
+
+FAMILY_CORRECTIONS: tuple[FamilyCorrection, ...] = (*CORRECTIONS, "e-bh")
+
 Controls: TypeAlias = Literal["per-test", "FWER", "FDR"]
 """The error a method bounds: one test's, any false rejection, or their expected proportion."""
 

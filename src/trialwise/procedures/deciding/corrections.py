@@ -11,6 +11,7 @@ from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.compliance import NOT_SHOWN, decision_interval
 from trialwise.procedures.composite import combine
 from trialwise.procedures.registry import procedure_of
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.multiplicity import Adjustment, adjust
 
 
@@ -37,6 +38,8 @@ def _adjust(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
     """Return the adjusted p-value of each, where alpha stands for 1: at most 1 is a rejection."""
     if not fixed:
         return ()
+    if plan.correction == "e-bh":
+        return _adjust_evidence(fixed, plan)
     # A p-value is measured by its own criterion's level, and the family's other members, which
     # have none or are decided elsewhere, take their shares of the level.
     level = 0.05
@@ -44,6 +47,22 @@ def _adjust(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
     share = level * len(fixed) / plan.family_size
     found: Adjustment = adjust(ratios, method=plan.correction, alpha=share)
     return [value / share for value in found.adjusted]
+
+
+def _adjust_evidence(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
+    """Return the same by e-BH, which holds whatever the dependence (Wang and Ramdas 2022)."""
+    from trialwise.stats.e_values import calibrated_e_value, e_bh, fixed_e_value
+
+    level, evidence = 0.05, []
+    for one in fixed:
+        assert one.p_value is not None
+        if isinstance(one.design, ComplianceCutoff):
+            found = fixed_e_value(one.tally.passed, one.tally.trials, one.design.required_rate)
+        else:
+            found = calibrated_e_value(one.p_value.value)
+        evidence.append(found * (one.alpha or 1.0) / level)
+    share = level * len(fixed) / plan.family_size
+    return [value / share for value in e_bh(evidence, alpha=share).adjusted]
 
 
 def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Finding:
@@ -87,7 +106,11 @@ def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Findin
 def _note(
     finding: Finding, *, single: Decision | None, plan: Plan, adjusted: float | None = None
 ) -> Finding:
-    how = f"adjusted p = {adjusted:.3g}" if adjusted is not None else "split error limits"
+    how = "split error limits"
+    if adjusted is not None:
+        how = f"adjusted p = {adjusted:.3g}"
+        if plan.correction == "e-bh":
+            how = f"by e-values, from a level of {adjusted:.3g} on"
     text = (
         f"{finding.decision} as one of {plan.family_size} decisions together ({plan.correction}, "
         f"{how}); on its own: {single}"

@@ -20,13 +20,19 @@ from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.e_values import EvidenceAdjustment, check_e_value, e_bh
-from trialwise.stats.multiplicity import CORRECTIONS, Adjustment, Correction, adjust
+from trialwise.stats.multiplicity import (
+    FAMILY_CORRECTIONS,
+    Adjustment,
+    Correction,
+    FamilyCorrection,
+    adjust,
+)
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
-StreamCorrection: TypeAlias = Correction | Literal["e-bh"]
+StreamCorrection: TypeAlias = FamilyCorrection
 """How the verdicts of one family are corrected."""
 
-STREAM_CORRECTIONS: tuple[StreamCorrection, ...] = (*CORRECTIONS, "e-bh")
+STREAM_CORRECTIONS: tuple[StreamCorrection, ...] = FAMILY_CORRECTIONS
 
 #: alpha/m rarely is a float: a level this much above it, relatively, is taken for it.
 _ROUNDING = 1e-12
