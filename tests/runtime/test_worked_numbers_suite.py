@@ -662,14 +662,18 @@ def test_annotations_name_the_cell(matrix: Reported) -> None:
 
 
 def test_the_junit_report_has_a_case_for_each_cell(matrix: Reported) -> None:
-    """A failed gate is a failure."""
+    """A failed gate is a failure; each of the four runs beside it is a case of its own."""
     cases = [
         (case.attrib["classname"], case.attrib["name"], case.find("failure") is not None)
         for case in ET.fromstring(matrix.read("r.junit.xml")).iter("testcase")
         if case.attrib["name"] != "answers"
     ]
+    gates = [one for one in cases if not one[0].endswith(" runs")]
+    models = dict.fromkeys(model for model, _, _ in ROWS)
+    runs = [(f"agent [{model}] runs", f"1 #{k}", False) for model in models for k in range(1, 5)]
 
-    assert [(f"agent [{model}]", gate, said == "FAIL") for model, gate, said in ROWS] == cases
+    assert [(f"agent [{model}]", gate, said == "FAIL") for model, gate, said in ROWS] == gates
+    assert runs == [one for one in cases if one[0].endswith(" runs")]
 
 
 def test_the_tap_report_has_a_point_for_each_cell(matrix: Reported) -> None:
