@@ -25,7 +25,7 @@ ENVELOPE = {
         "turns": [{"role": "assistant", "content": "It is 555."}],
     },
 }
-CHAT = [
+CHAT: list[dict[str, Any]] = [
     {"role": "user", "content": "What is 15 * 37?"},
     {
         "role": "assistant",
@@ -35,7 +35,7 @@ CHAT = [
     {"role": "tool", "tool_call_id": "c", "content": "555"},
     {"role": "assistant", "content": "It is 555."},
 ]
-ANTHROPIC = [
+ANTHROPIC: list[dict[str, Any]] = [
     {"role": "user", "content": "What is 15 * 37?"},
     {
         "role": "assistant",
@@ -108,6 +108,40 @@ def test_a_session_that_cannot_be_read_is_not_one_without_calls(document: Any, w
     (outcome,) = [one for one in result.trials[0].outcomes if one.criterion == "never"]
     assert outcome.error_class is ErrorClass.NO_EVIDENCE
     assert why in outcome.result.explanation
+
+
+CLAUDE_CODE: list[dict[str, Any]] = [
+    {"type": "system", "subtype": "init", "session_id": "s"},
+    {"type": "assistant", "message": {"id": "m1", **ANTHROPIC[1]}},
+    {"type": "user", "message": ANTHROPIC[2]},
+    {"type": "assistant", "message": {"id": "m2", **ANTHROPIC[3]}},
+    {
+        "type": "result",
+        "subtype": "success",
+        "session_id": "s",
+        "result": "It is 555.",
+        "total_cost_usd": 0.25,
+        "usage": {"input_tokens": 40, "output_tokens": 2},
+    },
+]
+
+
+def test_a_coding_agent_needs_no_more_than_its_own_output(serve: Serve) -> None:
+    """It prints one event on each line, as `claude -p --output-format stream-json` does."""
+    lines = "\n".join(json.dumps(line) for line in CLAUDE_CODE)
+    script = f"printf '%s\n' {shlex.quote(lines)}"
+    command = CommandService(["sh", "-c", script], input_via="environment", trace="$")
+    url = serve(lambda request: request.respond(200, lines))
+    for service in (command, HttpService(url, trace="$")):
+        result = run(service)
+        trial = result.trials[0]
+        assert str(result.decision) == "PASS"
+        assert (trial.reply, trial.cost_usd, trial.usage.total_tokens) == ("It is 555.", 0.25, 42)
+
+
+def test_a_session_with_something_unknown_in_it_still_has_its_answer() -> None:
+    result = run(say([*CHAT[:-1], {"role": "critic", "content": "hm"}, CHAT[-1]], trace="$"), SAYS)
+    assert result.trials[0].reply == "It is 555."
 
 
 def test_output_that_is_no_json_leaves_the_session_unknown() -> None:

@@ -46,9 +46,10 @@ _NO_ERROR: tuple[object, ...] = (None, False, "", "none", [], {})
 
 @dataclass(frozen=True, slots=True)
 class Unparsed:
-    """A reply that is no JSON, and why."""
+    """A reply that is no JSON document, and why; it may be lines of JSON."""
 
     why: str
+    text: str | bytes
 
 
 class ReportPlaces:
@@ -130,7 +131,7 @@ class ReportPlaces:
                 return find(document, self._steps["extract"])
             except LookupError as error:
                 raise MalformedReply(f"the response holds no reply: {error}") from None
-        if self._steps.get("trace") == () and trace is not None and trace.calls_unknown is None:
+        if self._steps.get("trace") == () and trace is not None and (trace.turns or trace.answer):
             return trace.answer or ""
         return reply.value
 
@@ -139,7 +140,10 @@ class ReportPlaces:
             return None
         found = self._find(document, "trace")
         if isinstance(document, Unparsed):
-            return unreadable_trace(document.why)
+            is_whole = self._steps["trace"] == ()
+            return (
+                read_reported_trace(document.text) if is_whole else unreadable_trace(document.why)
+            )
         if found is None:
             return unreadable_trace(f"the reply has nothing at {self._written['trace'] or '$'}")
         return read_reported_trace(found)

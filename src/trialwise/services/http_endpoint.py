@@ -214,7 +214,7 @@ def _parse(answer: Answer) -> Any:
     try:
         return parse_json(answer.body)
     except ValueError as error:
-        return Unparsed(str(error))
+        return Unparsed(str(error), answer.body)
 
 
 def _check_method(method: object) -> str:

@@ -259,7 +259,7 @@ def _parse(output: bytes) -> Any:
     try:
         return parse_json(output)
     except ValueError as error:
-        return Unparsed(str(error))
+        return Unparsed(str(error), output)
 
 
 def _not_started(program: str, error: OSError | ValueError) -> ServiceError:
