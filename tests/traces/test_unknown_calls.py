@@ -47,24 +47,6 @@ CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
 
 #: Real shapes in which `delete` was called; each was read as a session without calls.
 SHAPES: dict[str, Any] = {
-    "gemini contents": [
-        {"role": "user", "parts": [{"text": "Delete it?"}]},
-        {"role": "model", "parts": [{"functionCall": {"name": "delete", "args": {}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "delete", "response": {}}}]},
-        {"role": "model", "parts": [{"text": "Done."}]},
-    ],
-    "bedrock converse": [
-        {"role": "user", "content": [{"text": "Delete it?"}]},
-        {
-            "role": "assistant",
-            "content": [{"toolUse": {"toolUseId": "t1", "name": "delete", "input": {}}}],
-        },
-        {
-            "role": "user",
-            "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "ok"}]}}],
-        },
-        {"role": "assistant", "content": [{"text": "Done."}]},
-    ],
     "vercel ui messages": [
         {"id": "1", "role": "user", "parts": [{"type": "text", "text": "Delete it?"}]},
         {
@@ -75,6 +57,14 @@ SHAPES: dict[str, Any] = {
                 {"type": "text", "text": "Done."},
             ],
         },
+    ],
+    "an unknown part of gemini's": [
+        {"role": "user", "parts": [{"text": "Delete it?"}]},
+        {"role": "model", "parts": [{"robotAction": {"name": "delete"}}]},
+    ],
+    "an unknown block of bedrock's": [
+        {"role": "user", "content": [{"text": "Delete it?"}]},
+        {"role": "assistant", "content": [{"toolUse": {"name": "look"}}, {"agentStep": {"n": 1}}]},
     ],
     "an unknown item of the responses api": [
         ASKED,
@@ -268,7 +258,7 @@ def test_a_session_with_unknown_calls_has_no_shape_for_stability() -> None:
         "x", [criterion], activity=None, excerpts=Excerpts(reply_limit=100, redact=None)
     )
     shapes = {}
-    for name, document in (("known", [ASKED, DONE]), ("unknown", SHAPES["gemini contents"])):
+    for name, document in (("known", [ASKED, DONE]), ("unknown", SHAPES["vercel ui messages"])):
         reply: Reply = tw.read_trace(document).to_reply()
         response = Response(reply=reply)
         trial = checker.trial(TrialStart(0, 0, 0, 1), Input(id="1", value="q"), response, 0.0)

@@ -4,6 +4,7 @@
                          what every reader needs of an object that somebody else wrote
     openai, anthropic, responses
                          conversations as the model APIs have them
+    cloud_messages       messages of Gemini and Bedrock
     langchain, pydantic_ai
                          messages of the two frameworks
     coding_agents        sessions of Claude Code and Codex

@@ -206,6 +206,8 @@ class TraceFormat(StrEnum):
     """Messages of LangChain and LangGraph."""
     PYDANTIC_AI = "pydantic-ai"
     """Messages of Pydantic AI."""
+    CLOUD = "cloud"
+    """Messages of Google's Gemini API, or of Amazon's Bedrock."""
     CODING_AGENT = "coding-agent"
     """Lines of Claude Code or Codex."""
 
@@ -220,6 +222,7 @@ _MODULES = {
     TraceFormat.LANGCHAIN: "langchain",
     TraceFormat.PYDANTIC_AI: "pydantic_ai",
     TraceFormat.CODING_AGENT: "coding_agents",
+    TraceFormat.CLOUD: "cloud_messages",
 }
 
 
@@ -321,6 +324,7 @@ def _detect_format(document: Any) -> TraceFormat:
 
 def _detect_framework(members: list[TraceFields]) -> TraceFormat | None:
     """Return the format of a document whose messages only one framework writes."""
+    from trialwise.traces.cloud_messages import holds_cloud, is_cloud
     from trialwise.traces.coding_agents import is_claude_code, is_codex
     from trialwise.traces.langchain import is_langchain
     from trialwise.traces.pydantic_ai import is_pydantic_ai
@@ -333,6 +337,8 @@ def _detect_framework(members: list[TraceFields]) -> TraceFormat | None:
         return TraceFormat.PYDANTIC_AI
     if any(map(is_langchain, messages)):
         return TraceFormat.LANGCHAIN
+    if any(is_cloud(one) or holds_cloud(one) for one in members):
+        return TraceFormat.CLOUD
     return TraceFormat.RESPONSES if is_responses(members) else None
 
 
