@@ -349,3 +349,30 @@ def test_a_file_of_scores_is_decided_by_its_mean() -> None:
         "", "score", "points.csv", "--input", "q", "--at-least=20%", "--pass-at=3"
     )
     assert "mean score" not in points.output
+
+
+@pytest.mark.requirement(
+    "scoring panel",
+    "A panel of judges gives the mean of what its members say.",
+    "a `judge` in a criterion with `pass_at` or `mean_at_least`: the share of votes that pass",
+)
+def test_a_judge_that_grades_gives_the_share_of_its_votes_and_only_advises() -> None:
+    """Two of three jurors pass: 2/3 reaches 0.6, and nobody has measured such scores."""
+    from trialwise.judges import Juror, judge
+    from trialwise.services import CallableService
+
+    def vote(answer: str) -> Juror:
+        return Juror(CallableService(lambda _: answer), name=answer)
+
+    jurors = [vote(f'{{"pass": true, "reasoning": "{one}"}}') for one in ("fine", "good")]
+    jurors.append(vote('{"pass": false, "reasoning": "too short"}'))
+    panel = judge("The answer is polite.", *jurors, name="polite")
+    graded = tw.Criterion("graded", panel, pass_at=0.6, at_least=0.5)
+    plain = tw.Criterion("plain", tw.contains("a"), at_least=0.5)
+    contract = tw.Contract("x", lambda _: "a", [graded, plain], sampling=["q"])
+    finding, _ = tw.run(contract, trials=12, store=None).verdict.findings
+    assert finding.scores is not None
+
+    assert finding.scores.mean == pytest.approx(2 / 3)
+    assert finding.tally.rate == 1.0
+    assert finding.advisory

@@ -276,7 +276,7 @@ def test_every_report_has_pass_k_of_each_input_with_one_interval_behind_both() -
     assert float(values["metrics.input.1.pass_hat.4"] or 0) == pytest.approx(1 / 5)
     assert float(values["metrics.input.1.pass_hat.4.high"] or 0) == pytest.approx(high**4)
     detail = type_command(PASSES, "show", "passes", "--transparent")
-    assert "pass@k and pass^k of each input" in detail.output
+    assert "PASS@K AND PASS^K OF EACH INPUT" in detail.output
 
 
 @pytest.mark.requirement(
@@ -323,3 +323,37 @@ criteria:
     for found in (low, high):
         facts = found["results"][0]["facts"]
         assert facts["score_mean"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.requirement(
+    "scoring around",
+    "A skill is compared with and without: how much it adds, pair by pair.",
+    "`tw.compare` with `Comparison.score_lift`, an interval for every distribution of scores",
+)
+def test_what_a_skill_adds_is_the_mean_of_the_differences_within_pairs() -> None:
+    """Scores by the place of the trial, so that the differences are known; bounds in rationals."""
+
+    def contract(name: str, offset: float) -> tw.Contract:
+        def answer(_: str, index: int) -> str:
+            return f"{index % 5 / 10 + offset:.1f}"
+
+        def good(text: str) -> float:
+            return float(text)
+
+        criterion = tw.Criterion("good", good, pass_at=0.5, at_least=0.5)
+        return tw.Contract(name, answer, [criterion], sampling=["a", "b"])
+
+    found = tw.compare(contract("plain", 0.1), contract("skilled", 0.4), trials=40, store=None)
+    lift = found.score_lift("good", confidence=0.9)
+    low, high = ((end + 1) / 2 for end in lift.interval)
+
+    assert (lift.reference, lift.candidate) == pytest.approx((0.3, 0.6))
+    assert lift.pairs == 40
+    assert lift.difference == pytest.approx(0.3)
+    # All differences are 0.3: 40 scores of 0.65, whose capital is known in closed form.
+    for end, score in ((low, 0.65), (1 - high, 0.35)):
+        shares = [2.0**-k for k in range(5)]
+        capital = sum((1 - one + one * score / end) ** 40 for one in shares) / len(shares)
+        assert capital == pytest.approx(20, rel=1e-4)
+    with pytest.raises(InvalidArgument, match="be one of good"):
+        found.score_lift("bad")

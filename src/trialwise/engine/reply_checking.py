@@ -303,7 +303,7 @@ class ReplyChecker:
             if not appraisal.result.passed:
                 return Outcome(
                     criterion=criterion,
-                    result=self._excerpts.result(appraisal.result),
+                    result=self._excerpts.result(_without_score(appraisal.result)),
                     postcondition=name,
                     error_class=appraisal.error_class,
                     others=self._look_on(postconditions[number:], reply),
@@ -385,7 +385,7 @@ class ReplyChecker:
         return tuple(found)
 
     def _failure(self, criterion: str, appraisal: Appraisal, name: str) -> Outcome:
-        kept = self._excerpts.result(appraisal.result)
+        kept = self._excerpts.result(_without_score(appraisal.result))
         outcome = Outcome.of_failure(criterion, kept, name)
         if appraisal.error_class is ErrorClass.NONE:
             return outcome
@@ -396,6 +396,11 @@ class ReplyChecker:
             Outcome(criterion=name, result=result, error_class=error_class)
             for name, _ in self._criteria
         )
+
+
+def _without_score(result: CheckResult) -> CheckResult:
+    """Return a result of a criterion that does not grade: the scores of failures alone mislead."""
+    return result if result.score is None else replace(result, score=None)
 
 
 def _is_plain(reply: Reply, response: Response) -> bool:

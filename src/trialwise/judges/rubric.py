@@ -6,7 +6,7 @@ against people's labels, a criterion that rests on it can only advise (`advisory
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -159,10 +159,11 @@ class Judge(Check, spelling="judge"):
         error_class = ErrorClass.NONE
         if passed is None:
             result, error_class = _unknown(answers)
-        elif passed:
-            result = CheckResult.ok()
         else:
-            result = self._refusal(answers)
+            # Where it grades, its score is the share of votes that pass.
+            known = [vote for vote in votes if vote is not None]
+            result = CheckResult.ok() if passed else self._refusal(answers)
+            result = replace(result, score=sum(known) / len(known))
         return Appraisal(
             result=result, error_class=error_class, usage=expenses.usage, cost_usd=expenses.usd
         )

@@ -296,7 +296,10 @@ def _sum_up(runs: Sequence[RunResults]) -> str:
         lines = [line for line in runs[0].lines if line.kind not in quiet]
         deciding = [line for line in lines if not line.advisory]
         if not deciding:
-            reported = sum(line.kind is LineKind.REPORTED for line in runs[0].lines)
+            # Numbers without limits are reported, too, and are no criteria.
+            reported = sum(
+                line.kind is LineKind.REPORTED and line.advisory for line in runs[0].lines
+            )
             advising = sum(line.kind is LineKind.CRITERION for line in lines)
             return f"nothing decides: {describe_left_out(advising, reported)}"
         statuses = [line.status for line in deciding]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from trialwise.documents.blocks import Document
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.procedures.comparing.score_lift import ScoreLift
     from trialwise.runtime.frames import ComparisonFrame, Library
     from trialwise.stores.runs import StoredRun
 
@@ -80,6 +81,17 @@ class Comparison:
 
         kept = tuple(str(path) for path in self.paths if path is not None)
         return build_comparison_page(self.verdict, runs=kept)
+
+    def score_lift(self, criterion: str, *, confidence: float = 0.95) -> ScoreLift:
+        """Measure how much better the candidate's scores are, pair by pair.
+
+        Args:
+            criterion: Which both runs have; without scores, a pass counts 1 and a failure 0.
+            confidence: The confidence of the interval.
+        """
+        from trialwise.procedures.comparing.score_lift import measure_lift
+
+        return measure_lift(self.reference, self.candidate, criterion, confidence=confidence)
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
