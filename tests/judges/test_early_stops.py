@@ -45,7 +45,7 @@ def calibrated(one: Any, **options: Any) -> Any:
 
 @pytest.mark.requirement(
     "statistical-ci judges",
-    "A judged criterion stops early.",
+    "A criterion with a judge stops early.",
     "looks after a quarter and a half of the trials, by default where a judge's errors are known",
 )
 @pytest.mark.parametrize(("vote", "decision"), [(True, "PASS"), (False, "FAIL")])
