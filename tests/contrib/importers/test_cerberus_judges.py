@@ -76,20 +76,14 @@ def test_the_panel_asks_every_model_as_often_as_cerberus_does(
 
 
 def test_every_vendor_is_called_at_its_own_endpoint_with_its_own_key(write: Write) -> None:
-    """OpenAI, Anthropic and Google, each by the protocol that `chat` speaks."""
+    """OpenAI, Anthropic by its own API, and Google by the protocol of OpenAI."""
     listed = "[{model: gpt-4o}, {model: claude-x}, {model: gemini-y}]"
     imported = import_cerberus(judged(write, "judge_panel: 3", listed))
     jurors = imported.suite["criteria"][0]["judge"]["jurors"]
 
     assert [
         {"chat": {"model": "gpt-4o"}},
-        {
-            "chat": {
-                "model": "claude-x",
-                "base_url": "https://api.anthropic.com/v1",
-                "api_key_env": "ANTHROPIC_API_KEY",
-            }
-        },
+        {"chat": {"model": "claude-x", "api": "anthropic"}},
         {
             "chat": {
                 "model": "gemini-y",

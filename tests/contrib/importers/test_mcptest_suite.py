@@ -58,8 +58,7 @@ def test_an_agent_test_becomes_a_contract_with_its_gate(write: Write, load: Load
     assert {
         "agent": {
             "model": "claude-sonnet-4-5",
-            "base_url": "https://api.anthropic.com/v1",
-            "api_key_env": "ANTHROPIC_API_KEY",
+            "api": "anthropic",
             "servers": {
                 "weather": {"env": {"UNITS": "metric"}, "command": ["python", "weather.py"]}
             },

@@ -98,7 +98,8 @@ def test_prompts_and_providers_are_contracts_of_their_own(write: Write, load: Lo
     [
         ("ollama:chat:llama3", {"base_url": "http://localhost:11434/v1", "api_key_env": None}),
         ("groq:llama-3.1", {"base_url": "https://api.groq.com/openai/v1"}),
-        ("anthropic:claude-x", {"base_url": "https://api.anthropic.com/v1", "temperature": 0}),
+        ("anthropic:claude-x", {"api": "anthropic", "temperature": 0, "max_tokens": 1024}),
+        ("openai:responses:gpt-4o", {"model": "gpt-4o", "api": "responses"}),
         ("openai:o3-mini", {"model": "o3-mini"}),
         (
             {

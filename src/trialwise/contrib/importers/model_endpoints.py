@@ -1,6 +1,7 @@
-"""Endpoints of model vendors that speak the protocol of OpenAI, which `chat` services call.
+"""Endpoints of model vendors, as `chat` and `agent` services call them.
 
-Every vendor here documents such an endpoint for its models, with its own key.
+Anthropic's models are called by its own API; every other vendor here documents an endpoint with the
+protocol of OpenAI.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ class Endpoint:
     base_url: str | None
     """None for the service's own default."""
     api_key_env: str | None
+    api: str = "chat-completions"
 
     def describe_chat(self, model: str, **settings: Any) -> dict[str, Any]:
         """Return the `chat` service of a model, as a suite writes it.
@@ -26,9 +28,12 @@ class Endpoint:
         {'chat': {'model': 'gpt-4o', 'temperature': 0}}
         """
         chat: dict[str, Any] = {"model": model}
+        if self.api != "chat-completions":
+            chat["api"] = self.api
         if self.base_url is not None:
             chat["base_url"] = self.base_url
-        if self.api_key_env != "OPENAI_API_KEY":
+        usual = "ANTHROPIC_API_KEY" if self.api == "anthropic" else "OPENAI_API_KEY"
+        if self.api_key_env != usual:
             chat["api_key_env"] = self.api_key_env
         return {"chat": {**chat, **settings}}
 
@@ -36,7 +41,7 @@ class Endpoint:
 #: The endpoints by the word that other tools use for the vendor.
 ENDPOINTS = {
     "openai": Endpoint(None, "OPENAI_API_KEY"),
-    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "anthropic": Endpoint(None, "ANTHROPIC_API_KEY", "anthropic"),
     "google": Endpoint("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_API_KEY"),
     "ollama": Endpoint("http://localhost:11434/v1", None),
     "openrouter": Endpoint("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),

@@ -37,8 +37,7 @@ _VOTES = (
 )
 _WORDS = (
     "The jurors get the rubric, the input and the reply in the words of trialwise, not in those of "
-    "cerberus: their answers may differ. The endpoints are those by which each vendor offers the "
-    "protocol of OpenAI."
+    "cerberus: their answers may differ."
 )
 
 

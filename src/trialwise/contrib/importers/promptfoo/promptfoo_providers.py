@@ -261,7 +261,7 @@ class Providers:
             raise _NotCarried(f"`{rest[0]}` is not a chat")
         if len(rest) > 1 and rest[0] in _CHATS:
             if rest[0] == "responses":
-                self.notes.add("A model of `responses` is asked by chat completions", where)
+                endpoint = replace(endpoint, api="responses")
             rest = rest[1:]
         model = ":".join(rest)
         if not model:
