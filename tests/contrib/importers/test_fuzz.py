@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
 from trialwise.contrib.importers import Imported, ImportRefused, import_suite, render_yaml
 from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
@@ -173,6 +176,40 @@ def test_files_with_changes_anywhere(tmp_path: Path, text: str, data: st.DataObj
         end = min(len(text), start + data.draw(st.sampled_from([0, 0, 1, 5, 20])))
         text = text[:start] + data.draw(st.sampled_from(WORDS)) + text[end:]
     check(text.encode("utf-8", "surrogatepass"), tmp_path)
+
+
+VALUES: list[Any] = [
+    *(None, True, 0, -1, 0.5, 10**40, "", "x", "{{q}}", "{{ a | b }}", "file://../x", "(", "30s"),
+    *([], {}, [1], {"a": 1}, [[]], {"type": "x"}, {"type": "contains"}, {"$ref": "#/x"}, "${A}"),
+]
+
+
+@FUZZ
+@given(st.sampled_from(FILES), st.data())
+@example(VALLY.replace('[{name: "^bash$"}]', "true"), None)
+@example(
+    PROMPTFOO.replace("{type: assert-set, assert: [", "{type: assert-set, assert: 5, x: ["), None
+)
+@example(SERVICES.replace("key: top-p", "key: {a: b}"), None)
+def test_values_of_another_kind_anywhere(
+    tmp_path: Path, text: str, data: st.DataObject | None
+) -> None:
+    """A text for a list, a list for a mapping, and so on, up to three times."""
+    document = YAML(typ="safe").load(text)
+    for _ in range(0 if data is None else data.draw(st.integers(1, 3))):
+        assert data is not None
+        place = document
+        while isinstance(place, dict | list) and place:
+            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+            key = data.draw(st.sampled_from(keys))
+            if not place[key] or data.draw(st.integers(0, 3)) == 0:
+                place[key] = data.draw(st.sampled_from(VALUES))
+                break
+            if not isinstance(place[key], dict | list):
+                place[key] = data.draw(st.sampled_from(VALUES))
+                break
+            place = place[key]
+    check(json.dumps(document).encode(), tmp_path)
 
 
 @FUZZ

@@ -148,5 +148,10 @@ def _check_stepper(definition: _Definition, keys: Keys, baseline: Mapping[str, A
         required=required,
     )
     target = next((name for name in ("key", "target-key") if name in config), None)
-    if target is not None and config.at(target).value not in baseline:
+    named = None if target is None else config.at(target)
+    if (
+        target is not None
+        and named is not None
+        and not (named.is_scalar and named.value in baseline)
+    ):
         config.refuse(target, f"`{target}` must name a parameter that the configuration has")

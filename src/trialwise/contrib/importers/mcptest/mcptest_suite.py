@@ -116,7 +116,7 @@ class _Converter:
         for name, (_, item) in node.entries.items():
             keys = Keys(item, self.problems, what="a server", known=_SERVER)
             given = plain(item) if item.is_mapping else {}
-            server = {key: given[key] for key in ("url", "env", "headers", "cwd") if key in given}
+            server = {key: given[key] for key in ("url", "env", "headers", "cwd") if given.get(key)}
             if "command" in given:
                 command = given["command"]
                 words = command if isinstance(command, list) else str(command).split()

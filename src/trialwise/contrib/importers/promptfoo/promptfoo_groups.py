@@ -85,9 +85,10 @@ class Groups:
             one = {**given, "provider": given.get("provider") or options} if options else given
             yield self.reader.read(one, case.variables, where, changed=changed)
             return
+        listed = given.get("assert")
         parts = [
             assertion
-            for one in given.get("assert") or []
+            for one in (listed if isinstance(listed, list) else [])
             if isinstance(one, dict) and isinstance(one.get("type"), str)
             for assertion in self._read_assertion(one, case, where)
         ]

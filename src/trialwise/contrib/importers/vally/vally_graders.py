@@ -148,7 +148,10 @@ def _read_tool_calls(config: dict[str, Any]) -> dict[str, Any]:
         raise NotCarried("no check here asks the same")
     parts: list[dict[str, Any]] = []
     for key, name in (("required", "tool_called"), ("disallowed", "tool_not_called")):
-        for one in config.get(key) or []:
+        given = config.get(key, [])
+        if not isinstance(given, list):
+            raise NotCarried(f"`{key}` is not a list of tools")
+        for one in given:
             tool = one if isinstance(one, str) else one.get("name") if isinstance(one, dict) else ""
             if isinstance(one, dict) and set(one) != {"name"}:
                 raise NotCarried("it looks at the arguments of a call")
