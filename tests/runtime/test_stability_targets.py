@@ -135,3 +135,13 @@ def test_sub_scores_without_a_limit_stand_in_no_list_of_numbers() -> None:
         "weakest_score",
         "variance",
     ]
+
+
+def test_a_service_that_tells_no_session_is_told_how() -> None:
+    criterion = tw.Criterion("answers", tw.equals("yes"), at_least=0.5)
+    contract = tw.Contract("x", lambda _: "yes", [criterion], stability=Stability())
+    result = tw.run(contract, inputs=["q"], trials=6, store=None, progress=False)
+    (gate,) = result.verdict.gates
+    assert str(gate.decision) == "INCONCLUSIVE"
+    assert "6 runs without a session" in gate.caveats[0]
+    assert "`trace: $.trace`" in gate.caveats[0]

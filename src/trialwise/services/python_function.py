@@ -249,7 +249,9 @@ def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
 
 
 def _reply(value: Any, latency_s: float) -> Reply:
-    if type(value) in _PLAIN and not _may_be_session(value):  # nearly every function
+    kind = type(value)
+    # Nearly every function returns text.
+    if kind is str or (kind in _PLAIN and not _may_be_session(value)):
         return timed_reply(value, latency_s)
     if not isinstance(value, Reply):
         value = _read_session(value)

@@ -259,10 +259,21 @@ def _reaches_beyond(check: GateCheck) -> bool:
     return not all(map(check.matcher.holds, check.interval))
 
 
+def _hint(evidence: StabilityEvidence) -> str:
+    """Say how a service tells its sessions, where none of its replies has one."""
+    if evidence.runs:
+        return ""
+    return (
+        " A command or an endpoint says with `trace: $.trace` where its reply holds the session; a "
+        "function returns a `Trace` or its messages."
+    )
+
+
 def _unseen(evidence: StabilityEvidence) -> Iterator[str]:
     if evidence.unmeasured:
         runs = "1 run" if evidence.unmeasured == 1 else f"{evidence.unmeasured} runs"
-        yield f"{runs} without a session: no reply, or one without turns and tool calls."
+        why = "no reply, or one without turns and tool calls"
+        yield f"{runs} without a session: {why}.{_hint(evidence)}"
     if evidence.short and evidence.short == len(evidence.runs):
         yield (
             "Every session has at most one turn and one tool call, and so sub-scores of 1 by "
