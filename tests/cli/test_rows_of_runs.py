@@ -132,6 +132,8 @@ def test_the_runs_of_several_contracts_keep_their_criteria_apart() -> None:
         (("trialwise.results/1", "trialwise.results/2"), "results/2 is not read"),
         (('"graders"', '"granted"'), "no row of trialwise.results/1"),
         (('"type": "trial"', '"type": "result"'), "holds no trials"),
+        (('"attempts": 1', '"attempts": "many"'), "`attempts` must be a number of at least 0"),
+        (('"asked": "first"', '"asked": 5'), "`asked` must be a text"),
     ],
 )
 def test_a_file_of_another_form_is_refused(change: tuple[str, str], said: str) -> None:

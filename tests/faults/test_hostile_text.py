@@ -42,7 +42,10 @@ criteria:
   - {{name: "a <b> & | c", contains: {json.dumps(HOSTILE + "z")}, at_least: 50%}}
   - {{name: own, python: "agent:check", at_least: 50%}}
 """
-OUTPUTS = ("r.html", "r.md", "r.xml", "r.json", "r.tap", "r.txt", "gl-code-quality-report.json")
+OUTPUTS = (
+    *("r.html", "r.md", "r.xml", "r.json", "r.jsonl", "r.tap", "r.txt"),
+    "gl-code-quality-report.json",
+)
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,10 @@ if __name__ == "__main__":
     print("." * 190 + ALL, file=sys.stderr)
     sys.exit(int(sys.argv[2]) % 2)
 """
-OUTPUTS = ("r.html", "r.md", "r.xml", "r.json", "r.tap", "r.txt", "gl-code-quality-report.json")
+OUTPUTS = (
+    *("r.html", "r.md", "r.xml", "r.json", "r.jsonl", "r.tap", "r.txt"),
+    "gl-code-quality-report.json",
+)
 
 
 def write(folder: Path, service: str, suite: str = SUITE) -> None:

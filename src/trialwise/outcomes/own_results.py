@@ -6,6 +6,7 @@ has the name of the contract before each criterion.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def read_own_results(
         try:
             if one["type"] == "run":
                 _check_version(one, where, problems)
-                runs[one["run_id"]] = one
+                runs[str(one["run_id"])] = one
             elif one["type"] == "trial":
                 rows += _list_trial_rows(one, where)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -61,7 +62,7 @@ def read_own_results(
         name=named[0] if len(named) == 1 else name,
         source=problems.path,
         format="trialwise",
-        factors={k: str(v) for k, v in _only(runs).get("factors", {}).items()},
+        factors=_find_factors(runs),
     )
     return found.only(*layout.result) if layout.result else found
 
@@ -72,44 +73,64 @@ def _check_version(run: dict[str, Any], where: str, problems: Problems) -> None:
 
 
 def _list_trial_rows(one: dict[str, Any], where: str) -> list[OutcomeRow]:
-    tokens = one.get("input_tokens"), one.get("output_tokens")
+    tokens = _find_number(one, "input_tokens"), _find_number(one, "output_tokens")
     usage = None
-    if None not in tokens:
-        usage = Usage(input_tokens=int(tokens[0]), output_tokens=int(tokens[1]))  # type: ignore[arg-type]
+    if tokens[0] is not None and tokens[1] is not None:
+        usage = Usage(input_tokens=int(tokens[0]), output_tokens=int(tokens[1]))
+    reply = _find_text(one, "reply") or ""
     return [
         OutcomeRow(
             input_id=str(one["input_id"]),
             criterion=str(grader["name"]),
             passed=grader["passed"] is True,
             reason=None if grader.get("reason") is None else FailReason(grader["reason"]),
-            explanation=grader.get("explanation") or "",
-            evidence=grader.get("evidence") or one.get("reply") or "",
+            explanation=_find_text(grader, "explanation") or "",
+            evidence=_find_text(grader, "evidence") or reply,
             error_class=ErrorClass(one.get("error_class") or "none"),
-            error=one.get("error") or "",
+            error=_find_text(one, "error") or "",
             trial=str(one["trial"]),
             group=f"{one['run_id']} {one['sampling']}",
-            order=float(one["trial"]),
-            latency_s=one.get("latency_s"),
-            cost_usd=one.get("cost_usd"),
+            order=_find_number(one, "trial"),
+            latency_s=_find_number(one, "latency_s"),
+            cost_usd=_find_number(one, "cost_usd"),
             usage=usage,
-            attempts=int(one.get("attempts") or 1),
+            attempts=max(1, int(_find_number(one, "attempts") or 1)),
             where=where,
-            asked=one.get("asked") or "",
-            expected=one.get("expected"),
+            asked=_find_text(one, "asked") or "",
+            expected=_find_text(one, "expected"),
         )
         for grader in one["graders"]
     ]
 
 
+def _find_number(one: dict[str, Any], name: str) -> float | None:
+    """Find a number that is at least 0; None where there is none."""
+    value = one.get(name)
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise ValueError(f"`{name}` must be a number of at least 0")
+    return float(value)
+
+
+def _find_text(one: dict[str, Any], name: str) -> str | None:
+    value = one.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"`{name}` must be a text")
+    return value
+
+
 def _name_contract(row: OutcomeRow, runs: dict[str, dict[str, Any]]) -> OutcomeRow:
     from dataclasses import replace
 
-    contract = runs[row.group.partition(" ")[0]]["contract"]
+    contract = runs.get(row.group.partition(" ")[0], {}).get("contract", "?")
     return replace(row, criterion=f"{contract}: {row.criterion}")
 
 
-def _only(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return next(iter(runs.values())) if len(runs) == 1 else {}
+def _find_factors(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Find what was under test, where all trials are of one run."""
+    given = next(iter(runs.values())).get("factors") if len(runs) == 1 else None
+    return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
 
 
 def _read(path: Path, **arguments: Any) -> Outcomes:
