@@ -76,7 +76,7 @@ class TestSuites:
                 "`name` must name the population",
             ),
             ("", "agents: {}", "unknown key `agents`: an agent is a service"),
-            ("", "validity: {}", "unknown key `validity`: a baseline gets its time when it is"),
+            ("", "validity: {}", "`validity` lacks `days`"),
             ("", "pairwise: {}", "unknown key `pairwise`: two services are compared in Python"),
         ],
     )
