@@ -119,7 +119,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         layout.setdefault("pass_at", given["mean_at_least"])
     if given["order_field"] is not None:
         layout["order"] = given["order_field"]
-    outcomes = read_outcomes(files, result=given["results"], **layout)
+    outcomes = read_outcomes(files, result=given["results"], only=given["criteria"], **layout)
     if given["criteria"]:
         outcomes = outcomes.only(*given["criteria"])
     for note in outcomes.notes:

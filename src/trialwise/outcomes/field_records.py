@@ -350,6 +350,8 @@ class Layout:
     """The error class of trials that broke without saying how."""
     delimiter: str | None = None
     """The character between columns; by default the most frequent of `,`, `;` and tab."""
+    only: tuple[str, ...] = ()
+    """The criteria that are asked about; what the file says of others need not be a result."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -367,6 +369,15 @@ class Layout:
     def broken(self) -> ErrorClass:
         """The class of a trial that broke without saying how."""
         return ErrorClass(self.error_class)
+
+    def choose(self, known: Iterable[str], usual: Iterable[str]) -> tuple[str, ...]:
+        """Return the criteria to read: those named as results or asked about, or the usual ones.
+
+        >>> Layout(only=("right", "of another file")).choose(["right", "steps"], ["steps"])
+        ('right',)
+        """
+        kept = frozenset(known)
+        return self.result or tuple(one for one in self.only if one in kept) or tuple(usual)
 
     @property
     def passing(self) -> str:

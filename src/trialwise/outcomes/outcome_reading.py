@@ -88,6 +88,7 @@ def read_outcomes(
     pass_at: float | None = None,
     error_class: ErrorClass | str = ErrorClass.INFRASTRUCTURE,
     delimiter: str | None = None,
+    only: Iterable[str] = (),
 ) -> Outcomes:
     """Read the outcomes of a file, or of several of one kind, such as reports of repeated runs.
 
@@ -111,6 +112,8 @@ def read_outcomes(
         pass_at: The lowest score that passes.
         error_class: The class of trials that broke without saying how.
         delimiter: The character between the columns of a table.
+        only: The criteria that are asked about, where a file grades a trial in several ways; the
+            others are not read.
 
     Raises:
         OutcomesUnreadable: A file cannot be read; the message names the places and what was
@@ -138,6 +141,7 @@ def read_outcomes(
         pass_at=pass_at,
         error_class=error_class,
         delimiter=delimiter,
+        only=_several(only),
     )
     paths = [path] if isinstance(path, str | PathLike) else list(path)
     if not paths:

@@ -83,6 +83,23 @@ def test_results_of_vally_are_trials_of_their_stimuli(tmp_path: Path) -> None:
     assert [0.9, 0.4, None] == [row.score for row in scored.rows]
 
 
+@pytest.mark.parametrize("option", ["--only", "--result"])
+def test_only_what_is_asked_about_has_to_be_a_result(tmp_path: Path, option: str) -> None:
+    """A scorer that counts steps is no obstacle to a question about another one."""
+    scores = {"right": {"value": "C"}, "steps": {"value": 2}}
+    sample = {"id": 1, "epoch": 1, "scores": scores}
+    inspect = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": [sample]}
+    path = write(tmp_path, "log.json", inspect)
+    asked = CliRunner().invoke(command, [str(path), option, "right"], standalone_mode=False)
+
+    assert asked.exception is None
+    assert "right: 1 of 1 trials passed" in asked.output
+    with pytest.raises(OutcomesUnreadable, match="steps"):
+        read_outcomes(path)
+    graded = write(tmp_path, "results.jsonl", [vally("s")])
+    assert ("output-matches",) == read_outcomes(graded, only=["output-matches"]).criteria
+
+
 def test_models_of_vally_are_decided_apart(tmp_path: Path) -> None:
     """None is pooled with another."""
     lines = [vally("s", model="a"), vally("s", model="b", passed=False)]

@@ -98,7 +98,7 @@ def gather_outcomes(
         if name not in known:
             shown = ", ".join(known[:20]) or "none"
             raise problems.refuse("", f"no grade is called `{name}`; there are {shown}")
-    criteria = layout.result or source.criteria or tuple(known)
+    criteria = layout.choose(known, source.criteria or known)
     if not criteria:
         raise problems.refuse("", "no trial has a grade")
     groups = list(dict.fromkeys(trial.group for trial in trials))

@@ -178,7 +178,7 @@ def _criteria(
     unknown = next((name for name in layout.result if name not in known), None)
     if unknown is not None:
         raise problems.refuse("", f"no scorer is called `{unknown}`; there are {', '.join(known)}")
-    return layout.result or tuple(known)
+    return layout.choose(known, known)
 
 
 def _values(sample: Mapping[str, Any]) -> dict[str, tuple[Any, Mapping[str, Any]]]:

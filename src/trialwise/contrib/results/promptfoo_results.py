@@ -85,7 +85,7 @@ def read_promptfoo(document: Any, *, name: str, layout: Layout, problems: Proble
     if unknown is not None:
         known = ", ".join((_OVERALL, *metrics))
         raise problems.refuse("", f"no assertion has the metric `{unknown}`; there are {known}")
-    criteria = layout.result or (_OVERALL,)
+    criteria = layout.choose((_OVERALL, *metrics), (_OVERALL,))
     rows = [
         row
         for where, one in results
