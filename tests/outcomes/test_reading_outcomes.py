@@ -19,7 +19,19 @@ LINES = '{"id": "a", "passed": true}\n{"id": "a", "passed": false}\n'
 REPORT = '<testsuite><testcase classname="t" name="a"/></testsuite>'
 INSPECT = {"eval": {"task": "t"}, "samples": [{"id": 1, "scores": {"m": {"value": "C"}}}]}
 PROMPTFOO = {"results": [{"success": True, "vars": {"q": "a"}, "prompt": {}}]}
+OWN = [
+    {"schema": "trialwise.results/1", "type": "run", "run_id": "r", "contract": "c"},
+    {
+        "type": "trial",
+        "run_id": "r",
+        "sampling": "inputs",
+        "trial": 0,
+        "input_id": "a",
+        "graders": [{"name": "m", "passed": True}],
+    },
+]
 EXAMPLES = {
+    "trialwise": "".join(json.dumps(one) + "\n" for one in OWN),
     "jsonl": LINES,
     "csv": "id,passed\na,1\n",
     "junit": REPORT,
@@ -67,7 +79,7 @@ def test_a_file_of_another_format_than_said_is_refused(
 
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     """With those that are known."""
-    with pytest.raises(InvalidArgument, match="'jsonl', 'csv', 'junit'"):
+    with pytest.raises(InvalidArgument, match="'jsonl', 'csv', 'trialwise', 'junit'"):
         read_outcomes(write(tmp_path, LINES, "a.jsonl"), format="yaml")
 
 
