@@ -12,6 +12,7 @@ import pytest
 from tests.cli.suite_folders import enter_folder, type_command
 
 from trialwise.errors import DesignRefused
+from trialwise.model.options import Horizon, RunOptions
 
 SERVICE = """
 import os
@@ -154,6 +155,13 @@ def test_a_horizon_is_declared_as_runs_as_a_window_or_as_gates(
     assert f"Expected wrong PASSes: at most {runs * size:.6g} in the horizon" in text
     some = f"at least one with at most {1 - (1 - size) ** runs:.4f}"
     assert f"Wrong PASS, independent: {some}" in text
+
+
+def test_python_and_the_marker_take_a_horizon_as_a_suite_writes_it() -> None:
+    options = RunOptions(horizon={"days": 7, "per_day": 4})  # type: ignore[arg-type]
+
+    assert options.horizon == Horizon(days=7, per_day=4)
+    assert options.horizon_runs == 28
 
 
 def test_a_horizon_has_one_form() -> None:

@@ -357,6 +357,9 @@ class RunOptions:
         require_choice("correction", self.correction, FAMILY_CORRECTIONS)
         require_given(self, "max_trials", require_trials)
         require_given(self, "family_size", require_count, minimum=1)
+        written: object = self.horizon
+        if isinstance(written, Mapping):  # as a suite writes it
+            put(self, "horizon", Horizon(**written))
         if not isinstance(self.horizon, Horizon):
             require_given(self, "horizon", require_count, minimum=1)
         require_given(self, "rate_per_s timeout_s cost_per_trial_usd", require_positive)
