@@ -376,3 +376,31 @@ def test_a_judge_that_grades_gives_the_share_of_its_votes_and_only_advises() -> 
     assert finding.scores.mean == pytest.approx(2 / 3)
     assert finding.tally.rate == 1.0
     assert finding.advisory
+
+
+def test_scores_of_a_long_run_are_read_back_from_its_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where no trial is held whole, the mean and the failures are the same."""
+    panel = """
+  - name: panel
+    graders: [{python: "svc:tenth", weight: 3, name: tenth}, {python: "svc:above"}]
+    pass_at: 0.7
+    at_least: 20%
+"""
+    whole, _ = run(panel, "--seed", "5")
+    monkeypatch.setattr("trialwise.model.trial_table.WHOLE_BYTES", 0)
+    columns, _ = run(panel, "--seed", "5")
+
+    assert facts(columns, "panel") == facts(whole, "panel")
+    assert columns["results"][0]["failures"] == whole["results"][0]["failures"]
+    assert "VERIFIED" in type_command(HEAD + panel, "show", "--verify").output
+
+
+def test_workers_grade_as_this_process_does() -> None:
+    """Scores come back from other processes with the trials."""
+    mean = '  - {name: mean, python: "svc:tenth", mean_at_least: 0.35}'
+    here, _ = run(mean, "--seed", "5")
+    there, _ = run(mean, "--seed", "5", "--executor", "processes")
+
+    assert facts(there, "mean")["score_mean"] == facts(here, "mean")["score_mean"]
