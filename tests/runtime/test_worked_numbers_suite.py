@@ -147,6 +147,11 @@ def values(finding: GateFinding) -> dict[str, float | Undefined]:
 RELIABILITY = ("runs", "pass_at_k", "passhat_k", "variance_amplification", "graceful_degradation")
 
 
+@pytest.mark.requirement(
+    "reliability Reliability-decay summary",
+    "The decay curve, the variance amplification and the graceful degradation of repeated runs.",
+    "`reliability` of a suite, `stats.summarize`",
+)
 @pytest.mark.parametrize(
     ("record", "numbers", "curve"),
     [
@@ -174,6 +179,11 @@ def test_the_reliability_report_of_a_suite(
     assert curve is None or curve == evidence.decay_curve
 
 
+@pytest.mark.requirement(
+    "reliability Targets",
+    "The five targets are assertable through one dot-path resolver.",
+    "`reliability.expect` with a `target` and a `matcher`",
+)
 def test_an_expectation_on_each_target_of_reliability(bench: Bench) -> None:
     """One grammar: limits, the number itself, and what it is not."""
     block = expecting(
@@ -193,6 +203,11 @@ def test_an_expectation_on_each_target_of_reliability(bench: Bench) -> None:
     ) == found.heuristics
 
 
+@pytest.mark.requirement(
+    "reliability Power analysis",
+    "N runs so that the interval of the rate has at most a half-width, and the half-width of N.",
+    "`reliability.half_width`; `stats.recommend_runs`, `stats.confidence_band`",
+)
 @pytest.mark.parametrize(
     ("half_width", "confidence", "wald"),
     [
@@ -332,6 +347,11 @@ def test_drift_is_flagged_strictly_below_the_floors(bench: Bench) -> None:
 # --- Metrics ----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement(
+    "scoring StimulusScore",
+    "A stimulus that both passed and failed is flaky; the share of the rarer outcome is reported.",
+    "`metrics.flaky`, `metrics.flakiness`",
+)
 @pytest.mark.parametrize("record", ["PPPFF", "PPFPP", "PPPPPPPPFF"])
 def test_the_scoring_reference_of_a_suite(bench: Bench, record: str) -> None:
     """For every k up to n: unbiased by counting subsets, the others by their formulas."""
@@ -381,6 +401,11 @@ def test_the_golden_vectors_as_expectations(
     )
 
 
+@pytest.mark.requirement(
+    "scoring computeSkillScore",
+    "The metrics of a skill are means of the metrics of its stimuli, not of pooled trials.",
+    "`metrics.pass_hat.K` and the other targets of `metrics`",
+)
 def test_tasks_are_averaged_and_never_pooled(bench: Bench) -> None:
     """Five of five and none of five: .5 by either estimator, where pooling says .031."""
     block = expecting(
