@@ -16,8 +16,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.foreign_fields import Fields
 from trialwise.services._payloads import input_text, parse_json, to_json
 
-__all__ = ["ApiName", "ModelApi", "find_api"]
-
 ApiName = Literal["chat-completions", "responses", "anthropic"]
 OPENAI_URL, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 #: What Anthropic's API is told of the form that is meant.
