@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_a_second_run_replaces_the_comment_of_the_first(tmp_path: Path) -> None:
     (found,) = re.findall(r"- name: Comment\n.*?run: \|\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     gh = tmp_path / "bin" / "gh"
     gh.parent.mkdir()
-    gh.write_text(PRETEND)
+    gh.write_text(PRETEND.replace("PYTHON", sys.executable))
     gh.chmod(0o755)
     environment = {
         **os.environ,
