@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from json.encoder import encode_basestring as _quote
 from pathlib import Path
 from typing import Any
 
@@ -151,16 +152,13 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
     """JSON for people and for diffs: numbers side by side, everything else line by line.
 
     Args:
-        value: Plain values.
+        value: A dict or a list of plain values.
         margin: White space before its lines.
         put: Takes the pieces; handed down, since a generator would hand each piece up every level.
     """
-    named = isinstance(value, dict)
-    if not (named or isinstance(value, list)):
-        put(_ENCODE(value))
-        return
+    named = type(value) is dict
     for part in value.values() if named else value:
-        if part and isinstance(part, dict | list):
+        if part and isinstance(part, (dict, list)):
             break
     else:
         text = _ENCODE(value)
@@ -168,13 +166,17 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
             put(text)
             return
     inner = margin + "  "
-    opening, closing = "{}" if named else "[]"
-    between = f"{opening}\n{inner}"
+    between = f"{{\n{inner}" if named else f"[\n{inner}"
     for name, part in value.items() if named else enumerate(value):
-        put(f"{between}{_ENCODE(name)}: " if named else between)
-        _write_value(part, inner, put)
+        put(f"{between}{_quote(name)}: " if named else between)
+        if part and isinstance(part, (dict, list)):
+            _write_value(part, inner, put)
+        elif part is None:  # most values of a plan
+            put("null")
+        else:
+            put(_ENCODE(part))
         between = f",\n{inner}"
-    put(f"\n{margin}{closing}")
+    put(f"\n{margin}}}" if named else f"\n{margin}]")
 
 
 #: Leaves room for a suffix in the 255 bytes that file systems allow.
