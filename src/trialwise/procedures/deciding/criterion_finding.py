@@ -9,9 +9,10 @@ decides: few runs have two of them.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.model.evidence import ScoreSummary, StopReason
@@ -163,17 +164,17 @@ class _Stream(NamedTuple):
 
     def _feed(self, rows: Rows, limits: Limits) -> Stream:
         stream = Stream(limits)
-        places, says = self._find_places(rows), [*rows.tell(self._read)]
+        places, says = self._find_places(rows), rows.tell(self._read)
         if limits.looks:
             for place in compress(places, rows.mark(lambda row: row.is_unheard)):
                 stream.mark_unheard(place)
         # What nothing can be decided by is only counted.
-        first = min(limits.next_look(0, 0) - 1, len(says))
+        first = min(limits.next_look(0, 0) - 1, len(rows))
         if first > 0 and places[first - 1] == first - 1:
-            quiet = says[:first]
-            stream.skip(first, passed=quiet.count(True), failed=quiet.count(False))
-        rest = slice(stream.next_place, None)
-        for place, passed in zip(places[rest], says[rest], strict=True):
+            quiet = Counter(islice(says, first))
+            stream.skip(first, passed=quiet[True], failed=quiet[False])
+        rest = islice(places, stream.next_place, None)
+        for place, passed in zip(rest, says, strict=True):
             stream.add(place, passed)
         return stream
 
