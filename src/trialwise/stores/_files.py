@@ -9,7 +9,7 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
@@ -167,7 +167,8 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
             return
     inner = margin + "  "
     between = f"{{\n{inner}" if named else f"[\n{inner}"
-    for name, part in value.items() if named else enumerate(value):
+    parts: Iterable[tuple[Any, Any]] = value.items() if named else enumerate(value)
+    for name, part in parts:
         put(f"{between}{_quote(name)}: " if named else between)
         if part and isinstance(part, (dict, list)):
             _write_value(part, inner, put)
