@@ -615,7 +615,7 @@ UNMEASURED = "the judge has no gold set"
 def judged(passed: int = 406, trials: int = 500, **question: Any) -> RunRecord:
     """A measured judge that passes so many trials; its errors may leave open what that shows."""
     asked = [Criterion("helpful", Asks(errors=LABELS), **{"at_least": 0.75, **question})]
-    plan = plan_of("shop", QUESTIONS[:4], asked, trials=trials)
+    plan = plan_of("shop", QUESTIONS[:4], asked, trials=trials, curtail=False)
     failure: Failure = ("judged", "the judge says no", "", FailReason.CONDITION)
     places = iter(range(10**6))
 

@@ -442,7 +442,7 @@ def panics(text: str) -> bool:
         (raises, "raised TypeError: boom ok"),
         (panics, "raised Panic"),
         (skips, "raised Skipped"),
-        (lambda text: 0.7, "returned 0.7, a float"),  # noqa: ARG005
+        (lambda text: 0.7, "returned 0.7, and nothing says which score passes"),  # noqa: ARG005
         (lambda text: (True, "why"), "a tuple"),  # noqa: ARG005
         (lambda text: "yes", "a str"),  # noqa: ARG005
     ],
