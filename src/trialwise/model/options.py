@@ -139,11 +139,7 @@ class AbortRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """How long a monitor runs, as the number of its runs, of release gates, or as a window (§8.5).
-
-    >>> Horizon(days=90, per_day=4).count_runs()
-    360
-    """
+    """How long a monitor runs: so many runs or release gates, or a window (§8.5)."""
 
     runs: int | None = setting(Count(), "Number of recurring runs.", default=None)
     gates: int | None = setting(Count(), "Number of release gates, one run for each.", default=None)
@@ -159,7 +155,11 @@ class Horizon:
             raise InvalidArgument("per_day", self.per_day, "go with days")
 
     def count_runs(self) -> int:
-        """Count the runs in the horizon."""
+        """Count the runs in the horizon.
+
+        >>> Horizon(days=90, per_day=4).count_runs()
+        360
+        """
         if self.days is not None:
             return self.days * self.per_day
         found = self.runs if self.gates is None else self.gates

@@ -15,7 +15,13 @@ from trialwise.declarations.structures import (
     Record,
     Short,
 )
-from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, DeclaredCheck
+from trialwise.suite.check_keys import (
+    CHECK_KINDS,
+    GRADER,
+    MORE_CHECKS,
+    RUN_GRADER,
+    DeclaredCheck,
+)
 from trialwise.suite.keys import records
 from trialwise.suite.suite_services import DeclaredService
 
@@ -102,8 +108,11 @@ def suite_reference(*, installed: bool = False) -> str:
     ]
     for record in found.values():
         if record.name == "criterion":
-            keys = tuple(key for key in record.keys if key.name not in CHECK_KINDS)
-            parts += [*_section(record, keys), _postconditions(installed)]
+            for one in (record, GRADER, RUN_GRADER):
+                parts += _section(
+                    one, tuple(key for key in one.keys if key.name not in CHECK_KINDS)
+                )
+            parts.append(_postconditions(installed))
         else:
             parts += _section(record, record.keys)
     return "\n".join(parts)
@@ -116,7 +125,11 @@ def _section(record: Record, keys: tuple[Key, ...]) -> list[str]:
 def _rules(record: Record) -> str:
     rules = [f"`{name}` is required." for name in record.required]
     unless = f", or none with `{record.unless}`" if record.unless else ""
-    rules += [f"Exactly one of {_names(group)}{unless}." for group in record.one_of]
+    for group in record.one_of:
+        is_check = OTHERS in group and CHECK_KINDS.keys() <= {*group}
+        rules.append(
+            "Exactly one check." if is_check else f"Exactly one of {_names(group)}{unless}."
+        )
     if record.name == "criterion":
         rules.append("At least one check.")
     else:
