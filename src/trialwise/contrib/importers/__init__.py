@@ -5,6 +5,7 @@ ever executed.
 
 - `suite_importer`: how an importer is declared and found
 - `suite_recognition`: finds the importer of a file by its contents
+- `suite_converter`: what every conversion of a YAML file collects
 - `imported_suite`: the result of an import
 - `suite_rendering`: the result as YAML, with notes and comments
 - `import_refusal`: the error that lists what cannot be converted

@@ -8,25 +8,21 @@ of single tools, resources and prompts call no model; they stay with mcptest.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.import_refusal import check
-from trialwise.contrib.importers.imported_suite import Imported, Place
+from trialwise.contrib.importers.imported_suite import Imported
 from trialwise.contrib.importers.mcptest.target_matching import MATCHERS, TARGETS
 from trialwise.contrib.importers.model_endpoints import ENDPOINTS, find_model_endpoint
+from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
-from trialwise.contrib.importers.unwritten_functions import FunctionModule
-from trialwise.contrib.importers.yaml_mappings import Keys, read_yaml
+from trialwise.contrib.importers.yaml_mappings import Keys
 from trialwise.errors import InvalidArgument
-from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node, plain
 
 __all__ = ["IMPORTER", "import_mcptest"]
 
-_MODULE = "mcptest_functions"
 _MOST_RUNS = 10_000
 _AGENT = (
     *("name", "model", "models", "servers", "prompt", "system", "runs", "expect", "stability"),
@@ -49,36 +45,13 @@ def import_mcptest(path: Path, *, at_least: float | None = None) -> Imported:
     Raises:
         ImportRefused: The file is wrong, or has no agent test.
     """
-    problems = Problems()
-    root = read_yaml(path, problems)
-    converter = _Converter(path, problems, at_least)
-    suite = None if root is None else converter.convert(root)
-    check(problems)
-    assert suite is not None
-    functions = converter.functions
-    return Imported(
-        format="mcptest",
-        sources=(str(path),),
-        suite=suite,
-        notes=converter.notes.texts,
-        files={f"{_MODULE}.py": functions.text} if functions.is_needed else {},
-        comments=converter.comments,
-    )
+    return _Converter(path, at_least).import_file()
 
 
-@dataclass(slots=True)
-class _Converter:
+class _Converter(SuiteConverter):
     """One suite of mcptest being read."""
 
-    path: Path
-    problems: Problems
-    at_least: float | None
-    notes: Notes = field(default_factory=Notes)
-    comments: dict[Place, str] = field(default_factory=dict)
-    functions: FunctionModule = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.functions = FunctionModule(_MODULE, self.path.name)
+    tool = "mcptest"
 
     def convert(self, root: Node) -> dict[str, Any] | None:
         """Convert the file, as far as it could be read."""
@@ -242,7 +215,8 @@ class _Converter:
             f"{where}: {target} {matcher}",
         )
         self.notes.leave_out(
-            f"{reason}. Write its function in {_MODULE}.py; until then the run stops with an error",
+            f"{reason}. Write its function in {self.module}.py; until then the run stops with an "
+            "error",
             where,
         )
         return {"python": function}

@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.import_refusal import check
-from trialwise.contrib.importers.imported_suite import Imported, Place
+from trialwise.contrib.importers.imported_suite import Imported
 from trialwise.contrib.importers.promptfoo.promptfoo_assertions import Reader
 from trialwise.contrib.importers.promptfoo.promptfoo_cases import Case, read_cases
 from trialwise.contrib.importers.promptfoo.promptfoo_groups import Group, Groups
@@ -26,15 +24,12 @@ from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
     show_value,
 )
 from trialwise.contrib.importers.promptfoo.promptfoo_providers import Form, Provider, Providers
+from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
-from trialwise.contrib.importers.unwritten_functions import FunctionModule
-from trialwise.contrib.importers.yaml_mappings import read_yaml
-from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node, plain
 
 __all__ = ["IMPORTER", "import_promptfoo"]
 
-_MODULE = "promptfoo_functions"
 #: Inputs that stand in the suite itself; more are written into a file of their own.
 _MOST_INLINE = 50
 _READ = (
@@ -65,39 +60,13 @@ def import_promptfoo(path: Path, *, at_least: float | None = None) -> Imported:
     Raises:
         ImportRefused: The file is wrong, or has no test that can be carried over.
     """
-    problems = Problems()
-    root = read_yaml(path, problems)
-    converter = _Converter(path, problems, at_least)
-    suite = None if root is None else converter.convert(root)
-    check(problems)
-    assert suite is not None
-    files = converter.files
-    if converter.functions.is_needed:
-        files = {**files, f"{_MODULE}.py": converter.functions.text}
-    return Imported(
-        format="promptfoo",
-        sources=(str(path),),
-        suite=suite,
-        notes=converter.notes.texts,
-        files=files,
-        comments=converter.comments,
-    )
+    return _Converter(path, at_least).import_file()
 
 
-@dataclass(slots=True)
-class _Converter:
+class _Converter(SuiteConverter):
     """One file of promptfoo being read."""
 
-    path: Path
-    problems: Problems
-    at_least: float | None
-    notes: Notes = field(default_factory=Notes)
-    files: dict[str, str] = field(default_factory=dict)
-    comments: dict[Place, str] = field(default_factory=dict)
-    functions: FunctionModule = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.functions = FunctionModule(_MODULE, self.path.name)
+    tool = "promptfoo"
 
     def convert(self, root: Node) -> dict[str, Any] | None:
         """Convert the file, as far as it could be read."""

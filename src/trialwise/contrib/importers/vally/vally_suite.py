@@ -7,28 +7,25 @@ here starts: it is a function that is left to be written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.import_refusal import check
-from trialwise.contrib.importers.imported_suite import Imported, Place
+from trialwise.contrib.importers.imported_suite import Imported
 from trialwise.contrib.importers.passing_sets import (
     MOST_WEIGHED,
     combine_checks,
     find_passing_sets,
 )
+from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
-from trialwise.contrib.importers.unwritten_functions import FunctionModule
 from trialwise.contrib.importers.vally.vally_graders import GraderRead, Graders
-from trialwise.contrib.importers.yaml_mappings import is_number, read_yaml
-from trialwise.suite.suite_problems import Problems
+from trialwise.contrib.importers.yaml_mappings import is_number
 from trialwise.suite.yaml_reading import Node, plain
 
 __all__ = ["IMPORTER", "import_vally"]
 
-_MODULE = "vally_functions"
 _TIMEOUT = "2m"
 _READ = (
     "name",
@@ -59,20 +56,7 @@ def import_vally(path: Path, *, at_least: float | None = None) -> Imported:
     Raises:
         ImportRefused: The file is wrong, or has no stimulus that can be carried over.
     """
-    problems = Problems()
-    root = read_yaml(path, problems)
-    converter = _Converter(path, problems, at_least)
-    suite = None if root is None else converter.convert(root)
-    check(problems)
-    assert suite is not None
-    return Imported(
-        format="vally",
-        sources=(str(path),),
-        suite=suite,
-        notes=converter.notes.texts,
-        files={f"{_MODULE}.py": converter.functions.text},
-        comments=converter.comments,
-    )
+    return _Converter(path, at_least).import_file()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +71,10 @@ class _Scoring:
         return self.weights.get(grader.kind, 1.0)
 
 
-@dataclass(slots=True)
-class _Converter:
+class _Converter(SuiteConverter):
     """One file of vally being read."""
 
-    path: Path
-    problems: Problems
-    at_least: float | None
-    notes: Notes = field(default_factory=Notes)
-    comments: dict[Place, str] = field(default_factory=dict)
-    functions: FunctionModule = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.functions = FunctionModule(_MODULE, self.path.name)
+    tool = "vally"
 
     def convert(self, root: Node) -> dict[str, Any] | None:
         """Convert the file, as far as it could be read."""
@@ -177,8 +152,9 @@ class _Converter:
             f"executor {name}, model {settings.get('model') or 'of the command line'}",
         )
         self.notes.leave_out(
-            f"the executor `{name[:60]}`: write `{function.partition(':')[2]}` in {_MODULE}.py, "
-            "or use another service, such as `command` or `agent`; until then every trial fails",
+            f"the executor `{name[:60]}`: write `{function.partition(':')[2]}` in "
+            f"{self.module}.py, or use another service, such as `command` or `agent`; until then "
+            "every trial fails",
             f"line {root.line + 1}",
         )
         return {"python": function}
