@@ -181,3 +181,12 @@ def test_it_enters_no_family() -> None:
     run = json.loads(Path("r.json").read_text())["runs"][0]
     assert "PASS" == run["decision"]
     assert "bonferroni" not in do(SUITE, "check").output
+
+
+def test_a_page_tells_failures_that_decide_nothing_from_the_others() -> None:
+    """A trial that failed a reported criterion alone is not a reason for a red verdict."""
+    done = do(SUITE, "run", "--trials", "40", "--seed", "1", "--quiet", "-o", "page.html")
+
+    assert done.exit_code == 0
+    page = " ".join(Path("page.html").read_text().split())
+    assert "10 of 40 trials failed a criterion or more. 10 of them failed nothing that" in page

@@ -59,11 +59,25 @@ def build_trials_section(
     failures = _list_failures(record.trials, first, draw, most, left, criteria=list(order))
     total = as_count(len(record.trials), "trial")
     note = f"{failing:,} of {total} failed a criterion or more."
+    if only := _count_only_reported(record):
+        note += f" {only:,} of them failed nothing that decides, but a criterion that only reports."
     notes = [note, *([NOTE] if reasons else []), *([WORST] if first else [])]
     return Section(
         heading="Failing trials",
         blocks=(*reasons, *failures, *passing),
         note=" ".join(notes),
+    )
+
+
+def _count_only_reported(record: RunRecord) -> int:
+    """Count the failing trials that passed every criterion that decides."""
+    reported = record.plan.reported
+    if not reported:
+        return 0
+    return sum(
+        all(one.passed for one in trial.outcomes if one.criterion not in reported)
+        for table in record.trials.tables
+        for trial in table.sketches(table.failing())
     )
 
 
