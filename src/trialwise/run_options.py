@@ -26,7 +26,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("correction", "correction", "none|bonferroni|holm|bh|by|e-bh", "How decisions that belong together are corrected for their number."),
     ("family", "family", "text", "Name of the decisions that are corrected together; contracts may share it."),
     ("family-size", "family_size", "count", "Number of decisions in the family, where more belong to it than are run here."),
-    ("inconclusive", "inconclusive", "undecided|fail|pass", "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`), 1 (`fail`), or 0 (`pass`), which lets it through if it ran to its planned end. The verdict stays."),
+    ("inconclusive", "inconclusive", "undecided|fail", "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`) or 1 (`fail`). The verdict stays."),
     ("max-seconds", "budget.seconds", "time", "Maximum time. Every result is kept."),
     ("max-usd", "budget.usd", "money", "Maximum cost. Every result is kept."),
     ("confidence", "confidence", "rate", "1 − the largest probability of a wrong PASS, and of a wrong FAIL."),

@@ -12,6 +12,7 @@ from tests.cli.suite_folders import enter_folder
 from tests.cli.suite_folders import type_command as do
 
 import trialwise as tw
+from trialwise.suite import SuiteError
 
 SERVICE = """
 import os
@@ -42,10 +43,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.requirement(
     "statistical-ci exit codes",
-    "Whether an undecided run passes, fails or blocks is a policy.",
-    "`inconclusive: undecided | fail | pass` in a suite, `--inconclusive`; the word stays",
+    "Whether an undecided run blocks as undecided or as failed is a policy; as a pass it never is.",
+    "`inconclusive: undecided | fail` in a suite, `--inconclusive`; the code 0 follows a PASS only",
 )
-@pytest.mark.parametrize(("policy", "code"), [("undecided", 3), ("fail", 1), ("pass", 0)])
+@pytest.mark.parametrize(("policy", "code"), [("undecided", 3), ("fail", 1)])
 def test_the_exit_code_of_an_undecided_run_is_a_policy(policy: str, code: int) -> None:
     """The verdict stays INCONCLUSIVE, and the line says what the policy does."""
     done = do(f"{OPEN}inconclusive: {policy}\n", "run", "-o", "r.junit.xml", "-o", "r.json")
@@ -55,37 +56,26 @@ def test_the_exit_code_of_an_undecided_run_is_a_policy(policy: str, code: int) -
     assert code == done.exit_code == report["exit_code"]
     assert "INCONCLUSIVE" == report["decision"] == report["runs"][0]["decision"]
     assert "INCONCLUSIVE  the criterion is undecided" in done.output
-    assert ("`inconclusive: pass`" in done.output) is (policy == "pass")
     assert ("`inconclusive: fail`" in done.output) is (policy == "fail")
     assert case is not None
-    assert (case.find("error") is None) is (policy == "pass")
+    assert case.find("error") is not None
     assert code == do(OPEN, "run", "--inconclusive", policy).exit_code
 
 
-def test_the_policy_lets_no_run_through_that_was_cut_short() -> None:
-    """A budget ended it: nobody knows what its design would have said."""
-    text = f"{OPEN}inconclusive: pass\nbudget: {{trials: 20}}\n"
-
-    assert 3 == do(text, "run").exit_code
-
-
-def test_a_failure_is_none_of_the_policy() -> None:
-    """And the option that makes undecided runs fail wins over the suite."""
-    fails = OPEN.replace("contains: good", "contains: nothing")
-
-    assert 1 == do(f"{fails}inconclusive: pass\n", "run").exit_code
-    assert 1 == do(f"{OPEN}inconclusive: pass\n", "run", "--fail-on-inconclusive").exit_code
+def test_no_policy_makes_a_pass_of_missing_evidence() -> None:
+    """The exit code 0 follows a PASS and nothing else."""
+    with pytest.raises(SuiteError, match="inconclusive"):
+        do(f"{OPEN}inconclusive: pass\n", "run")
 
 
 def test_one_undecided_contract_of_several_follows_the_strictest_policy() -> None:
-    """One lets it through, the other does not."""
+    """One blocks as a failure, the other as undecided."""
     text = OPEN.partition("criteria:")[0].replace("name: x\n", "") + (
         "criteria: [{name: good, contains: good, at_least: 90%, max_trials: 60}]\n"
-        "contracts:\n  - {name: a, inconclusive: pass}\n  - {name: b}\n"
+        "contracts:\n  - {name: a, inconclusive: fail}\n  - {name: b}\n"
     )
 
-    assert 3 == do(text, "run").exit_code
-    assert 0 == do(text.replace("{name: b}", "{name: b, inconclusive: pass}"), "run").exit_code
+    assert 1 == do(text, "run").exit_code
 
 
 @pytest.mark.requirement(

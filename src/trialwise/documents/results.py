@@ -175,8 +175,6 @@ class ResultLine:
     """What to print for the status."""
     advisory: bool = False
     """Whether it is shown but has no part in the verdict."""
-    let_through: bool = False
-    """Whether it is undecided, and the policy of the suite lets that through."""
     figures: Figures | None = None
     """The numbers of a criterion that has a rate."""
     sentence: str = ""
@@ -202,7 +200,7 @@ class ResultLine:
     @property
     def is_red(self) -> bool:
         """Whether it keeps the run from a PASS."""
-        return self.status is not Status.PASS and not (self.advisory or self.let_through)
+        return self.status is not Status.PASS and not self.advisory
 
     @property
     def title(self) -> str:

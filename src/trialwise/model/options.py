@@ -320,9 +320,9 @@ class RunOptions:
         default=False,
     )
     inconclusive: str = setting(
-        Choice("undecided", "fail", "pass"),
-        "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`), 1 (`fail`), or 0 "
-        "(`pass`), which lets it through if it ran to its planned end. The verdict stays.",
+        Choice("undecided", "fail"),
+        "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`) or 1 (`fail`). The "
+        "verdict stays.",
         default="undecided",
         in_pytest=False,
     )
@@ -341,7 +341,7 @@ class RunOptions:
         put(self, "analysis", Analysis(analysis))
         require_choice("rule", self.rule, RULES)
         require_choice("smoke_refuses", self.smoke_refuses, ("nothing", "hard", "major"))
-        require_choice("inconclusive", self.inconclusive, ("undecided", "fail", "pass"))
+        require_choice("inconclusive", self.inconclusive, ("undecided", "fail"))
         if self.draw is not None:
             require_choice("draw", self.draw, DRAWS)
         sizes = self.trials.values() if isinstance(self.trials, Mapping) else (self.trials,)

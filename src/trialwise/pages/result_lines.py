@@ -49,7 +49,7 @@ from trialwise.pages.judge_facts import (
     explain_advisory_run,
 )
 from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
-from trialwise.pages.suite_totals import LET_THROUGH, is_let_through, pick_status
+from trialwise.pages.suite_totals import pick_status
 from trialwise.procedures.observational import NO_FAILURE_OBSERVED
 from trialwise.procedures.registry import procedure_of
 
@@ -80,14 +80,7 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
     lines += [_gate(verdict, gate) for gate in verdict.gates]
     if verdict.decision is not Decision.PASS and not any(line.is_red for line in lines):
         lines.append(_run(verdict))
-    if is_let_through(verdict):
-        lines = [_let_through(line) if line.is_red else line for line in lines]
     return tuple(lines)
-
-
-def _let_through(line: ResultLine) -> ResultLine:
-    """Return an undecided line that does not stop a pipeline, with the reason."""
-    return replace(line, let_through=True, notes=(*line.notes, LET_THROUGH))
 
 
 def _criterion(

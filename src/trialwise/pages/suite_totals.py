@@ -53,30 +53,14 @@ def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
     code = codes[pick_suite_status(verdicts)]
     if code != codes[Status.INCONCLUSIVE]:
         return code
-    # The policy of each undecided run; the strictest of several counts.
     undecided = [one for one in verdicts if one.decision is Decision.INCONCLUSIVE]
     if any(_find_policy(one) == "fail" for one in undecided):
         return codes[Status.FAIL]
-    return codes[Status.PASS] if all(map(is_let_through, undecided)) else code
-
-
-#: What a report says of an undecided result that does not stop a pipeline.
-LET_THROUGH = "undecided, and let through by the policy `inconclusive: pass`"
+    return code
 
 
 def _find_policy(verdict: Verdict) -> str:
     return "undecided" if verdict.plan is None else verdict.plan.options.inconclusive
-
-
-def is_let_through(verdict: Verdict) -> bool:
-    """Return whether the policy of a suite lets an INCONCLUSIVE run through.
-
-    It never does so for a run that was cut short or that measured nothing.
-    """
-    is_whole = not verdict.stop.is_premature and verdict.spending.trials > 0
-    is_measured = all(one.tally.trials for one in verdict.findings)
-    undecided = verdict.decision is Decision.INCONCLUSIVE
-    return undecided and is_whole and is_measured and _find_policy(verdict) == "pass"
 
 
 def pick_status(decision: Decision | None) -> Status:

@@ -81,8 +81,6 @@ def _case(line: ResultLine) -> ET.Element:
         body = ET.SubElement(case, tag, type=line.status.value, message=_message(line))
         body.text = "\n".join([*lines, *map(make_visible, line.failure_lines)])
         lines = []
-    elif line.let_through:
-        lines = [f"{line.label}: shown, and let through by a policy.", *lines]
     elif line.advisory:
         breach = [] if line.status is Status.PASS else [*map(make_visible, line.failure_lines)]
         lines = [f"ADVISORY {line.status}: shown, not enforced.", *lines, *breach]
