@@ -415,3 +415,17 @@ def test_a_mistyped_command_is_recognised() -> None:
 
     assert done.returncode == ExitCode.REFUSED
     assert "did you mean 'conformance'?" in done.stderr
+
+
+def test_the_module_is_the_command(tmp_path: Path) -> None:
+    """`python -m trialwise` serves where the script is not on the path."""
+    done = subprocess.run(
+        [sys.executable, "-m", "trialwise", "run"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "trialwise.yaml" in done.stderr
