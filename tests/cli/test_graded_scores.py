@@ -404,3 +404,24 @@ def test_workers_grade_as_this_process_does() -> None:
     there, _ = run(mean, "--seed", "5", "--executor", "processes")
 
     assert facts(there, "mean")["score_mean"] == facts(here, "mean")["score_mean"]
+
+
+def test_progress_counts_the_scores_of_a_mean_and_shows_no_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mean is not decided by how many replies pass, so no share of passes is shown for it."""
+    enter_folder(
+        tmp_path,
+        monkeypatch,
+        "def ask(input):\n    return 'x'\n\ndef grade(reply):\n    return 0.9\n",
+    )
+    suite = (
+        "name: x\nservice: {python: 'svc:ask'}\ninputs: [a]\ntrials: 40\n"
+        "criteria: [{name: quality, python: 'svc:grade', mean_at_least: 0.7}]\n"
+    )
+
+    done = type_command(suite, "run", "--seed", "1")
+
+    assert done.exit_code == 0
+    assert "quality: all 40 scores are in" in done.output
+    assert "passed, 100" not in done.output

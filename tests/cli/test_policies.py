@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.requirement(
     "statistical-ci exit codes",
     "Whether an undecided run blocks as undecided or as failed is a policy; as a pass it never is.",
-    "`inconclusive: undecided | fail` in a suite, `--inconclusive`; the code 0 follows a PASS only",
+    "`inconclusive: undecided | fail` in a suite, `--fail-on-inconclusive`; 0 follows only a PASS",
 )
 @pytest.mark.parametrize(("policy", "code"), [("undecided", 3), ("fail", 1)])
 def test_the_exit_code_of_an_undecided_run_is_a_policy(policy: str, code: int) -> None:
@@ -59,7 +59,8 @@ def test_the_exit_code_of_an_undecided_run_is_a_policy(policy: str, code: int) -
     assert ("`inconclusive: fail`" in done.output) is (policy == "fail")
     assert case is not None
     assert case.find("error") is not None
-    assert code == do(OPEN, "run", "--inconclusive", policy).exit_code
+    asked = ("--fail-on-inconclusive",) if policy == "fail" else ()
+    assert code == do(OPEN, "run", *asked).exit_code
 
 
 def test_no_policy_makes_a_pass_of_missing_evidence() -> None:

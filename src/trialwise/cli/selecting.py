@@ -114,7 +114,8 @@ def _read_expression(_: click.Context, __: click.Parameter, text: str | None) ->
 
 def size_options(function: F) -> F:
     """Add an option for each setting of a run that the command line may change."""
-    return _add_options(function, leave_out=("confidence",))  # each criterion has its own
+    # Each criterion has its own confidence, and `inconclusive` is `--fail-on-inconclusive` here.
+    return _add_options(function, leave_out=("confidence", "inconclusive"))
 
 
 def pace_options(function: F) -> F:

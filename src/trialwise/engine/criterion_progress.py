@@ -9,6 +9,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import combine
+from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class Progress:
             passed=trials - failures,
             planned=self.plan.trials * len(self.streams),
             decision=self.decision,
+            has_rate=not find_procedure(self.plan.procedure).decides_mean,
         )
 
     @property

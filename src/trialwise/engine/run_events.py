@@ -25,6 +25,8 @@ class CriterionStanding:
     planned: int
     """N, or the cap; over all inputs with `each_input`."""
     decision: Decision | None = None
+    has_rate: bool = True
+    """Whether its passes are what it is decided by; a mean score is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

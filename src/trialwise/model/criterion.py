@@ -212,8 +212,8 @@ class Criterion:
     )
     intent: Intent | str | None = setting(
         Choice(*(one.lower() for one in Intent)),
-        "Whether it is evidence or a quick check, where that is not as in the rest of the "
-        "contract. A PASS by `smoke` is marked so.",
+        "Intent of this criterion, if it differs from the rest of the contract: `verification` or "
+        "`smoke`. A PASS by `smoke` is marked as one.",
         default=None,
         words="as the run",
     )

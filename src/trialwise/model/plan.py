@@ -161,7 +161,7 @@ class CriterionPlan:
     reported_at: float | None = None
     """The confidence of its interval, where it is only reported; None where it is decided."""
     intent: Intent | None = None
-    """Whether it is evidence or a quick check; None where it is as the run."""
+    """Verification or smoke; None if it has the intent of the run."""
     categorical: bool = False
     """Whether it is a prohibition, which no number of trials shows."""
     discharged_by: str = ""
@@ -308,7 +308,7 @@ class Plan:
         return self.analysis if criterion.analysis is None else criterion.analysis
 
     def intent_of(self, criterion: CriterionPlan) -> Intent:
-        """Return whether a criterion is evidence or a quick check."""
+        """Return the intent of a criterion: its own, or else that of the run."""
         return self.intent if criterion.intent is None else criterion.intent
 
     def is_smoke(self, criterion: CriterionPlan) -> bool:

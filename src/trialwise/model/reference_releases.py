@@ -1,4 +1,4 @@
-"""Which published reference cases this release of trialwise gives the expected values of (§10.6).
+"""How many of the published reference cases this release of trialwise passes (§10.6).
 
 A test runs the cases wherever they are beside the checkout and compares this table with the result.
 """

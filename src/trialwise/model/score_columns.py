@@ -1,4 +1,4 @@
-"""The scores of graded trials, in columns that are made when a first trial has one."""
+"""The scores of trials, in columns. A column is created when the first trial has a score."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trialwise.model.outcome import Outcome
 
 
 class ScoreColumns:
-    """The score of each trial by each criterion that grades."""
+    """Holds a column of scores for each criterion that gives scores."""
 
     def __init__(self) -> None:
         self._columns: dict[int, array[float]] = {}

@@ -64,7 +64,7 @@ class Situation:
     references: Mapping[str, BaselineReference] = field(default_factory=dict)
     """What verdicts will keep of the baseline, by criterion."""
     contexts: Mapping[str, BaselineReference] = field(default_factory=dict)
-    """What was measured of criteria that are not compared with it."""
+    """Earlier measurements of criteria that the baseline does not decide, shown beside them."""
     cache: DesignCache | None = None
     measuring: bool = False
     """Whether a baseline is measured, so that trials are counted and nothing is decided."""

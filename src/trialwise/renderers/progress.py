@@ -325,6 +325,8 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
 
 def _word_decision(event: CriterionDecided) -> str:
     one = event.standing
+    if not one.has_rate:
+        return f"{one.criterion}: all {as_count(one.trials, 'score')} are in"
     rate = f", {as_observed(one.passed / one.trials)}" if one.trials else ""
     verdict = "not decided" if one.decision is None else one.decision.value
     return (
@@ -337,8 +339,10 @@ def _standings(snapshot: Snapshot) -> Iterator[str]:
     """Yield the rates of what is open, and how much is not."""
     still_open = [one for one in snapshot.standings if one.decision is None]
     for one in still_open[:_NAMED]:
-        rate = as_observed(one.passed / one.trials) if one.trials else "waiting"
-        yield f"{one.criterion} {rate}"
+        state = as_observed(one.passed / one.trials) if one.trials else "waiting"
+        if one.trials and not one.has_rate:
+            state = as_count(one.trials, "score")
+        yield f"{one.criterion} {state}"
     if len(still_open) > _NAMED:
         yield f"{len(still_open) - _NAMED} more open"
     done = len(snapshot.standings) - len(still_open)

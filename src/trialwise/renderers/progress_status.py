@@ -264,14 +264,16 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
         and plan is not None
         and plan.alpha is not None
         and not plan.each_input
+        and standing.has_rate
     )
+    counts = f"{passed:,}/{trials:,}" if standing.has_rate else f"{trials:,}"
     return _Row(
         name=able.show(standing.criterion),
         verdict=waiting if decision is None else decision.value,
         style=Style.FAINT if decision is None else pick_style(Status(decision).tone),
-        rate=as_observed(passed / trials) if trials else "",
+        rate=as_observed(passed / trials) if trials and standing.has_rate else "",
         interval=as_ends(wilson_interval(passed, trials)) if described else "",
-        count=f"{passed:,}/{trials:,}" if trials else "",
+        count=counts if trials else "",
         hint=open_end(plan, standing) if plan is not None and decision is None and trials else "",
     )
 

@@ -176,7 +176,7 @@ def _find_input(inputs: Sequence[Input], stored: StoredTrace) -> str | None:
 
 
 def _check_asked(contract: Contract, known: Sequence[Input], tried: Sequence[Input]) -> None:
-    """Refuse inputs without a trace where a criterion asks every input at least once."""
+    """Refuse to score if an input has no trace and a criterion needs every input."""
     missing = {one.id for one in known} - {one.id for one in tried}
     never = [one.name for one in contract.criteria if one.never_fails]
     if missing and never:
@@ -191,7 +191,7 @@ def _name_some(names: Iterable[str]) -> str:
 
 
 def _check_latencies(contract: Contract, stored: Sequence[StoredTrace]) -> None:
-    """Refuse limits on time where a trace does not tell how long it took: 0 s would pass."""
+    """Refuse a limit on time if a trace has no duration, since 0 s would pass."""
     untimed = [one for one in stored if one.trace.duration_s is None]
     asking = [one.name for one in contract.criteria if any(map(_limits_latency, one.checks))]
     if untimed and (asking or contract.latency is not None):

@@ -18,9 +18,9 @@ from trialwise.services._payloads import input_text, parse_json, to_json
 
 ApiName = Literal["chat-completions", "responses", "anthropic"]
 OPENAI_URL, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
-#: What Anthropic's API is told of the form that is meant.
+#: The version of Anthropic's API that requests are written for.
 _ANTHROPIC_VERSION = "2023-06-01"
-#: Anthropic's API wants a limit; this is what a request gets that names none.
+#: Anthropic's API requires a limit on tokens. A request without one gets this.
 _ANTHROPIC_TOKENS = 4096
 
 
@@ -97,11 +97,11 @@ class AnthropicApi(ModelApi):
     usual_key: ClassVar[str] = "ANTHROPIC_API_KEY"
 
     def make_headers(self, key: str) -> dict[str, str]:
-        """Return the headers of a request: the version and the key."""
+        """Return the headers with the key and with the version of the API."""
         return {"anthropic-version": _ANTHROPIC_VERSION, **({"x-api-key": key} if key else {})}
 
     def make_body(self, fields: Mapping[str, Any], messages: Sequence[Any]) -> dict[str, Any]:
-        """Return the body of a request: the system's messages stand apart from the others."""
+        """Return the body of a request, with the system messages in a field of their own."""
         systems = [one["content"] for one in messages if one.get("role") in _SYSTEM]
         body = {"max_tokens": _ANTHROPIC_TOKENS, **fields}
         if systems:

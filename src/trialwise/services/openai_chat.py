@@ -1,4 +1,4 @@
-"""A chat model behind an endpoint, with tokens and money accounted."""
+"""Calls a chat model and counts its tokens and its cost."""
 
 from __future__ import annotations
 

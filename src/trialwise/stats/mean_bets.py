@@ -146,7 +146,7 @@ def betting_capital(scores: Iterable[float], mean: float) -> float:
 
 
 def _shares(count: SupportsIndex) -> list[float]:
-    """The shares of the capital that are bet: 1, 1/2, 1/4 … down to what so many scores can tell.
+    """Return the shares of the capital to bet: 1, 1/2, 1/4 and so on, more of them for more scores.
 
     A mean that differs by d is told apart by some 1/d² scores, at a share of about d.
     """

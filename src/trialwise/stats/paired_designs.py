@@ -200,7 +200,7 @@ def plan_paired_design(
         The share of inputs that both arms pass; rate_a · rate_b, as for independent arms, unless
         given. Arms that fail on the same inputs take fewer pairs.
     cache : DesignCache, optional
-        Where designs are kept.
+        Where designs for the question "better" are kept; those for "different" are not kept.
 
     Examples
     --------

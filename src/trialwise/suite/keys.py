@@ -70,7 +70,7 @@ LATENCY = Record(
         Key(
             "baseline",
             Listing(Choice(*PERCENTILES), "a list of percentiles"),
-            "Percentiles whose limits come from the baseline.",
+            "Percentiles that use the baseline as their limit.",
         ),
         Key("enforced", Flag(), "Whether exceeding a limit FAILs the run.", default="false"),
         Key("confidence", Rate(), "The confidence of the limits.", default="95%"),

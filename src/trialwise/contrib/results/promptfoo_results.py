@@ -206,7 +206,7 @@ def _overall(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _named_scores(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The scores by metric, which a function or a set of assertions may give without a grading."""
+    """Return the named scores of a result, from its grading or from the result itself."""
     grading = result.get("gradingResult")
     for given in (grading, result):
         found = given.get("namedScores") if isinstance(given, Mapping) else None

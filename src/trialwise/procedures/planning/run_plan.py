@@ -55,7 +55,7 @@ def plan_run(
         fingerprints: The fingerprints of each sampling's contents.
         baseline: The one selected for this run, where a criterion or a latency needs it.
         references: What verdicts keep of it, by criterion.
-        contexts: What was measured of criteria that are not compared with it.
+        contexts: Earlier measurements of criteria that the baseline does not decide.
         covariates: The run's resolved profile.
         guards: Violated guardrails that the run was admitted with.
         cache: Where sequential designs are kept.

@@ -134,7 +134,7 @@ class CompliancePlan(SizingPlan):
     """The designs whose P(PASS) the curve shows."""
     curve: tuple[CompliancePoint, ...]
     losses: tuple[LossSize, ...] = ()
-    """The sizes that find a loss of the margin, by power; empty without a margin."""
+    """Sample sizes that detect a loss of `margin`, one for each power; empty without a margin."""
 
     @property
     def refusal(self) -> Refusal | None:

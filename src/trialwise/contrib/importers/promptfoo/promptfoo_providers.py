@@ -366,7 +366,7 @@ def _fill(given: Any, used: list[str]) -> Any:
 
 
 def _keep_dollars(given: Any) -> Any:
-    """Return a value in which `${` means these characters and no variable."""
+    """Escape `${` in every text of a value, so that a suite does not read it as a variable."""
     if isinstance(given, Mapping):
         return {key: _keep_dollars(one) for key, one in given.items()}
     if isinstance(given, list):
