@@ -23,6 +23,7 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
     as_seconds,
+    as_signed_points,
 )
 
 Ink: TypeAlias = Literal["one", "two", "three", "four", "bound", "quiet", "pass", "fail", "open"]
@@ -115,7 +116,7 @@ class Strip:
     """The two ends of the scale."""
     need: float | None = None
     """What it is held against."""
-    other: float | None = None
+    others: tuple[float, ...] = ()
     """What it must be distinguished from."""
     soft: bool = False
     """Whether a PASS says less than it seems to."""
@@ -145,6 +146,8 @@ class Strips:
     summary: str
     axis: Axis
     rows: tuple[StripRow, ...]
+    ends: tuple[str, str] = ("", "")
+    """What lies toward the two ends of the scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +305,7 @@ def _read_out(label: str, names: Sequence[str], row: tuple[str, ...]) -> str:
     return f"{label} {place}: {', '.join(said)}"
 
 
-Unit: TypeAlias = Literal["rate", "count", "seconds", "usd"]
+Unit: TypeAlias = Literal["rate", "points", "count", "seconds", "usd"]
 """What an axis counts; it decides how values are written."""
 
 
@@ -377,6 +380,8 @@ class Axis:
         match self.unit:
             case "rate":
                 return as_percent(float(f"{value:.4g}"))
+            case "points":
+                return as_signed_points(value)
             case "seconds":
                 if value < 0.01:
                     return as_seconds(float(f"{value:.3g}")) if value else "0"

@@ -41,6 +41,20 @@ def as_points(difference: float) -> str:
     return f"{value} point{'' if value == '1' else 's'}"
 
 
+def as_signed_points(difference: float, *, digits: int | None = None) -> str:
+    """Write a difference between two rates in points, with its sign; 0 has none.
+
+    Args:
+        difference: Of two rates.
+        digits: How many decimals are written; as many as a round value needs where not given.
+
+    >>> as_signed_points(0.05), as_signed_points(-0.0821, digits=1), as_signed_points(0.0)
+    ('+5', '−8.2', '0')
+    """
+    text = f"{100 * difference:+.4g}" if digits is None else f"{100 * difference:+.{digits}f}"
+    return text.lstrip("+-") if not float(text) else text.replace("-", "−")
+
+
 def as_probability(value: float, *, digits: int = 2) -> str:
     """Write a probability that was computed; never a 0 or 100 % that it is not.
 

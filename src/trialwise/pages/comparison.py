@@ -193,7 +193,7 @@ def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
             ink=_CONTRASTS[finding.contrast],
             span=(-reach, reach),
             need=0.0,
-            other=None if margin is None else -margin,
+            others=() if margin is None else (-margin,),
         )
 
     def write_side(side: Tally | None) -> str:

@@ -57,7 +57,7 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
     known = [
         value
         for strip in strips
-        for value in (strip.low, strip.value, strip.need or None, strip.other or None)
+        for value in (strip.low, strip.value, strip.need or None, *filter(None, strip.others))
         if value is not None
     ]
     least = min(known, default=0.0)
@@ -77,6 +77,7 @@ def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)
     badge, required = make_finding_badge(record, finding), find_required(finding)
+    alternative = find_alternative(finding)
     return Strip(
         low=low,
         value=rate,
@@ -84,7 +85,7 @@ def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
         ink="quiet" if badge.tone == "plain" else INKS[finding.decision],
         span=(0.0, 1.0),
         need=required,
-        other=find_alternative(finding),
+        others=() if alternative is None else (alternative,),
         soft=badge.soft,
         hint=_write_hint(f"{name}: {badge.word}", rate, interval, required),
     )

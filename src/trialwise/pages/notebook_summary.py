@@ -108,7 +108,7 @@ def _tabulate_findings(record: RunRecord) -> Table:
 
     def draw(finding: Finding) -> Cell:
         strip = make_strip(record, finding, "") if pick_interval(finding) is not None else None
-        return "" if strip is None else replace(strip, span=span, other=None, hint="")
+        return "" if strip is None else replace(strip, span=span, others=(), hint="")
 
     def write_required(finding: Finding) -> str:
         required = find_required(finding)

@@ -28,9 +28,10 @@ from trialwise.documents.blocks import (
     Value,
     Verbatim,
 )
-from trialwise.documents.charts import Axis, Chart, Ink, Place, find_share
+from trialwise.documents.charts import Axis, Chart, Ink, Place, Strips, find_share
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
+from trialwise.renderers.strip_text import render_strip_characters
 
 _GAP = "  "
 
@@ -120,8 +121,11 @@ class _Writer:
                 yield from self.put_heading(heading, self.write_table(block))
             case Chart():
                 yield from self.write_chart(block)
+            case Strips():
+                drawn = render_strip_characters(block, self.able, self.width)
+                yield from self.put_heading(block.heading, drawn)
             case _:
-                # Other details are for those who ask; strips, bars and cards are for a browser.
+                # Other details are for those who ask; bars and cards are for a browser.
                 return
 
     def write_section(self, section: Section) -> Iterator[str]:

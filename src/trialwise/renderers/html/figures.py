@@ -17,6 +17,9 @@ def render_strips(strips: Strips, outline: Outline) -> Markup:
     ticks = [(strips.axis.place(value), text) for value, text in strips.axis.list_ticks(most=6)]
     rows = [_render_strip_row(row, [share for share, _ in ticks]) for row in strips.rows]
     rows.append(_render_ticks(ticks))
+    if any(strips.ends):
+        ends = [element("span", element("bdi", one)) for one in strips.ends]
+        rows.append(element("li", element("span", *ends, class_="ends"), class_="axis"))
     return element(
         "figure",
         element("figcaption", outline.render_heading(strips.heading), element("p", strips.summary)),
@@ -69,11 +72,9 @@ def draw_strip(strip: Strip, grid: list[float] | None = None) -> Markup:
     """
     shade = pick_shade(strip.ink)
     low, value, high = (_write_share(strip, one) for one in (strip.low, strip.value, strip.high))
-    marks = [
-        _draw_upright(_write_share(strip, one), top, class_=name)
-        for one, top, name in ((strip.other, 4, "other"), (strip.need, 2, "need"))
-        if one is not None
-    ]
+    marks = [_draw_upright(_write_share(strip, one), 4, class_="other") for one in strip.others]
+    if strip.need is not None:
+        marks.append(_draw_upright(_write_share(strip, strip.need), 2, class_="need"))
     if strip.high > strip.low:
         line = {"x1": low, "x2": high, "y1": _MIDDLE, "y2": _MIDDLE}
         marks.append(element("line", **line, class_="whisker"))
