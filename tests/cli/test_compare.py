@@ -71,8 +71,8 @@ def test_three_discordant_pairs_show_nothing() -> None:
 @pytest.mark.parametrize(
     ("control", "candidate", "code", "sentence"),
     [
-        ("often", "always", 0, "PASS  always is better than often."),
-        ("always", "often", 1, "FAIL  often is worse than always."),
+        ("often", "always", 0, "PASS  always is better: 20.0 points, at least "),
+        ("always", "often", 1, "FAIL  often is worse: 20.0 points, at least "),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -119,8 +119,8 @@ def test_files_hold_what_the_terminal_shows() -> None:
     )
 
     assert json.loads(Path("c.json").read_text())["decision"] == "PASS"
-    assert "always is better than often" in Path("c.html").read_text()
-    assert "PASS  always is better than often." in Path("c.txt").read_text()
+    assert "always is better: 20.0 points" in Path("c.html").read_text()
+    assert "PASS  always is better: 20.0 points, at least " in Path("c.txt").read_text()
 
 
 @pytest.mark.parametrize(

@@ -347,7 +347,7 @@ def test_what_a_skill_adds_is_the_mean_of_the_differences_within_pairs() -> None
     lift = found.score_lift("good", confidence=0.9)
     low, high = ((end + 1) / 2 for end in lift.interval)
 
-    assert (lift.reference, lift.candidate) == pytest.approx((0.3, 0.6))
+    assert (lift.control, lift.candidate) == pytest.approx((0.3, 0.6))
     assert lift.pairs == 40
     assert lift.difference == pytest.approx(0.3)
     # All differences are 0.3: 40 scores of 0.65, whose capital is known in closed form.

@@ -333,7 +333,7 @@ def test_pairs_without_a_verdict_are_left_out(juror: Start, says: Says, no_waiti
     judged, upper = compared(asking).findings
 
     assert (10, 20) == (judged.pairs.pairs, upper.pairs.pairs)
-    assert (10, 10) == (judged.reference.passed, judged.candidate.passed)
+    assert (10, 10) == (judged.control.passed, judged.candidate.passed)
     assert any("10 pairs hold a reply that got no verdict" in one for one in judged.caveats)
 
 

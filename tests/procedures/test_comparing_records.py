@@ -30,8 +30,13 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.change_assessment import anytime_evidence, exact_evidence
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Contrast
-from trialwise.procedures.comparing.run_comparison import compare_records, fewest_discordant
+from trialwise.procedures.comparing.comparison_findings import (
+    ComparisonQuestion,
+    ComparisonVerdict,
+    Contrast,
+)
+from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
+from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
 from trialwise.procedures.comparing.trial_pairing import median_interval
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
@@ -126,8 +131,19 @@ def run_of(
     return RunRecord(run_id=f"run-{seed}", plan=plan, trials=Trials.of(done), verdict=verdict)
 
 
+def compare(
+    control: RunRecord,
+    candidate: RunRecord,
+    question: ComparisonQuestion | None = None,
+    *,
+    labels: tuple[str, str] | None = None,
+) -> ComparisonVerdict:
+    """Compare two records under the labels that a comparison gives them."""
+    return compare_records(name_arms((control, candidate), labels), question)
+
+
 def two_runs(pairs: list[tuple[bool, bool]], **options: Any) -> tuple[RunRecord, RunRecord]:
-    """Two runs of one criterion whose k-th pair is given as (reference, candidate)."""
+    """Two runs of one criterion whose k-th pair is given as (control, candidate)."""
     ours = run_of({"answers": lambda i, _: pairs[i][0]}, trials=len(pairs), **options)
     theirs = run_of({"answers": lambda i, _: pairs[i][1]}, trials=len(pairs), **options)
     return ours, theirs
@@ -154,7 +170,7 @@ def two_sided(lost: int, won: int) -> Fraction:
 
 def test_three_to_nothing_is_not_told_apart() -> None:
     """80 % against 50 % on ten pairs: p = 0.25, and no difference is claimed."""
-    found = compare_records(*two_runs(table(both=5, lost=3, neither=2))).findings[0]
+    found = compare(*two_runs(table(both=5, lost=3, neither=2))).findings[0]
 
     assert (0.25, Contrast.NOT_TOLD_APART, Decision.INCONCLUSIVE) == (
         found.p_value,
@@ -166,22 +182,22 @@ def test_three_to_nothing_is_not_told_apart() -> None:
 
 def test_no_discordant_pair_gives_a_p_value_of_one() -> None:
     """Where both always agree nothing tells them apart."""
-    found = compare_records(*two_runs(table(both=20, neither=5))).findings[0]
+    found = compare(*two_runs(table(both=20, neither=5))).findings[0]
 
     assert (1.0, 0.0, Contrast.NOT_TOLD_APART) == (found.p_value, found.difference, found.contrast)
 
 
 def test_a_clean_sweep_of_six_is_told_apart_in_its_direction() -> None:
     """Six wins of six are better, six losses of six are worse."""
-    better = compare_records(*two_runs(table(both=4, won=6)))
-    worse = compare_records(*two_runs(table(both=4, lost=6)))
+    better = compare(*two_runs(table(both=4, won=6)))
+    worse = compare(*two_runs(table(both=4, lost=6)))
 
     assert (Contrast.BETTER, Decision.PASS) == (
         better.findings[0].contrast,
         better.decision,
     )
     assert (Contrast.WORSE, Decision.FAIL) == (worse.findings[0].contrast, worse.decision)
-    assert "candidate is better than reference." == better.statement
+    assert better.statement.startswith("candidate is better: 60.0 points, at least ")
 
 
 @given(
@@ -195,8 +211,8 @@ def test_the_p_value_is_the_sign_test_and_swapping_mirrors_everything(
 ) -> None:
     """Counted in fractions; with the runs exchanged, every sign turns and no number changes."""
     ours, theirs = two_runs(table(both, lost, won, neither))
-    there = compare_records(ours, theirs).findings[0]
-    back = compare_records(theirs, ours).findings[0]
+    there = compare(ours, theirs).findings[0]
+    back = compare(theirs, ours).findings[0]
     mirrored = {
         Contrast.BETTER: Contrast.WORSE,
         Contrast.WORSE: Contrast.BETTER,
@@ -222,7 +238,7 @@ def test_the_p_value_is_the_sign_test_and_swapping_mirrors_everything(
 )
 def test_what_is_said_follows_from_the_counts(both: int, lost: int, won: int, neither: int) -> None:
     """The counts; that a few pairs could tell nothing apart; where interval and test disagree."""
-    found = compare_records(*two_runs(table(both, lost, won, neither))).findings[0]
+    found = compare(*two_runs(table(both, lost, won, neither))).findings[0]
     assert found.interval is not None
     told = found.contrast is not Contrast.NOT_TOLD_APART
     clear = not found.interval.low <= 0 <= found.interval.high
@@ -237,7 +253,7 @@ def test_what_is_said_follows_from_the_counts(both: int, lost: int, won: int, ne
 
 def test_the_interval_is_tangos() -> None:
     """Tango (1998): 59, 6, 16 and 80 give −0.124 to −0.0054 for A − B."""
-    found = compare_records(*two_runs(table(both=59, lost=6, won=16, neither=80))).findings[0]
+    found = compare(*two_runs(table(both=59, lost=6, won=16, neither=80))).findings[0]
 
     assert found.interval is not None
     assert (0.0054, 0.124) == (round(found.interval.low, 4), round(found.interval.high, 4))
@@ -285,7 +301,7 @@ def three_criteria(**question: Any) -> dict[str, Any]:
     wins = {"a": 8, "b": 6, "c": 6}
     ours = run_of({name: from_trial(first) for name, first in wins.items()}, trials=20)
     theirs = run_of({name: lambda *_: True for name in wins}, trials=20)
-    verdict = compare_records(ours, theirs, ComparisonQuestion(**question))
+    verdict = compare(ours, theirs, ComparisonQuestion(**question))
     return {"verdict": verdict, **{one.criterion: one for one in verdict.findings}}
 
 
@@ -298,7 +314,7 @@ def test_holm_shares_the_level_by_default() -> None:
         found[name].contrast for name in "abc"
     ]
     assert Decision.INCONCLUSIVE is found["verdict"].decision
-    assert found["verdict"].multiplicity.startswith("Holm over 3 criteria")
+    assert found["verdict"].multiplicity.startswith("Holm over 3 tests")
     assert any("leaves out 0" in caveat for caveat in found["b"].caveats)
 
 
@@ -333,21 +349,21 @@ def test_the_fewest_discordant_pairs_follow_from_the_correction(
 
 
 def test_equal_services_pass_a_margin_that_the_pairs_can_show() -> None:
-    """Without a discordant pair, n pairs show a margin m about when (1 − m)ⁿ falls below 5 %."""
-    question = ComparisonQuestion(margin=0.1)
-    enough, few = (compare_records(*two_runs(table(both=n)), question) for n in (30, 20))
+    """Without a discordant pair, n pairs show a margin m about when (1 − m)ⁿ falls below 2.5 %."""
+    question = ComparisonQuestion(question="not-worse", margin=0.1)
+    enough, few = (compare(*two_runs(table(both=n)), question) for n in (40, 30))
 
-    assert 0.9**30 < 0.05 < 0.9**20
+    assert 0.9**40 < 0.025 < 0.9**30
     assert (Decision.PASS, Decision.INCONCLUSIVE) == (enough.decision, few.decision)
     assert Contrast.NOT_TOLD_APART is enough.findings[0].contrast
-    assert "not shown" in few.findings[0].statement
+    assert "not shown to lose less than 10 points" in few.statement
 
 
 @pytest.mark.parametrize(("pairs", "most"), [(20, 0.07), (50, 0.06)])
 def test_the_margin_is_falsely_shown_about_as_rarely_as_is_said(pairs: int, most: float) -> None:
     """P(PASS) with the candidate exactly a margin worse, over every discordance in fortieths."""
     for margin in (0.05, 0.1, 0.2):
-        question = ComparisonQuestion(margin=margin)
+        question = ComparisonQuestion(question="not-worse", margin=margin)
         allowed = [_most_losses(pairs, won, question) for won in range(pairs + 1)]
         for step in range(41):
             won_rate = step / 40 * (1 - margin) / 2
@@ -371,8 +387,8 @@ def _most_losses(pairs: int, won: int, question: ComparisonQuestion) -> int:
     assert question.margin is not None
     for lost in range(pairs - won + 1):
         outcomes = table(both=pairs - won - lost, lost=lost, won=won)
-        bound = exact_evidence(outcomes, question).margin_bound
-        if bound is None or bound <= -question.margin:
+        interval = exact_evidence(outcomes, question).interval
+        if interval is None or interval.low <= -question.margin:
             return lost - 1
     return pairs - won
 
@@ -380,12 +396,12 @@ def _most_losses(pairs: int, won: int, question: ComparisonQuestion) -> int:
 def test_worse_within_the_margin_is_a_pass_that_says_so() -> None:
     """A small real loss is told, and tolerated where the margin allows it."""
     runs = two_runs(table(both=490, lost=10))
-    strict = compare_records(*runs)
-    lenient = compare_records(*runs, ComparisonQuestion(margin=0.05))
+    strict = compare(*runs)
+    lenient = compare(*runs, ComparisonQuestion(question="not-worse", margin=0.05))
 
     assert (Contrast.WORSE, Decision.FAIL) == (strict.findings[0].contrast, strict.decision)
     assert (Contrast.WORSE, Decision.PASS) == (lenient.findings[0].contrast, lenient.decision)
-    assert "less than the margin of 5 points" in lenient.findings[0].statement
+    assert lenient.statement.startswith("candidate is not worse by 5 points: −2.0 points, between")
 
 
 # --- Runs that stopped early ------------------------------------------------------------------
@@ -400,8 +416,8 @@ def mixture(won: int, lost: int) -> float:
 def by_wealth(outcomes: list[tuple[bool, bool]]) -> float:
     """Twice the reciprocal of the largest wealth that either bet ever had."""
     best, won, lost = 1.0, 0, 0
-    for reference, candidate in outcomes:
-        won, lost = won + (candidate > reference), lost + (reference > candidate)
+    for control, candidate in outcomes:
+        won, lost = won + (candidate > control), lost + (control > candidate)
         best = max(best, mixture(won, lost), mixture(lost, won))
     return min(1.0, 2 / best)
 
@@ -420,10 +436,10 @@ def test_runs_that_stopped_because_of_what_they_saw_are_compared_by_a_bet() -> N
     ours = run_of({"answers": lambda i, _: pattern[i][0]}, trials=50, measuring=False)
     theirs = run_of({"answers": lambda i, _: pattern[i][1]}, trials=50, measuring=False)
     pairs = min(len(ours.trials), len(theirs.trials))
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert "paired/anytime-bet" == found.decision_rule
-    assert pairs == (found.reference.trials if found.reference else 0) < 50
+    assert pairs == (found.control.trials if found.control else 0) < 50
     assert by_wealth(pattern[:pairs]) == pytest.approx(found.p_value, rel=1e-9)
     assert found.interval is not None
     assert "descriptive" in found.interval.method
@@ -452,7 +468,7 @@ def test_early_stops_in_different_orders_are_not_told_apart() -> None:
     """No test keeps its level there, and the reason is given beside the counts."""
     ours = run_of({"answers": lambda *_: False}, trials=50, inputs=5, seed=1, measuring=False)
     theirs = run_of({"answers": lambda *_: True}, trials=50, inputs=5, seed=2, measuring=False)
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert (None, Contrast.NOT_TOLD_APART) == (found.p_value, found.contrast)
     assert "different orders" in found.statement
@@ -465,7 +481,7 @@ def test_a_fixed_size_that_was_reached_needs_no_common_order() -> None:
     options = {"trials": 50, "inputs": 5, "measuring": False, "curtail": False}
     ours = run_of({"answers": lambda _, one: one in good}, seed=1, **options)  # type: ignore[arg-type]
     theirs = run_of({"answers": lambda *_: True}, seed=2, **options)  # type: ignore[arg-type]
-    verdict = compare_records(ours, theirs)
+    verdict = compare(ours, theirs)
 
     assert "paired/mcnemar-exact" == verdict.findings[0].decision_rule
     assert (20, 0) == (verdict.findings[0].wins, verdict.findings[0].losses)
@@ -482,7 +498,7 @@ def test_a_size_that_outcomes_could_have_changed_is_not_taken_for_fixed() -> Non
     assert cutoff is not None
     # One pass short of the cutoff from early on: the last trial might still have made it.
     ours = run_of({"answers": lambda i, _: i < cutoff - 1}, trials=20, measuring=False)
-    verdict = compare_records(ours, ours)
+    verdict = compare(ours, ours)
 
     assert (20, StopReason.COMPLETE) == (len(ours.trials), ours.verdict.stop)
     assert not verdict.pairings[0].fixed_size
@@ -492,7 +508,7 @@ def test_a_size_that_outcomes_could_have_changed_is_not_taken_for_fixed() -> Non
 def test_an_aborted_run_tells_nothing_apart() -> None:
     """Too many trials that never reached the service are no evidence about it."""
     ours, theirs = two_runs(table(won=30), stop=StopReason.ERROR_RATE)
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert Contrast.NOT_TOLD_APART is found.contrast
     assert "never reached the service" in found.statement
@@ -506,7 +522,7 @@ def test_runs_on_different_inputs_are_described_and_not_told_apart() -> None:
     scipy_stats = pytest.importorskip("scipy.stats")
     ours = run_of({"answers": lambda i, _: i >= 12}, trials=20, fingerprint="one")
     theirs = run_of({"answers": lambda i, _: i >= 2}, trials=20, fingerprint="other")
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
     sides = [
         scipy_stats.boschloo_exact([[18, 8], [2, 12]], alternative=side, n=256).pvalue
         for side in ("less", "greater")
@@ -523,13 +539,13 @@ def test_two_samples_of_one_population_are_told_apart() -> None:
     options = {"trials": 20, "inputs": 20, "claim": POPULATION}
     ours = run_of({"answers": lambda i, _: i >= 12}, fingerprint="one", **options)  # type: ignore[arg-type]
     theirs = run_of({"answers": lambda *_: True}, fingerprint="other", **options)  # type: ignore[arg-type]
-    verdict = compare_records(ours, theirs)
+    verdict = compare(ours, theirs)
 
     assert ("unpaired/boschloo", Contrast.BETTER) == (
         verdict.findings[0].decision_rule,
         verdict.findings[0].contrast,
     )
-    assert "20 of 20 passed with candidate, 8 of 20 with reference" in verdict.statement + (
+    assert "20 of 20 passed with candidate, 8 of 20 with control" in verdict.statement + (
         verdict.findings[0].statement
     )
 
@@ -539,7 +555,7 @@ def test_repeated_inputs_of_a_population_count_once_each() -> None:
     options = {"trials": 40, "inputs": 4, "claim": POPULATION}
     ours = run_of({"answers": lambda *_: False}, **options)  # type: ignore[arg-type]
     theirs = run_of({"answers": lambda *_: True}, **options)  # type: ignore[arg-type]
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert ("paired/sign-of-inputs", 4, 0, 0.125) == (
         found.decision_rule,
@@ -555,27 +571,27 @@ def test_inputs_are_won_and_lost_as_wholes() -> None:
     options = {"trials": 40, "inputs": 4, "claim": POPULATION}
     ours = run_of({"answers": lambda _, one: one == "1"}, **options)  # type: ignore[arg-type]
     theirs = run_of({"answers": lambda _, one: one != "1"}, **options)  # type: ignore[arg-type]
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert (3, 1, 0.625) == (found.inputs_won, found.inputs_lost, found.p_value)
     assert "of 4 inputs that one of the two passed more often, it won 3" in found.statement
 
 
 def test_trials_without_a_partner_are_counted() -> None:
-    """Five more of the candidate than of the reference."""
+    """Five more of the candidate than of the control."""
     ours, theirs = (run_of({"answers": lambda *_: True}, trials=n) for n in (20, 25))
-    verdict = compare_records(ours, theirs)
+    verdict = compare(ours, theirs)
 
     assert (20, (0, 5)) == (verdict.pairings[0].pairs, verdict.pairings[0].left_out)
     assert (
-        "0 trials of the reference and 5 of the candidate have no partner and are left out."
+        "0 trials of the control and 5 of the candidate have no partner and are left out."
     ) in verdict.findings[0].caveats
 
 
 def test_a_claim_about_nothing_but_the_run_is_not_tested() -> None:
     """Without generalisation there is no hypothesis."""
     claim = Claim(population="no-generalisation")  # type: ignore[arg-type]
-    found = compare_records(*two_runs(table(won=30), claim=claim)).findings[0]
+    found = compare(*two_runs(table(won=30), claim=claim)).findings[0]
 
     assert Contrast.NOT_TOLD_APART is found.contrast
     assert "nothing to test" in found.statement
@@ -588,7 +604,7 @@ def test_a_changed_criterion_is_undecided_and_stays() -> None:
     """Other postconditions under one name are another criterion."""
     ours = run_of({"answers": lambda *_: False}, trials=20, structure="before")
     theirs = run_of({"answers": lambda *_: True}, trials=20, structure="after")
-    verdict = compare_records(ours, theirs)
+    verdict = compare(ours, theirs)
 
     assert Decision.INCONCLUSIVE is verdict.decision
     assert "two criteria" in verdict.findings[0].statement
@@ -598,12 +614,12 @@ def test_a_criterion_of_one_run_alone_is_undecided_and_stays() -> None:
     """It is listed with the counts there are, and keeps the whole from passing."""
     ours = run_of({"answers": lambda *_: False}, trials=20)
     theirs = run_of({"answers": lambda *_: True, "polite": lambda *_: True}, trials=20)
-    verdict = compare_records(ours, theirs)
+    verdict = compare(ours, theirs)
     alone = verdict.findings[1]
 
     assert ["answers", "polite"] == [one.criterion for one in verdict.findings]
-    assert (None, 20) == (alone.reference, alone.candidate.passed if alone.candidate else None)
-    assert "only the candidate's run" in alone.statement
+    assert (None, 20) == (alone.control, alone.candidate.passed if alone.candidate else None)
+    assert "only the run of candidate has" in alone.statement
     assert Decision.INCONCLUSIVE is verdict.decision
 
 
@@ -617,7 +633,7 @@ def test_under_intent_to_treat_trials_without_a_fair_chance_count_and_are_disclo
     theirs = run_of(
         {"answers": lambda *_: True}, trials=20, analysis=every, excused=frozenset(range(6))
     )
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert (6, Contrast.WORSE) == (found.losses, found.contrast)
     assert any("6 pairs" in one and "won 0 and lost 0" in one for one in found.caveats)
@@ -629,7 +645,7 @@ def test_per_protocol_leaves_such_pairs_out() -> None:
     theirs = run_of(
         {"answers": lambda *_: True}, trials=20, analysis="per-protocol", excused=frozenset({1, 2})
     )
-    verdict = compare_records(ours, theirs)
+    verdict = compare(ours, theirs)
 
     assert ("per-protocol", 18) == (
         verdict.analysis,
@@ -648,7 +664,7 @@ def test_unpaired_trials_without_a_fair_chance_count_alike(analysis: str, counte
         analysis=analysis,
         excused=frozenset({1, 2}),
     )
-    found = compare_records(ours, theirs).findings[0]
+    found = compare(ours, theirs).findings[0]
 
     assert "unpaired/boschloo" == found.decision_rule
     assert Tally(trials=counted, passed=18) == found.candidate
@@ -662,11 +678,9 @@ def test_runs_of_different_claims_or_analyses_are_refused() -> None:
     plain = run_of({"answers": lambda *_: True}, trials=10)
 
     with pytest.raises(InvalidArgument, match="claim must be one for both"):
-        compare_records(plain, run_of({"answers": lambda *_: True}, trials=10, claim=POPULATION))
+        compare(plain, run_of({"answers": lambda *_: True}, trials=10, claim=POPULATION))
     with pytest.raises(InvalidArgument, match="analysis must be one for both"):
-        compare_records(
-            plain, run_of({"answers": lambda *_: True}, trials=10, analysis="per-protocol")
-        )
+        compare(plain, run_of({"answers": lambda *_: True}, trials=10, analysis="per-protocol"))
 
 
 def test_other_conditions_and_separate_beginnings_are_caveats() -> None:
@@ -675,30 +689,30 @@ def test_other_conditions_and_separate_beginnings_are_caveats() -> None:
     theirs = run_of(
         {"answers": lambda *_: True}, trials=10, covariates={"region": "us"}, began=None
     )
-    text = " ".join(compare_records(ours, theirs).caveats)
+    text = " ".join(compare(ours, theirs).caveats)
 
     assert "region eu and us" in text
     assert "one after the other" in text
 
 
 def test_labels_are_the_contracts_where_those_differ() -> None:
-    """Else reference and candidate, or what the caller says."""
+    """Else control and candidate, or what the caller says."""
     ours, theirs = two_runs(table(both=10))
     other = replace(theirs, plan=replace(theirs.plan, contract="agent-2"))
 
-    assert "candidate" == compare_records(ours, theirs).candidate.label
+    assert "candidate" == compare(ours, theirs).candidates[0].label
     assert ("agent", "agent-2") == (
-        compare_records(ours, other).reference.label,
-        compare_records(ours, other).candidate.label,
+        compare(ours, other).control.label,
+        compare(ours, other).candidates[0].label,
     )
-    assert "new" == compare_records(ours, other, labels=("old", "new")).candidate.label
+    assert "new" == compare(ours, other, labels=("old", "new")).candidates[0].label
 
 
 @pytest.mark.parametrize("wrong", [("old",), ("new", "new"), ("", "new"), (1, 2)], ids=str)
 def test_labels_are_two_different_names(wrong: Any) -> None:
     """Else nobody could tell which is better."""
     with pytest.raises(InvalidArgument, match="two different names"):
-        compare_records(*two_runs(table(both=10)), labels=wrong)
+        compare(*two_runs(table(both=10)), labels=wrong)
 
 
 @pytest.mark.parametrize(
@@ -713,7 +727,7 @@ def test_a_question_without_meaning_is_refused(wrong: dict[str, Any]) -> None:
 def test_a_margin_needs_a_level_below_one_half() -> None:
     """Its bound is one-sided: at a confidence of one half there is none."""
     with pytest.raises(InvalidArgument, match="above"):
-        ComparisonQuestion(confidence=0.5, margin=0.1)
+        ComparisonQuestion(question="not-worse", confidence=0.5, margin=0.1)
 
 
 # --- What trials took -------------------------------------------------------------------------
@@ -725,10 +739,10 @@ def test_latency_is_compared_where_both_succeed_and_cost_everywhere() -> None:
     fast = {"took": lambda i: (1.0 + i / 10, 0.01, 20)}
     ours = run_of({"answers": lambda i, _: i % 2 == 0}, trials=10, **slow)  # type: ignore[arg-type]
     theirs = run_of({"answers": lambda *_: True}, trials=10, **fast)  # type: ignore[arg-type]
-    amounts = {one.name: one for one in compare_records(ours, theirs).amounts}
+    amounts = {one.name: one for one in compare(ours, theirs).amounts}
 
     assert (5, 10, 10) == tuple(amounts[n].pairs for n in ("latency_s", "cost_usd", "tokens"))
-    assert amounts["latency_s"].reference_mean == pytest.approx(2.4)
+    assert amounts["latency_s"].control_mean == pytest.approx(2.4)
     assert amounts["latency_s"].median_difference == pytest.approx(-1.0)
     assert amounts["cost_usd"].mean_difference == pytest.approx(-0.01)
     assert amounts["latency_s"].interval is None  # five pairs bound no median at 95 %
@@ -751,3 +765,61 @@ def test_the_interval_of_a_median_covers_as_often_as_it_says(n: int, confidence:
         rank = int(found.low)
         assert found.high == n + 1 - rank
         assert covered(rank) >= wanted > covered(rank + 1)
+
+
+# --- Many arms --------------------------------------------------------------------------------
+
+
+def three_arms() -> list[RunRecord]:
+    """A control with 12 failures, one candidate without any, and one with other 12 failures."""
+    passes: list[Passes] = [
+        lambda index, _: index >= 12,
+        lambda *_: True,
+        lambda index, _: index < 28,
+    ]
+    return [run_of({"answers": one}, trials=40) for one in passes]
+
+
+def test_each_candidate_is_compared_with_the_control_and_all_tests_share_the_level() -> None:
+    """12 wins and no loss, then 12 wins and 12 losses: Holm over two tests."""
+    verdict = compare_records(name_arms(three_arms(), ("old", "new", "other")))
+    first, second = verdict.findings
+
+    assert ["old", "new", "other"] == [one.label for one in verdict.arms]
+    assert [("new", "old"), ("other", "old")] == [(one.arm, one.against) for one in (first, second)]
+    assert (2 * 2 / 2**12, 1.0) == (first.adjusted_p_value, second.adjusted_p_value)
+    assert (Decision.PASS, Decision.INCONCLUSIVE) == (first.decision, second.decision)
+    assert Decision.INCONCLUSIVE is verdict.decision
+    assert "new is better: 30.0 points" in verdict.statement
+    assert "other is not shown to differ: 0.0 points" in verdict.statement
+
+
+def test_all_pairs_of_arms_can_be_compared() -> None:
+    """Three arms make three pairs of arms, and Holm shares the level over three tests."""
+    arms = name_arms(three_arms(), ("old", "new", "other"))
+    verdict = compare_records(arms, ComparisonQuestion(against="all"))
+
+    assert [("new", "old"), ("other", "old"), ("other", "new")] == [
+        (one.arm, one.against) for one in verdict.findings
+    ]
+    assert [Contrast.BETTER, Contrast.NOT_TOLD_APART, Contrast.WORSE] == [
+        one.contrast for one in verdict.findings
+    ]
+    assert verdict.multiplicity.startswith("Holm over 3 tests")
+
+
+def test_arms_without_names_of_their_own_are_counted() -> None:
+    """Three runs of one contract are the control and two candidates."""
+    labels = [one.label for one in name_arms(three_arms())]
+
+    assert ["control", "candidate 1", "candidate 2"] == labels
+
+
+def test_a_guardrail_is_asked_its_own_question() -> None:
+    """A criterion that must not be worse by 10 points passes though nothing is told apart."""
+    runs = two_runs(table(both=80))
+    found = compare(*runs, ComparisonQuestion(guardrails={"answers": 0.1})).findings[0]
+
+    assert ("not-worse", 0.1, Decision.PASS) == (found.question, found.margin, found.decision)
+    with pytest.raises(InvalidArgument, match="name a criterion: answers"):
+        compare(*runs, ComparisonQuestion(guardrails={"anwsers": 0.1}))

@@ -89,7 +89,7 @@ def test_side_by_side_trials_are_limited_over_both_services() -> None:
     )
 
     assert 3 == most
-    assert (40, 40) == (len(found.reference.trials), len(found.candidate.trials))
+    assert (40, 40) == (len(found.control.trials), len(found.candidate.trials))
 
 
 def test_a_wait_for_ones_turn_is_not_part_of_the_time_limit() -> None:
@@ -109,7 +109,7 @@ def test_a_wait_for_ones_turn_is_not_part_of_the_time_limit() -> None:
         store=None,
     )
 
-    assert [True] * 4 == [one.passed for one in (*found.reference.trials, *found.candidate.trials)]
+    assert [True] * 4 == [one.passed for one in (*found.control.trials, *found.candidate.trials)]
 
 
 def test_a_service_that_hangs_fails_by_the_time_limit() -> None:
@@ -173,7 +173,7 @@ def test_a_retry_is_let_through_and_changes_no_order() -> None:
     )
 
     assert [1, 2, 1] == [one.attempts for one in found.candidate.trials[:3]]
-    assert 10 == len(found.reference.trials)
+    assert 10 == len(found.control.trials)
 
 
 class Shared:
@@ -249,10 +249,10 @@ def test_when_one_run_ends_the_other_does_not_go_on_alone() -> None:
         contract(dear), contract(free), inputs=QUESTIONS, trials=50, budget=spent, store=None
     )
 
-    assert tw.StopReason.MONEY_BUDGET is found.reference.verdict.stop
+    assert tw.StopReason.MONEY_BUDGET is found.control.verdict.stop
     assert tw.StopReason.SERVICE is found.candidate.verdict.stop
     # The candidate may have gone first in the pair that the budget cut in two.
-    assert 5 == len(found.reference.trials) <= len(found.candidate.trials) <= 6
+    assert 5 == len(found.control.trials) <= len(found.candidate.trials) <= 6
     assert 5 == found.verdict.pairings[0].pairs
     assert "paired/anytime-bet" == found.findings[0].decision_rule
     assert any("the other run of the comparison ended" in one for one in found.verdict.caveats)
@@ -286,7 +286,7 @@ contract = tw.Contract("agent", slow, [tw.Criterion("right", tw.equals("yes"), a
 try:
     compare(contract, contract, inputs=["one"], trials=100_000, store=sys.argv[1])
 except tw.RunInterrupted as stopped:
-    print(len(stopped.result.reference.trials) < 100, stopped)
+    print(len(stopped.result.control.trials) < 100, stopped)
 """
 
 
@@ -316,12 +316,12 @@ def test_both_runs_are_kept_and_give_the_same_comparison_again(tmp_path: Path) -
     )
     paths = [str(path) for path in found.paths]
     again = compare_runs(paths[0], paths[1], store=tmp_path)
-    by_name = compare_runs(found.reference.run_id, found.candidate.run_id, store=tmp_path)
+    by_name = compare_runs(found.control.run_id, found.candidate.run_id, store=tmp_path)
 
     assert found.verdict == again.verdict == by_name.verdict
     assert Contrast.BETTER is found.findings[0].contrast
-    assert found.reference.plan.seed == found.candidate.plan.seed == 3
-    assert [] == [d for one in (found.reference, found.candidate) for d in verify(one).differences]
+    assert found.control.plan.seed == found.candidate.plan.seed == 3
+    assert [] == [d for one in (found.control, found.candidate) for d in verify(one).differences]
 
 
 def test_results_of_plain_runs_can_be_compared(tmp_path: Path) -> None:
@@ -449,7 +449,7 @@ def test_it_is_shown_as_text_without_anything_that_moves_a_cursor(compared: Comp
     assert all(len(line) <= 80 for line in text.splitlines())
     assert f"{found.wins}/{found.wins}" in text
     assert "better" in text
-    assert "PASS  new is better than old" in text
+    assert "PASS  new is better: 32.5 points, at least " in text
     assert "cost: mean $0.02 -> $0.01" in text
     assert "setup of old, kept apart: 2" in text
 
@@ -465,7 +465,7 @@ def test_it_becomes_plain_values(compared: Comparison) -> None:
 
 def test_it_has_a_short_name_of_its_own(compared: Comparison) -> None:
     """A traceback or a terminal shows no thousand trials."""
-    assert "<Comparison PASS: new is better than old>" == repr(compared)
+    assert repr(compared).startswith("<Comparison PASS: new is better: 32.5 points, at least ")
     assert "<Result PASS: 'agent', 0 of 40 trials failed>" == repr(
         tw.run(contract(always), inputs=["one"], seed=1, store=None)
     )

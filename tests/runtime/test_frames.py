@@ -153,11 +153,11 @@ def test_pairs_and_contrasts_of_a_comparison(compared: Comparison, library: Libr
     """The discordant pairs of the table are those of the finding."""
     pairs = rows(compared.to_frame(library=library), library)
     contrast = rows(compared.to_frame("findings", library=library), library)[0]
-    won = [one for one in pairs if one["candidate_passed"] and not one["reference_passed"]]
+    won = [one for one in pairs if one["candidate_passed"] and not one["control_passed"]]
 
     assert (40, compared.findings[0].wins) == (len(pairs), len(won))
     assert (len(won), "better") == (contrast["only_candidate"], contrast["contrast"])
-    assert all(one["reference_index"] == one["candidate_index"] for one in pairs)
+    assert all(one["control_index"] == one["candidate_index"] for one in pairs)
 
 
 def test_pandas_comes_first_where_nobody_says(result: tw.Result) -> None:

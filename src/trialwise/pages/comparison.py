@@ -62,7 +62,7 @@ def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = (
     usual = verdict.analysis == "measured"
     return Document(
         kind="Comparison",
-        title=_name_both(verdict),
+        title=_name_arms(verdict),
         badge=Badge(word=status.value, tone=status.tone),
         lead=verdict.statement,
         # Each says what it is: a notebook shows them side by side.
@@ -83,7 +83,7 @@ def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = (
 
 
 def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
-    spent = [side.spending for side in (verdict.reference, verdict.candidate)]
+    spent = [arm.spending for arm in verdict.arms]
     yield as_count(sum(one.trials for one in spent), "trial")
     known = [one.usd for one in spent if one.usd is not None]
     if known:
@@ -96,11 +96,12 @@ def _fold(title: str, notes: Sequence[str]) -> Iterator[Block]:
         yield Details(summary=title, blocks=(items,), is_printed=True)
 
 
-def _name_both(verdict: ComparisonVerdict) -> str:
-    """Name who against whom, and of which contract where both have one."""
-    name = f"{verdict.candidate.label} against {verdict.reference.label}"
-    contract = verdict.reference.contract
-    return f"{contract}: {name}" if contract == verdict.candidate.contract else name
+def _name_arms(verdict: ComparisonVerdict) -> str:
+    """Name who against whom, and of which contract where all have one."""
+    candidates = ", ".join(one.label for one in verdict.candidates)
+    name = f"{candidates} against {verdict.control.label}"
+    contracts = {one.contract for one in verdict.arms}
+    return f"{contracts.pop()}: {name}" if len(contracts) == 1 else name
 
 
 def _describe_pairing(verdict: ComparisonVerdict) -> str:
@@ -148,7 +149,7 @@ def _describe_amount(amount: AmountDifference) -> str:
     """Describe what trials took on both sides, and the median difference within pairs."""
     shown = _UNITS[amount.name]
     text = (
-        f"{_AMOUNTS[amount.name]}: mean {shown(amount.reference_mean)} -> "
+        f"{_AMOUNTS[amount.name]}: mean {shown(amount.control_mean)} -> "
         f"{shown(amount.candidate_mean)}, median difference "
         f"{_sign_amount(amount.median_difference, shown)}"
     )
@@ -160,7 +161,7 @@ def _describe_amount(amount: AmountDifference) -> str:
 
 def _describe_setup(verdict: ComparisonVerdict) -> Iterator[str]:
     """Describe what preparing the trials took, which is no part of the amounts above."""
-    for side in (verdict.reference, verdict.candidate):
+    for side in verdict.arms:
         spent = side.spending
         if took := write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None):
             yield f"setup of {side.label}, kept apart: {took}"
@@ -178,7 +179,10 @@ def _list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:
 
 
 def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
-    before, after = verdict.reference.label, verdict.candidate.label
+    # Two arms give their names to the columns; of more, each row names its own.
+    several = len(verdict.arms) > 2
+    before, after = verdict.control.label, verdict.candidates[0].label
+    names = ("control", "candidate", "candidate is") if several else (before, after, f"{after} is")
     reach, margin = _find_reach(verdict), verdict.question.margin
     left = len(verdict.findings) - _MOST_ROWS
 
@@ -202,20 +206,25 @@ def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
     return build_table(
         "Criteria",
         verdict.findings[:_MOST_ROWS],
+        *([("arm", _name_contrast)] if several else []),
         ("criterion", lambda one: Name(one.criterion)),
         (
-            f"{after} is",
+            names[2],
             lambda one: Badge(word=one.contrast.value, tone=_CONTRASTS[one.contrast]),
         ),
-        (before, lambda one: write_side(one.reference)),
-        (after, lambda one: write_side(one.candidate)),
+        (names[0], lambda one: write_side(one.control)),
+        (names[1], lambda one: write_side(one.candidate)),
         ("difference in points", _describe_difference),
         ("", draw),
         ("won", _count_won),
         ("p", lambda one: as_p_value(one.adjusted_p_value)),
-        words=(0, 1, 5),
+        words=(0, 1, 2, 6) if several else (0, 1, 5),
         notes=(f"and {left:,} more rows",) if left > 0 else (),
     )
+
+
+def _name_contrast(finding: ComparisonFinding) -> Cell:
+    return Name(f"{finding.arm} against {finding.against}")
 
 
 def _find_reach(verdict: ComparisonVerdict) -> float:

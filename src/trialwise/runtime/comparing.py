@@ -1,9 +1,9 @@
-"""A/B comparison: two services on the same inputs, in turn, told apart pair by pair or not."""
+"""Comparison of arms: services on the same inputs, in turn, told apart pair by pair or not."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,11 +19,14 @@ from trialwise.model.run import RunRecord
 from trialwise.model.run_settings import RunSettings
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.comparison_findings import (
+    ArmRun,
     ComparisonFinding,
     ComparisonQuestion,
     ComparisonVerdict,
+    Question,
 )
-from trialwise.procedures.comparing.run_comparison import compare_records, fewest_discordant
+from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
+from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.interleaving import SidePlan, adrive_in_turn, drive_in_turn
 from trialwise.runtime.looping import warn_inside_loop
@@ -48,7 +51,7 @@ Run: TypeAlias = RunRecord | Result | str | Path
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs compared.
+    """Arms compared: the runs of the control and of the candidates, and what they show.
 
     >>> import trialwise as tw
     >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
@@ -60,19 +63,32 @@ class Comparison:
     """
 
     verdict: ComparisonVerdict
-    reference: RunRecord
-    candidate: RunRecord
-    paths: tuple[Path | None, Path | None] = (None, None)
-    """The folders the runs are kept in, if they are kept."""
+    arms: tuple[ArmRun, ...]
+    """The control first."""
+
+    @property
+    def control(self) -> RunRecord:
+        """The run of the control."""
+        return self.arms[0].record
+
+    @property
+    def candidate(self) -> RunRecord:
+        """The run of the first candidate."""
+        return self.arms[1].record
+
+    @property
+    def paths(self) -> tuple[Path | None, ...]:
+        """The folders the runs are kept in, if they are kept."""
+        return tuple(one.path for one in self.arms)
 
     @property
     def decision(self) -> Decision:
-        """FAIL if the candidate is worse anywhere, PASS if it passes everywhere."""
+        """FAIL if any candidate fails a criterion, PASS if all pass everywhere."""
         return self.verdict.decision
 
     @property
     def findings(self) -> tuple[ComparisonFinding, ...]:
-        """One for every criterion of either run."""
+        """One for every criterion of every two arms that are compared."""
         return self.verdict.findings
 
     def build_page(self) -> Document:
@@ -91,7 +107,7 @@ class Comparison:
         """
         from trialwise.procedures.comparing.score_lift import measure_lift
 
-        return measure_lift(self.reference, self.candidate, criterion, confidence=confidence)
+        return measure_lift(self.control, self.candidate, criterion, confidence=confidence)
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
@@ -135,8 +151,10 @@ def compare(
     *,
     inputs: Any = None,
     labels: tuple[str, str] | None = None,
-    confidence: float = 0.95,
+    question: Question | None = None,
     margin: float | None = None,
+    guardrails: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
     options: RunOptions | None = None,
     store: str | Path | None = ".trialwise",
     progress: bool | None = None,
@@ -150,13 +168,15 @@ def compare(
     is decided by McNemar's exact test on the pairs of one input and repetition.
 
     Args:
-        contract_a: The reference.
+        contract_a: The control.
         contract_b: The candidate: often `contract_a.with_service(other)`.
         inputs: What to try both on, where the contracts do not say.
         labels: What to call the two; by default their contracts, where those have two names.
+        question: "different", "better", "not-worse" or "equivalent"; unless given, "different", or
+            "not-worse" where a margin is.
+        margin: A difference of rates, such as 0.05: how much better, not worse, or alike.
+        guardrails: Criteria that must not be worse, each by its own margin: {"safe": 0.02}.
         confidence: Every interval has it; 1 − confidence is the level of all tests together.
-        margin: A loss that would be acceptable, such as 0.05: PASS then means that no larger one
-            is there.
         options: How both runs are made; single settings given beside it prevail. `trials` is the
             number of pairs, 100 by default; budgets and rates hold for each run.
         store: The folder both runs are kept in, like any other; None keeps nothing.
@@ -173,11 +193,13 @@ def compare(
     space = Workspace.open(store, progress=progress, redact=redact)
     # A comparison has p-values only; the question refuses other corrections.
     correction = cast("Correction", settings.pop("correction", "holm"))
-    question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
+    asked = ComparisonQuestion.of(
+        question, margin, confidence=confidence, correction=correction, guardrails=guardrails or {}
+    )
     contracts = _alike(contract_a, contract_b, inputs)
-    plans = _plans(contracts, options_of(options, settings), question)
+    plans = _plans(contracts, options_of(options, settings), asked)
     with _open_pair(contracts, plans, space) as pair:
-        comparison = pair.decide(drive_in_turn(pair.sides), question, labels)
+        comparison = pair.decide(drive_in_turn(pair.sides), asked, labels)
     _check_interrupted(comparison)
     return comparison
 
@@ -188,8 +210,10 @@ async def acompare(
     *,
     inputs: Any = None,
     labels: tuple[str, str] | None = None,
-    confidence: float = 0.95,
+    question: Question | None = None,
     margin: float | None = None,
+    guardrails: Mapping[str, float] | None = None,
+    confidence: float = 0.95,
     options: RunOptions | None = None,
     store: str | Path | None = ".trialwise",
     progress: bool | None = None,
@@ -212,13 +236,15 @@ async def acompare(
     space = Workspace.open(store, progress=progress, redact=redact)
     # A comparison has p-values only; the question refuses other corrections.
     correction = cast("Correction", settings.pop("correction", "holm"))
-    question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
+    asked = ComparisonQuestion.of(
+        question, margin, confidence=confidence, correction=correction, guardrails=guardrails or {}
+    )
     contracts = _alike(contract_a, contract_b, inputs)
     chosen = options_of(options, settings)
     # A plan may take a while, in which the loop must go on.
-    plans = await to_thread.run_sync(lambda: _plans(contracts, chosen, question))
+    plans = await to_thread.run_sync(lambda: _plans(contracts, chosen, asked))
     with _open_pair(contracts, plans, space, in_thread=True) as pair:
-        comparison = pair.decide(await adrive_in_turn(pair.sides), question, labels)
+        comparison = pair.decide(await adrive_in_turn(pair.sides), asked, labels)
     if _is_interrupted(comparison):
         await let_cancellation_through()
     _check_interrupted(comparison)
@@ -230,9 +256,11 @@ def compare_runs(
     run_b: Run,
     *,
     labels: tuple[str, str] | None = None,
+    question: Question | None = None,
+    margin: float | None = None,
+    guardrails: Mapping[str, float] | None = None,
     confidence: float = 0.95,
     correction: Correction = "holm",
-    margin: float | None = None,
     store: str | Path = ".trialwise",
 ) -> Comparison:
     """Compare two runs that were made before.
@@ -243,24 +271,38 @@ def compare_runs(
     one population. `compare` makes two runs that need none of this.
 
     Args:
-        run_a: The reference: a result, a record, or the name or folder of a stored run.
+        run_a: The control: a result, a record, or the name or folder of a stored run.
         run_b: The candidate.
         labels: What to call the two; by default their contracts, where those have two names.
+        question: "different", "better", "not-worse" or "equivalent"; unless given, "different", or
+            "not-worse" where a margin is.
+        margin: A difference of rates, such as 0.05: how much better, not worse, or alike.
+        guardrails: Criteria that must not be worse, each by its own margin: {"safe": 0.02}.
         confidence: Every interval has it; 1 − confidence is the level of all tests together.
         correction: How several criteria share that level.
-        margin: A loss that would be acceptable.
         store: The folder runs are kept in.
 
     Raises:
         RunNotFound: A run is not there or has no verdict.
         InvalidArgument: The runs make different claims or are analysed differently.
     """
-    question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
-    (reference, first), (candidate, second) = (
-        _open_run(one, Path(store)) for one in (run_a, run_b)
+    asked = ComparisonQuestion.of(
+        question, margin, confidence=confidence, correction=correction, guardrails=guardrails or {}
     )
-    verdict = compare_records(reference, candidate, question, labels=labels)
-    return Comparison(verdict, reference, candidate, (first, second))
+    (control, first), (candidate, second) = (_open_run(one, Path(store)) for one in (run_a, run_b))
+    return _conclude((control, candidate), (first, second), asked, labels)
+
+
+def _conclude(
+    records: Sequence[RunRecord],
+    paths: Sequence[Path | None],
+    question: ComparisonQuestion,
+    labels: Sequence[str] | None,
+) -> Comparison:
+    arms = tuple(
+        replace(arm, path=path) for arm, path in zip(name_arms(records, labels), paths, strict=True)
+    )
+    return Comparison(compare_records(arms, question), arms)
 
 
 def _open_run(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
@@ -392,8 +434,8 @@ class _Pair(NamedTuple):
             decide_and_keep(side.plan, outcome, stored, started_at=self.started_at)
             for side, outcome, stored in zip(self.sides, outcomes, self.kept, strict=True)
         )
-        verdict = compare_records(first, second, question, labels=labels)
-        return Comparison(verdict, first, second, (_path(self.kept[0]), _path(self.kept[1])))
+        paths = tuple(_path(one) for one in self.kept)
+        return _conclude((first, second), paths, question, labels)
 
 
 @contextmanager
@@ -429,13 +471,12 @@ def _open_pair(
 
 
 def _is_interrupted(comparison: Comparison) -> bool:
-    runs = (comparison.reference, comparison.candidate)
-    return any(one.verdict.stop is StopReason.INTERRUPTED for one in runs)
+    return any(one.record.verdict.stop is StopReason.INTERRUPTED for one in comparison.arms)
 
 
 def _check_interrupted(comparison: Comparison) -> None:
     if _is_interrupted(comparison):
-        pairs = min(len(comparison.reference.trials), len(comparison.candidate.trials))
+        pairs = min(len(one.record.trials) for one in comparison.arms)
         message = f"interrupted after {pairs} pairs; what is complete is compared in `result`"
         raise RunInterrupted(message, comparison)
 

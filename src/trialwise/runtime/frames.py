@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trialwise.errors import TrialwiseError
@@ -67,16 +68,16 @@ def comparison_frame(
 
 #: What a column holds, by its name; the others hold text.
 _TYPES: dict[type, str] = {
-    bool: "reference_passed candidate_passed",
+    bool: "control_passed candidate_passed",
     int: (
         "index repetition seed input_tokens output_tokens setup_tokens attempts exit_code trials "
-        "cutoff planned_trials reference_index candidate_index both only_reference only_candidate "
+        "cutoff planned_trials control_index candidate_index both only_control only_candidate "
         "neither"
     ),
     float: (
         "latency_s cost_usd setup_s setup_cost_usd started_s rate interval_low interval_high "
-        "required_rate p_value alpha reference_latency_s candidate_latency_s reference_cost_usd "
-        "candidate_cost_usd reference_rate candidate_rate difference adjusted_p_value margin_bound"
+        "required_rate p_value alpha control_latency_s candidate_latency_s control_cost_usd "
+        "candidate_cost_usd control_rate candidate_rate difference adjusted_p_value"
     ),
 }
 _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
@@ -108,13 +109,13 @@ _INPUT = _columns(
     passed=int,
 )
 _PAIR = _columns(
-    "criterion experiment input_id reference_index candidate_index reference_passed "
-    "candidate_passed reference_latency_s candidate_latency_s reference_cost_usd candidate_cost_usd"
+    "arm criterion experiment input_id control_index candidate_index control_passed "
+    "candidate_passed control_latency_s candidate_latency_s control_cost_usd candidate_cost_usd"
 )
 _CONTRAST = _columns(
-    "criterion contrast decision decision_rule reference_rate candidate_rate difference "
-    "interval_low interval_high both only_reference only_candidate neither p_value "
-    "adjusted_p_value margin_bound statement"
+    "arm against criterion contrast decision decision_rule control_rate candidate_rate difference "
+    "interval_low interval_high both only_control only_candidate neither p_value "
+    "adjusted_p_value statement"
 )
 
 
@@ -252,14 +253,13 @@ _TABLES: dict[str, tuple[Callable[[RunRecord], Iterator[dict[str, Any]]], dict[s
 def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
     from trialwise.procedures.comparing.trial_pairing import pair_trials
 
-    names = {one.name for one in comparison.candidate.plan.experiments}
-    for experiment in comparison.reference.plan.experiments:
-        if experiment.name not in names:
+    control, *candidates = comparison.arms
+    for arm, name in product(candidates, [one.name for one in control.record.plan.experiments]):
+        if name not in {one.name for one in arm.record.plan.experiments}:
             continue
-        both = experiment.name, experiment.name
-        for pair in pair_trials(comparison.reference, comparison.candidate, both).pairs:
-            ours, theirs = pair.reference, pair.candidate
-            sides = {"reference": ours, "candidate": theirs}
+        for pair in pair_trials(control.record, arm.record, (name, name)).pairs:
+            ours, theirs = pair.control, pair.candidate
+            sides = {"control": ours, "candidate": theirs}
             figures = {
                 f"{side}_{name}": getattr(trial, name)
                 for side, trial in sides.items()
@@ -272,7 +272,8 @@ def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
                     one,
                     ours,
                     **figures,
-                    reference_passed=one.passed,
+                    arm=arm.label,
+                    control_passed=one.passed,
                     candidate_passed=passed.get(one.criterion),
                 )
 
@@ -283,12 +284,12 @@ def _contrasts(comparison: Comparison) -> Iterator[dict[str, Any]]:
         yield _row(
             _CONTRAST,
             finding,
-            reference_rate=None if finding.reference is None else finding.reference.rate,
+            control_rate=None if finding.control is None else finding.control.rate,
             candidate_rate=None if finding.candidate is None else finding.candidate.rate,
             interval_low=None if interval is None else interval.low,
             interval_high=None if interval is None else interval.high,
             both=None if pairs is None else pairs.both,
-            only_reference=None if pairs is None else pairs.only_a,
+            only_control=None if pairs is None else pairs.only_a,
             only_candidate=None if pairs is None else pairs.only_b,
             neither=None if pairs is None else pairs.neither,
         )

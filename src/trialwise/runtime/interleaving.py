@@ -43,7 +43,7 @@ def drive_in_turn(sides: tuple[SidePlan, SidePlan]) -> tuple[RunOutcome, RunOutc
     """Run two plans of one order in turn; inside a running event loop, in a thread of its own.
 
     Args:
-        sides: The reference and the candidate, with the same inputs, sizes and seed.
+        sides: The control and the candidate, with the same inputs, sizes and seed.
     """
     return run_to_end(lambda interrupted: adrive_in_turn(sides, interrupted))
 
@@ -54,7 +54,7 @@ async def adrive_in_turn(
     """Return the same in the running event loop.
 
     Args:
-        sides: The reference and the candidate.
+        sides: The control and the candidate.
         interrupted: Says when somebody wants both runs to end early.
     """
     # Loaded with the event loop only.

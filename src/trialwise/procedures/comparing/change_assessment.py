@@ -1,4 +1,4 @@
-"""One criterion's evidence under both services: which test is valid for it, and what it says.
+"""One criterion's evidence under two arms: which test is valid for it, and what it says.
 
 Apart from what it concludes, since that takes the evidence of all other criteria too. A criterion
 is never dropped: where nothing can be tested it is in the comparison all the same, not told apart,
@@ -22,13 +22,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trialwise.decimals import as_written
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Evidence
+from trialwise.procedures.comparing.comparison_findings import (
+    ArmRun,
+    ComparisonQuestion,
+    Evidence,
+)
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
 from trialwise.stats.confidence_sequences import anytime_p_value
 from trialwise.stats.paired import (
@@ -47,6 +50,8 @@ class Assessed:
     """A criterion's evidence before the other criteria's is known."""
 
     criterion: str
+    arm: str
+    against: str
     experiment: str = ""
     evidence: Evidence
     pairing: Pairing | None = None
@@ -62,35 +67,36 @@ class Assessed:
 
 
 def assess_criterion(
-    name: str,
-    reference: RunRecord,
-    candidate: RunRecord,
-    question: ComparisonQuestion,
+    name: str, control: ArmRun, candidate: ArmRun, question: ComparisonQuestion
 ) -> Assessed:
-    """Return what the two runs' trials say of one criterion.
+    """Return what the trials of two arms say of one criterion.
 
     Args:
         name: The criterion's.
-        reference: The run of A.
-        candidate: The run of B.
+        control: The arm that is known.
+        candidate: The arm that is compared with it.
         question: How surely they are to be told apart.
     """
-    ours, theirs = _experiment(reference, name), _experiment(candidate, name)
+    records = control.record, candidate.record
+    ours, theirs = (_experiment(record, name) for record in records)
     if ours is None or theirs is None:
-        return _assess_one_sided(name, reference, candidate)
-    pairing = pair_trials(reference, candidate, (ours, theirs))
-    evidence, obstacle = _evidence(name, pairing, reference, candidate, question)
-    structures = (reference.plan.structure.get(name), candidate.plan.structure.get(name))
+        return _assess_one_sided(name, control, candidate)
+    labels = control.label, candidate.label
+    pairing = pair_trials(*records, (ours, theirs), labels=labels)
+    evidence, obstacle = _evidence(name, pairing, *records, question)
+    structures = [record.plan.structure.get(name) for record in records]
     if structures[0] != structures[1]:
         obstacle = "its postconditions differ between the two runs: these are two criteria"
     return Assessed(
         criterion=name,
+        arm=candidate.label,
+        against=control.label,
         experiment=ours,
         evidence=evidence,
         pairing=pairing,
         obstacle=obstacle,
-        caveats=tuple(_caveats(name, pairing, evidence, reference.plan.analysis)),
-        advisory=_advisory(name, reference, candidate),
+        caveats=tuple(_caveats(name, pairing, evidence, control.record.plan.analysis)),
+        advisory=_advisory(name, *records),
     )
 
 
@@ -110,51 +116,54 @@ def _experiment(record: RunRecord, name: str) -> str | None:
     return next((one.experiment for one in record.plan.criteria if one.criterion == name), None)
 
 
-def _assess_one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> Assessed:
+def _assess_one_sided(name: str, control: ArmRun, candidate: ArmRun) -> Assessed:
     """Return a criterion that only one of the runs has."""
     tallies: list[Tally | None] = []
-    for record in (reference, candidate):
+    records = control.record, candidate.record
+    for record in records:
         experiment = _experiment(record, name)
         mine = [*record.trials.of_experiment(experiment or "").sketches()]
         analysis = record.plan.analysis
         tallies.append(_tally_trials(name, mine, analysis) if experiment else None)
-    which = "candidate" if tallies[0] is None else "reference"
+    which = candidate if tallies[0] is None else control
     return Assessed(
         criterion=name,
-        experiment=_experiment(reference, name) or _experiment(candidate, name) or "",
-        evidence=Evidence(reference=tallies[0], candidate=tallies[1]),
-        obstacle=f"only the {which}'s run has this criterion",
+        arm=candidate.label,
+        against=control.label,
+        experiment=next(filter(None, (_experiment(one, name) for one in records)), ""),
+        evidence=Evidence(control=tallies[0], candidate=tallies[1]),
+        obstacle=f"only the run of {which.label} has this criterion",
     )
 
 
 def _evidence(
     name: str,
     pairing: Pairing,
-    reference: RunRecord,
+    control: RunRecord,
     candidate: RunRecord,
     question: ComparisonQuestion,
 ) -> tuple[Evidence, str]:
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
-    claim = reference.plan.claim
-    analysis = reference.plan.analysis
+    claim = control.plan.claim
+    analysis = control.plan.analysis
     pairs = [
         pair for pair in pairing.pairs if not (pair.is_unjudged(name) or pair.is_left_out(analysis))
     ]
     obstacle = _obstacle(pairing, claim)
     if not pairs:
-        ours = _tally_trials(name, pairing.reference, analysis)
+        ours = _tally_trials(name, pairing.control, analysis)
         theirs = _tally_trials(name, pairing.candidate, analysis)
         summary = pairing.summary
         if summary.fixed_size and not summary.same_inputs and ours.trials and theirs.trials:
             other = _explain_unattributable(pairing, claim, candidate.plan.claim)
             return unpaired_evidence(ours, theirs, question), obstacle or other
-        counts = Evidence(reference=ours, candidate=theirs)
+        counts = Evidence(control=ours, candidate=theirs)
         return counts, obstacle or "no pair is left to compare"
     outcomes = [_find_outcomes(name, pair) for pair in pairs]
     if not pairing.summary.fixed_size:
         return anytime_evidence(outcomes, question), obstacle
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
-        return input_evidence(outcomes, [one.reference.input_id for one in pairs]), obstacle
+        return input_evidence(outcomes, [one.control.input_id for one in pairs]), obstacle
     return exact_evidence(outcomes, question), obstacle
 
 
@@ -186,7 +195,7 @@ def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str
         return "the inputs of the two runs differ, so that a difference may be theirs"
     repeated = any(
         len({trial.input_id for trial in trials}) < len(trials)
-        for trials in (pairing.reference, pairing.candidate)
+        for trials in (pairing.control, pairing.candidate)
     )
     return "inputs were repeated: no unpaired test about a population is left" if repeated else ""
 
@@ -202,7 +211,7 @@ def _tally_trials(name: str, trials: Sequence[Trial], analysis: Analysis) -> Tal
 
 
 def _find_outcomes(name: str, pair: Pair) -> tuple[bool, bool]:
-    return pair.reference.outcome(name).passed, pair.candidate.outcome(name).passed
+    return pair.control.outcome(name).passed, pair.candidate.outcome(name).passed
 
 
 def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis) -> Iterator[str]:
@@ -215,7 +224,7 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
         )
     elif summary.pairs and any(summary.left_out):
         yield (
-            f"{summary.left_out[0]} trials of the reference and {summary.left_out[1]} of the "
+            f"{summary.left_out[0]} trials of the control and {summary.left_out[1]} of the "
             "candidate have no partner and are left out."
         )
     unjudged = sum(pair.is_unjudged(name) for pair in pairing.pairs)
@@ -246,7 +255,7 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
 
 
 def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion) -> Evidence:
-    """Return the exact test of pairs (reference passed, candidate passed).
+    """Return the exact test of pairs (control passed, candidate passed).
 
     >>> found = exact_evidence([(False, True)] * 6 + [(True, True)] * 4, ComparisonQuestion())
     >>> found.p_value, found.favours_candidate
@@ -260,7 +269,6 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
         p_value=sign_test(pairs.only_a, pairs.only_b).p_value,
         favours_candidate=pairs.only_b > pairs.only_a,
         interval=_interval(pairs, question.confidence),
-        margin_bound=_margin_bound(pairs, question),
     )
 
 
@@ -277,7 +285,7 @@ def anytime_evidence(
     True
     """
     pairs = _count_pairs(outcomes)
-    wins = [candidate for reference, candidate in outcomes if reference is not candidate]
+    wins = [candidate for control, candidate in outcomes if control is not candidate]
     above = anytime_p_value(wins, 0.5, direction="above") if wins else 1.0
     below = anytime_p_value(wins, 0.5, direction="below") if wins else 1.0
     found = _interval(pairs, question.confidence)
@@ -298,8 +306,8 @@ def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str])
     (2, 0.5)
     """
     net: Counter[str] = Counter()
-    for name, (reference, candidate) in zip(inputs, outcomes, strict=True):
-        net[name] += candidate - reference
+    for name, (control, candidate) in zip(inputs, outcomes, strict=True):
+        net[name] += candidate - control
     won, lost = sum(one > 0 for one in net.values()), sum(one < 0 for one in net.values())
     pairs = _count_pairs(outcomes)
     return _weigh_pairs(
@@ -312,7 +320,7 @@ def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str])
     )
 
 
-def unpaired_evidence(reference: Tally, candidate: Tally, question: ComparisonQuestion) -> Evidence:
+def unpaired_evidence(control: Tally, candidate: Tally, question: ComparisonQuestion) -> Evidence:
     """Boschloo's exact test of two separate runs, doubled for looking both ways.
 
     >>> found = unpaired_evidence(
@@ -321,20 +329,16 @@ def unpaired_evidence(reference: Tally, candidate: Tally, question: ComparisonQu
     >>> found.favours_candidate, found.p_value < 0.01
     (True, True)
     """
-    ours, theirs = (reference.passed, reference.trials), (candidate.passed, candidate.trials)
+    ours, theirs = (control.passed, control.trials), (candidate.passed, candidate.trials)
     degraded = boschloo(*ours, *theirs).p_value
     improved = boschloo(*theirs, *ours).p_value
-    bound = None
-    if question.margin is not None:
-        bound = difference_interval(*ours, *theirs, confidence=_one_sided_confidence(question)).low
     return Evidence(
-        reference=reference,
+        control=control,
         candidate=candidate,
         decision_rule="unpaired/boschloo",
         p_value=min(1.0, 2 * min(degraded, improved)),
         favours_candidate=improved < degraded,
         interval=difference_interval(*ours, *theirs, confidence=question.confidence),
-        margin_bound=bound,
     )
 
 
@@ -348,22 +352,11 @@ def _weigh_pairs(pairs: PairCounts, **given: Any) -> Evidence:
         Tally(trials=pairs.pairs, passed=pairs.both + alone)
         for alone in (pairs.only_a, pairs.only_b)
     )
-    return Evidence(reference=ours, candidate=theirs, pairs=pairs, **given)
+    return Evidence(control=ours, candidate=theirs, pairs=pairs, **given)
 
 
 def _interval(pairs: PairCounts, confidence: float) -> Interval:
-    """Tango's, for the candidate's rate minus the reference's."""
+    """Tango's, for the candidate's rate minus the control's."""
     return paired_difference_interval(
         pairs.both, pairs.only_b, pairs.only_a, pairs.neither, confidence=confidence
     )
-
-
-def _margin_bound(pairs: PairCounts, question: ComparisonQuestion) -> float | None:
-    return (
-        None if question.margin is None else _interval(pairs, _one_sided_confidence(question)).low
-    )
-
-
-def _one_sided_confidence(question: ComparisonQuestion) -> float:
-    """Return the two-sided confidence whose lower end is a bound at the question's own."""
-    return float(1 - 2 * as_written(question.alpha))

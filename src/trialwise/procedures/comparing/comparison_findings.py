@@ -1,7 +1,7 @@
-"""What a comparison of two runs concludes: the nouns, apart from how they are reached.
+"""What a comparison of arms concludes: the types, apart from how the conclusions are reached.
 
-A is the reference and B the candidate throughout; every difference is the candidate's minus the
-reference's.
+The first arm is the control and the others are candidates. Every difference is the rate of an arm
+minus the rate of the arm it is compared with.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending
+from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
@@ -30,39 +33,93 @@ class Contrast(StrEnum):
     """No difference was shown, which does not show that there is none."""
 
 
+Question: TypeAlias = Literal["different", "better", "not-worse", "equivalent"]
+"""What is asked of a candidate, by a margin where one is given."""
+
+QUESTIONS: tuple[Question, ...] = ("different", "better", "not-worse", "equivalent")
+
+Against: TypeAlias = Literal["control", "all"]
+"""Whether each candidate is compared with the control only, or every arm with every other."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmRun:
+    """One arm of a comparison: its label, and the run that was made with it."""
+
+    label: str
+    record: RunRecord
+    path: Path | None = None
+    """The folder that the run is kept in, if it is kept."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonQuestion:
-    """How surely two services are to be told apart, and how much worse would be tolerated.
+    """What is asked of the candidates, and how surely it is to be answered.
 
-    >>> ComparisonQuestion(margin=0.05).alpha
+    - "different": PASS shows a better candidate, FAIL a worse one.
+    - "better": PASS shows a rate higher by more than the margin (0 unless given); FAIL shows that
+      it is not.
+    - "not-worse": PASS shows a rate that is not lower by the margin; FAIL shows a lower rate.
+    - "equivalent": PASS shows rates that differ by less than the margin; FAIL by more.
+
+    >>> ComparisonQuestion(question="not-worse", margin=0.05).alpha
     0.05
+    >>> ComparisonQuestion(guardrails={"safe": 0.02}).of_criterion("safe")
+    ('not-worse', 0.02)
     """
 
-    confidence: float = 0.95
-    """Of every interval; 1 − confidence is the level of the tests, all criteria together."""
-    correction: Correction = "holm"
-    """How the tests of several criteria share that level."""
+    question: Question = "different"
     margin: float | None = None
-    """A loss that would be acceptable: PASS then means that no larger one is there."""
+    confidence: float = 0.95
+    """Of every interval; 1 − confidence is the level of the tests, all of them together."""
+    correction: Correction = "holm"
+    """How the tests of several criteria and candidates share that level."""
+    against: Against = "control"
+    guardrails: Mapping[str, float] = field(default_factory=dict)
+    """Criteria that are asked "not-worse", each by its own margin, whatever is asked of others."""
 
     def __post_init__(self) -> None:
         require_open_rate("confidence", self.confidence)
         require_choice("correction", self.correction, CORRECTIONS)
+        require_choice("question", self.question, QUESTIONS)
+        require_choice("against", self.against, ("control", "all"))
+        for name, margin in self.guardrails.items():
+            require_open_rate(f"guardrails[{name}]", margin)
         if self.margin is not None:
             require_open_rate("margin", self.margin)
-            if self.confidence <= 0.5:
-                allowed = "be above 0.5 where a margin is given"
-                raise InvalidArgument("confidence", self.confidence, allowed)
+            if self.question == "different":
+                allowed = "be left out where the question is whether the arms are different"
+                raise InvalidArgument("margin", self.margin, allowed)
+        elif self.question in ("not-worse", "equivalent"):
+            allowed = f'be given, such as 0.02, where the question is "{self.question}"'
+            raise InvalidArgument("margin", None, allowed)
+        if (self.margin is not None or self.guardrails) and self.confidence <= 0.5:
+            allowed = "be above 0.5 where a margin is given"
+            raise InvalidArgument("confidence", self.confidence, allowed)
+
+    @classmethod
+    def of(
+        cls, question: Question | None, margin: float | None, **given: Any
+    ) -> ComparisonQuestion:
+        """Return the question; a margin alone asks whether a candidate is not worse by more."""
+        asked = question or ("different" if margin is None else "not-worse")
+        return cls(question=asked, margin=margin, **given)
 
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
         return complement(self.confidence)
 
+    def of_criterion(self, criterion: str) -> tuple[Question, float]:
+        """Return what is asked of one criterion, and by which margin."""
+        if criterion in self.guardrails:
+            return "not-worse", self.guardrails[criterion]
+        return self.question, self.margin or 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedSide:
-    """One of the two runs."""
+class ComparedArm:
+    """One of the arms, as a report names it."""
 
     label: str
     contract: str
@@ -78,6 +135,8 @@ class PairingSummary:
     """How the trials of one experiment were put together."""
 
     experiment: str
+    arm: str
+    against: str
     pairs: int
     """Pairs of one input and one repetition; 0 where nothing could be paired."""
     same_inputs: bool
@@ -87,7 +146,7 @@ class PairingSummary:
     fixed_size: bool
     """Whether the number of trials was settled before the first, and reached."""
     left_out: tuple[int, int]
-    """Trials of the reference and of the candidate that have no partner."""
+    """Trials of the control and of the candidate that have no partner."""
     excused: int = 0
     """Pairs in which a trial was not measured."""
 
@@ -98,11 +157,11 @@ class Evidence:
 
     decision_rule: str | None = None
     """The versioned name of the test, such as `paired/mcnemar-exact`; None: nothing was tested."""
-    reference: Tally | None
+    control: Tally | None
     """What was counted of each side; None where a side does not know the criterion."""
     candidate: Tally | None
     pairs: PairCounts | None = None
-    """`only_a` passed with the reference alone, `only_b` with the candidate alone."""
+    """`only_a` passed with the control alone, `only_b` with the candidate alone."""
     inputs_won: int | None = None
     """Inputs on which the candidate won more pairs than it lost, where inputs are the units."""
     inputs_lost: int | None = None
@@ -110,17 +169,14 @@ class Evidence:
     """Two-sided, of this criterion alone; None where nothing was tested."""
     interval: Interval | None = None
     """Two-sided, for the difference, of this criterion alone: it describes, the test decides."""
-    margin_bound: float | None = None
-    """The one-sided lower bound on the difference, where a margin is given: the end of a score
-    interval. Enumerated, its nominal 5 % is at most 7 % with 20 pairs and 6 % with 50 or 100."""
     favours_candidate: bool = False
     """The direction of the test, which means nothing without a small p-value."""
 
     difference: float | None = None
-    """The candidate's rate minus the reference's, as the counts give it."""
+    """The candidate's rate minus the control's, as the counts give it."""
 
     def __post_init__(self) -> None:
-        ours, theirs = self.reference, self.candidate
+        ours, theirs = self.control, self.candidate
         if ours is None or theirs is None or not ours.trials or not theirs.trials:
             return
         # One division, so that 97 − 91 of 100 is 0.06.
@@ -137,9 +193,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonFinding(Evidence):
-    """One criterion under both services."""
+    """One criterion under two arms."""
 
     criterion: str
+    arm: str
+    """The label of the candidate, or of the later arm where all pairs of arms are compared."""
+    against: str
+    """The label of the arm that it is compared with: the control, unless all pairs are."""
+    question: Question = "different"
+    margin: float = 0.0
     experiment: str
     contrast: Contrast
     decision: Decision
@@ -159,7 +221,7 @@ class ComparisonFinding(Evidence):
 
     @property
     def losses(self) -> int | None:
-        """Pairs in which the reference alone passed."""
+        """Pairs in which the control alone passed."""
         return None if self.pairs is None else self.pairs.only_a
 
 
@@ -169,11 +231,13 @@ class AmountDifference:
 
     name: str
     """`latency_s`, `cost_usd` or `tokens`."""
+    arm: str
+    against: str
     experiment: str
     pairs: int
     basis: str
     """Which pairs were taken."""
-    reference_mean: float
+    control_mean: float
     candidate_mean: float
     median_difference: float
     """The middle of the differences within pairs."""
@@ -182,18 +246,18 @@ class AmountDifference:
 
     @property
     def mean_difference(self) -> float:
-        """The candidate's mean minus the reference's."""
-        return self.candidate_mean - self.reference_mean
+        """The candidate's mean minus the control's."""
+        return self.candidate_mean - self.control_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonVerdict:
-    """Two runs compared: one conclusion, every part still visible."""
+    """Arms compared: one conclusion, every part still visible."""
 
-    reference: ComparedSide
-    candidate: ComparedSide
+    arms: tuple[ComparedArm, ...]
+    """The first is the control."""
     decision: Decision
-    """FAIL if the candidate is worse in any criterion, PASS if it passes every one."""
+    """FAIL if any candidate fails any criterion, PASS if every candidate passes every one."""
     findings: tuple[ComparisonFinding, ...]
     amounts: tuple[AmountDifference, ...]
     pairings: tuple[PairingSummary, ...]
@@ -206,3 +270,13 @@ class ComparisonVerdict:
     """What the levels of several criteria guarantee together."""
     statement: str = ""
     caveats: tuple[str, ...] = ()
+
+    @property
+    def control(self) -> ComparedArm:
+        """The arm that the others are compared with."""
+        return self.arms[0]
+
+    @property
+    def candidates(self) -> tuple[ComparedArm, ...]:
+        """All other arms."""
+        return self.arms[1:]

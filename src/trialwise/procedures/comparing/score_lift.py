@@ -20,17 +20,17 @@ class ScoreLift:
     """The mean scores of two runs on the same inputs, and their difference within pairs."""
 
     criterion: str
-    reference: float
+    control: float
     candidate: float
     difference: float
-    """The candidate's mean minus the reference's."""
+    """The candidate's mean minus the control's."""
     interval: Interval
     """Bounds on the difference, from −1 to 1, for every distribution of scores."""
     pairs: int
 
 
 def measure_lift(
-    reference: RunRecord, candidate: RunRecord, criterion: str, *, confidence: float = 0.95
+    control: RunRecord, candidate: RunRecord, criterion: str, *, confidence: float = 0.95
 ) -> ScoreLift:
     """Measure how much better the candidate's scores are; a pass counts 1 and a failure 0.
 
@@ -38,7 +38,7 @@ def measure_lift(
     the mean of scores is.
 
     Args:
-        reference: A run, such as the one without a skill.
+        control: A run, such as the one without a skill.
         candidate: A run on the same inputs.
         criterion: Which both have.
         confidence: The confidence of the interval.
@@ -48,16 +48,16 @@ def measure_lift(
     """
     require_open_rate("confidence", confidence)
     sides = [
-        {one.criterion: one for one in record.plan.criteria} for record in (reference, candidate)
+        {one.criterion: one for one in record.plan.criteria} for record in (control, candidate)
     ]
     if not all(criterion in side for side in sides):
         both = [name for name in sides[0] if name in sides[1]]
         raise InvalidArgument("criterion", criterion, f"be one of {', '.join(both)}")
     plan, other = (side[criterion] for side in sides)
-    pairing = pair_trials(reference, candidate, (plan.experiment, other.experiment))
-    analysis = reference.plan.analysis_of(plan)
+    pairing = pair_trials(control, candidate, (plan.experiment, other.experiment))
+    analysis = control.plan.analysis_of(plan)
     pairs = [
-        (_mark(pair.reference, criterion), _mark(pair.candidate, criterion))
+        (_mark(pair.control, criterion), _mark(pair.candidate, criterion))
         for pair in pairing.pairs
         if not pair.is_left_out(analysis) and not pair.is_unjudged(criterion)
     ]
@@ -71,7 +71,7 @@ def measure_lift(
     first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
     return ScoreLift(
         criterion=criterion,
-        reference=first,
+        control=first,
         candidate=second,
         difference=second - first,
         interval=replace(found, low=2 * found.low - 1, high=2 * found.high - 1),

@@ -29,27 +29,26 @@ from trialwise.stats.result_types import Interval
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One input and repetition under both services."""
+    """One input and repetition under two arms."""
 
-    reference: Trial
+    control: Trial
     candidate: Trial
 
     @property
     def is_excused(self) -> bool:
         """Whether either trial was not measured."""
-        return self.reference.is_excused or self.candidate.is_excused
+        return self.control.is_excused or self.candidate.is_excused
 
     def is_left_out(self, analysis: Analysis) -> bool:
         """Return whether the analysis leaves either trial out."""
         return any(
-            analysis.leaves_out(trial.error_class) for trial in (self.reference, self.candidate)
+            analysis.leaves_out(trial.error_class) for trial in (self.control, self.candidate)
         )
 
     def is_unjudged(self, criterion: str) -> bool:
         """Return whether a judge gave one criterion no verdict on a reply of either."""
         return any(
-            trial.is_unjudged(trial.outcome(criterion))
-            for trial in (self.reference, self.candidate)
+            trial.is_unjudged(trial.outcome(criterion)) for trial in (self.control, self.candidate)
         )
 
 
@@ -59,43 +58,48 @@ class Pairing:
 
     summary: PairingSummary
     pairs: tuple[Pair, ...]
-    """In the reference's order of inputs."""
-    reference: tuple[Trial, ...]
+    """In the control's order of inputs."""
+    control: tuple[Trial, ...]
     candidate: tuple[Trial, ...]
     stops: tuple[StopReason, StopReason]
 
     @property
     def repeats(self) -> bool:
         """Whether an input makes more than one pair."""
-        return len({pair.reference.input_id for pair in self.pairs}) < len(self.pairs)
+        return len({pair.control.input_id for pair in self.pairs}) < len(self.pairs)
 
 
 def pair_trials(
-    reference: RunRecord, candidate: RunRecord, experiments: tuple[str, str]
+    control: RunRecord,
+    candidate: RunRecord,
+    experiments: tuple[str, str],
+    *,
+    labels: tuple[str, str] = ("control", "candidate"),
 ) -> Pairing:
     """Pair the trials of an experiment of one run with those of another.
 
     Args:
-        reference: The run of A.
-        candidate: The run of B.
+        control: The run of the control.
+        candidate: The run of the candidate.
         experiments: Their names in the two plans, which may differ.
+        labels: The labels of the two arms.
     """
     ours, theirs = (
         tuple(record.trials.of_experiment(name).sketches())
-        for record, name in zip((reference, candidate), experiments, strict=True)
+        for record, name in zip((control, candidate), experiments, strict=True)
     )
     plans = (
-        _find_experiment(reference.plan, experiments[0]),
+        _find_experiment(control.plan, experiments[0]),
         _find_experiment(candidate.plan, experiments[1]),
     )
-    stops = _stop(reference, experiments[0]), _stop(candidate, experiments[1])
+    stops = _stop(control, experiments[0]), _stop(candidate, experiments[1])
     same_inputs = plans[0].fingerprint == plans[1].fingerprint
     inputs = {trial.index: trial.input_id for trial in ours}
     shared = [trial for trial in theirs if trial.index in inputs]
     same_order = same_inputs and all(inputs[one.index] == one.input_id for one in shared)
     fixed = all(
         _is_fixed(record.plan, name) and stop is StopReason.COMPLETE
-        for record, name, stop in zip((reference, candidate), experiments, stops, strict=True)
+        for record, name, stop in zip((control, candidate), experiments, stops, strict=True)
     )
     pairs: tuple[Pair, ...] = ()
     if fixed and same_inputs:
@@ -105,17 +109,18 @@ def pair_trials(
     return Pairing(
         summary=PairingSummary(
             experiment=experiments[0],
+            against=labels[0],
+            arm=labels[1],
             pairs=len(pairs),
             same_inputs=same_inputs,
             same_order=same_order,
-            same_seeds=bool(pairs)
-            and all(one.reference.seed == one.candidate.seed for one in pairs),
+            same_seeds=bool(pairs) and all(one.control.seed == one.candidate.seed for one in pairs),
             fixed_size=fixed,
             left_out=(len(ours) - len(pairs), len(theirs) - len(pairs)),
             excused=sum(pair.is_excused for pair in pairs),
         ),
         pairs=pairs,
-        reference=ours,
+        control=ours,
         candidate=theirs,
         stops=stops,
     )
@@ -198,13 +203,15 @@ def amount_differences(pairing: Pairing, *, confidence: float) -> Iterator[Amoun
     for amount in _AMOUNTS:
         taken = [both for pair in pairing.pairs if (both := _both(amount, pair)) is not None]
         if taken:
-            differences = [candidate - reference for reference, candidate in taken]
+            differences = [candidate - control for control, candidate in taken]
             yield AmountDifference(
                 name=amount.name,
+                arm=pairing.summary.arm,
+                against=pairing.summary.against,
                 experiment=pairing.summary.experiment,
                 pairs=len(taken),
                 basis=amount.basis,
-                reference_mean=fmean(reference for reference, _ in taken),
+                control_mean=fmean(control for control, _ in taken),
                 candidate_mean=fmean(candidate for _, candidate in taken),
                 median_difference=median(differences),
                 interval=median_interval(differences, confidence=confidence),
@@ -212,10 +219,10 @@ def amount_differences(pairing: Pairing, *, confidence: float) -> Iterator[Amoun
 
 
 def _both(amount: _Amount, pair: Pair) -> tuple[float, float] | None:
-    if amount.of_successes and not (pair.reference.passed and pair.candidate.passed):
+    if amount.of_successes and not (pair.control.passed and pair.candidate.passed):
         return None
-    reference, candidate = amount.of(pair.reference), amount.of(pair.candidate)
-    return None if reference is None or candidate is None else (reference, candidate)
+    control, candidate = amount.of(pair.control), amount.of(pair.candidate)
+    return None if control is None or candidate is None else (control, candidate)
 
 
 def median_interval(values: Sequence[float], *, confidence: float) -> Interval | None:
