@@ -140,7 +140,20 @@ WHOLE: dict[str, Any] = {
         {"name": "c", "no_worse_than": "baseline", "length": {"max": 5}},
     ],
     "contracts": [
-        {"name": "one", "service": "echo", "description": "d"},
+        {
+            "name": "one",
+            "service": "echo",
+            "description": "d",
+            "arms": {
+                "loud": {"service": {"command": {"env": {"A": "c"}, "grace": "2s"}}},
+                "other": {
+                    "service": "cat",
+                    "factors": {"prompt": 2},
+                    "before_each": "gc:get_count",
+                    "description": "e",
+                },
+            },
+        },
         {
             "name": "two",
             "service": "cat",
@@ -153,6 +166,18 @@ WHOLE: dict[str, Any] = {
         {"name": "six", "service": {"command": "echo {input}"}, "trials": 5},
         {"name": "seven", "service": "tools"},
     ],
+    "compare": {
+        "control": "one",
+        "candidates": ["one/loud"],
+        "question": "not-worse",
+        "margin": "2%",
+        "guardrails": {"b": 0.01},
+        "expect": ["80%", 0.9],
+        "max_trials": 500,
+        "confidence": "90%",
+        "correction": "bh",
+        "all_pairs": True,
+    },
     "reports": {"html": "r.html", "json": "r.json", "junit": "j.xml", "md": "r.md", "tap": "t"},
     "store": {"runs": "runs", "baselines": "b"},
     "redact": ["[0-9]+"],

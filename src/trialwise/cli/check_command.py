@@ -59,7 +59,7 @@ def command(
     from trialwise.runtime.earlier_runs import expense_of, list_notes
     from trialwise.runtime.workspace import Workspace
 
-    suites = load_all(files)
+    suites = load_all(files, with_arms=True)
     chosen = choose_sized(suites, names, tags, given)
     prepared: list[tuple[Plan, Path]] = []
     for suite in suites:
@@ -93,5 +93,7 @@ def command(
         say(chances)
     count = as_all(len(prepared), "contract")
     where = ", ".join(near(suite.path) for suite in suites)
-    say(f"{where}: {count} can support what is claimed; nothing was run")
+    arms = sum(len(one.arms) for suite in suites for one in suite.contracts)
+    sound = f"; {as_all(arms, 'arm')} can be compared" if arms else ""
+    say(f"{where}: {count} can support what is claimed{sound}; nothing was run")
     return ExitCode.PASS

@@ -159,30 +159,39 @@ def _type_of(kind: str) -> click.ParamType[Any]:
     )
 
 
-def load(file: Path | None, *, without_services: bool = False) -> Suite:
+def load(file: Path | None, *, without_services: bool = False, with_arms: bool = False) -> Suite:
     """Load the suite of a file, or the one that this folder belongs to.
 
     Args:
         file: The suite's, if one was named.
         without_services: Whether something else will stand for what is under test.
+        with_arms: Whether the arms of its contracts are built, too.
     """
     from trialwise.suite import SuiteNotFound, find_suite, load_suite
 
     path = find_suite(Path.cwd()) if file is None else file
     if not path.exists():
         raise SuiteNotFound((), f"{path}: no such file")
-    return load_suite(path, environment=os.environ, without_services=without_services)
+    return load_suite(
+        path, environment=os.environ, without_services=without_services, with_arms=with_arms
+    )
 
 
-def load_all(files: Sequence[Path], *, without_services: bool = False) -> list[Suite]:
+def load_all(
+    files: Sequence[Path], *, without_services: bool = False, with_arms: bool = False
+) -> list[Suite]:
     """Load the suites of several files, each once; the one of this folder where none is named.
 
     Args:
         files: Those that were named.
         without_services: Whether something else will stand for what is under test.
+        with_arms: Whether the arms of their contracts are built, too.
     """
     distinct = {path.absolute(): path for path in files}
-    return [load(path, without_services=without_services) for path in distinct.values() or [None]]
+    return [
+        load(path, without_services=without_services, with_arms=with_arms)
+        for path in distinct.values() or [None]
+    ]
 
 
 def name_suites(suites: Sequence[Suite]) -> str:

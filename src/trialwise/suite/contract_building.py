@@ -5,7 +5,8 @@ A contract that names several models becomes one contract for each of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +14,17 @@ from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid
 from trialwise.model.contract import Contract
-from trialwise.suite.contract_parts import build_options, build_parts, names_of
+from trialwise.model.criterion import Criterion
+from trialwise.model.options import RunOptions
+from trialwise.model.sampling import Sampling
+from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_arm
+from trialwise.suite.contract_parts import (
+    build_factors,
+    build_options,
+    build_parts,
+    list_critical,
+    names_of,
+)
 from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
 from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.gate_building import check_runs
@@ -59,7 +70,8 @@ class Top:
     def __init__(self, fields: Fields, context: Context) -> None:
         self.fields = fields
         self._context = context
-        self._services: dict[tuple[int, str | None], Any] = {}
+        # With the keys of each, so that no other object takes the place of its identity.
+        self._services: dict[tuple[int, str | None], tuple[Fields, Any]] = {}
 
     def service(self, fields: Fields, model: str | None, node: Node) -> Any:
         """Return a service, built once for each model however many contracts share it.
@@ -72,8 +84,15 @@ class Top:
         key = id(fields), model
         if key not in self._services:
             given = fields if model is None else with_model(fields, model, node, self._context)
-            self._services[key] = INVALID if given is None else build_service(given, self._context)
-        return self._services[key]
+            built = INVALID if given is None else build_service(given, self._context)
+            self._services[key] = fields, built
+        return self._services[key][1]
+
+    @property
+    def written_services(self) -> dict[str, Node]:
+        """The services by name, as they are written."""
+        services = self.fields.get("services")
+        return services.nodes if isinstance(services, Fields) else {}
 
     def named_service(self, name: str, node: Node) -> Fields | Invalid:
         """Return the service of a name."""
@@ -110,32 +129,61 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
         else _import(fields, "before_each", context),
         "description": fields.get("description", ""),
     }
-    factors = parts["factors"]
     if isinstance(latency := fields.get("latency"), Fields):
         check_sampling(latency, names, "`latency`", context)
+    if isinstance(arms := fields.get("arms"), Fields):
+        check_arm_names(arms, context)
     if len(context.problems) > before or not fields.sound:
         return []
     # A service that several contracts share is reported once.
     if services is None or isinstance(options, Invalid) or isinstance(samplings, Invalid):
         return []
+    making = _Making(criteria, samplings, options, parts, context)
     built: list[Built] = []
     for one in services:
-        tags = names_of(fields, "tags")
-        if one.model is not None:
-            parts["factors"], tags = factors | {"model": one.model}, (*tags, one.model)
-        else:
-            parts["factors"] = factors
         name = name_cell(fields.get("name", one.label), one.model)
-        contract = make_model(
-            partial(Contract, name, one.service, criteria, sampling=samplings, **parts),
-            fields,
-            context,
-        )
-        if isinstance(contract, Invalid) or not check_runs(contract, options, fields, context):
+        cell = making.make(name, one, fields)
+        if cell is None or not check_runs(cell.contract, options, fields, context):
             return []
-        cell = SuiteContract(
+        if context.with_arms:
+            cell = replace(cell, arms=tuple(_arms(cell, one.model, fields, top, making)))
+        built.append(Built(cell, fields.at("name")))
+    return [] if len(context.problems) > before else built
+
+
+class _Making(NamedTuple):
+    """What the models and the arms of a contract share."""
+
+    criteria: tuple[Criterion, ...]
+    samplings: dict[str, Sampling]
+    options: RunOptions
+    parts: dict[str, Any]
+    context: Context
+
+    def make(
+        self, name: str, one: _Service, fields: Fields, **changed: Any
+    ) -> SuiteContract | None:
+        """Return the contract of one service, or None once its problem is reported.
+
+        Args:
+            name: What the contract is called.
+            one: The service under test.
+            fields: The keys of the contract.
+            changed: Parts that an arm has instead of the contract's.
+        """
+        parts, tags = {**self.parts, **changed}, names_of(fields, "tags")
+        if one.model is not None:
+            parts["factors"] = parts["factors"] | {"model": one.model}
+            tags = (*tags, one.model)
+        build = partial(
+            Contract, name, one.service, self.criteria, sampling=self.samplings, **parts
+        )
+        contract = make_model(build, fields, self.context)
+        if isinstance(contract, Invalid):
+            return None
+        return SuiteContract(
             contract=contract,
-            options=options,
+            options=self.options,
             tags=tags,
             line=fields.node.line + 1,
             service=one.written,
@@ -144,8 +192,31 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
                 for each in fields.get("criteria", [])
             },
         )
-        built.append(Built(cell, fields.at("name")))
-    return built
+
+
+def _arms(
+    base: SuiteContract, model: str | None, fields: Fields, top: Top, making: _Making
+) -> Iterator[SuiteContract]:
+    """Yield the arms of a contract that are sound."""
+    arms = fields.get("arms")
+    context = making.context
+    for name, arm in (arms.values if isinstance(arms, Fields) else {}).items():
+        changed = overlay_arm(fields, arm, top.written_services, context) if arm.sound else None
+        if changed is None:
+            continue
+        service = _service(changed, model, top, arm.at("service"))
+        parts: dict[str, Any] = {
+            "factors": build_factors(changed, context),
+            "critical_factors": list_critical(changed),
+            "description": changed.get("description", ""),
+        }
+        if "before_each" in arm.nodes and not context.without_services:
+            parts["before_each"] = _import(arm, "before_each", context)
+        if service is None:
+            continue
+        made = making.make(f"{base.name}{SEPARATOR}{name}", service, changed, **parts)
+        if made is not None:
+            yield replace(made, arm=name)
 
 
 def _overlaid(own: Fields, top: Fields) -> Fields:
@@ -173,21 +244,28 @@ def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | No
         context.refuse(fields.node, "there is no `service`: say what is under test")
     found: list[_Service] = []
     for model in models_of(fields, context):
-        one = _service(fields, model, top)
+        one = _service(fields, model, top, fields.at("models"))
         if one is None:
             return None
         found.append(one)
     return found
 
 
-def _service(fields: Fields, model: str | None, top: Top) -> _Service | None:
-    """Return the service, or None once something is wrong with it."""
+def _service(fields: Fields, model: str | None, top: Top, node: Node) -> _Service | None:
+    """Return the service, or None once something is wrong with it.
+
+    Args:
+        fields: The keys of the contract.
+        model: The model it is for, where there are several.
+        top: The top of the suite.
+        node: Where to report that the service takes no model.
+    """
     given, found = fields.get("service"), fields.get("service")
     if isinstance(given, str):
         found = top.named_service(given, fields.at("service"))
     if not isinstance(found, Fields):
         return None
-    service = top.service(found, model, fields.at("models"))
+    service = top.service(found, model, node)
     if service is INVALID:
         return None
     label = given if isinstance(given, str) else service_label(found)

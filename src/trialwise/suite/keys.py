@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.declarations.quantities import Duration, Rate
-from trialwise.declarations.scalars import Choice, Flag, Kind, Label, PythonPath, Text
+from trialwise.declarations.scalars import Choice, Count, Flag, Kind, Label, PythonPath, Text
 from trialwise.declarations.settings import Names, setting_keys
 from trialwise.declarations.signatures import derive_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
@@ -19,6 +19,7 @@ from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format
+from trialwise.stats.multiplicity import CORRECTIONS
 from trialwise.suite.check_keys import (
     CHECK_KINDS,
     GRADERS,
@@ -27,8 +28,10 @@ from trialwise.suite.check_keys import (
     RUN_GRADERS,
     check_keys,
 )
+from trialwise.suite.contract_arms import ServiceChange
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
+from trialwise.suite.loaded_suite import QUESTIONS
 from trialwise.suite.suite_services import SERVICE, DeclaredService
 
 #: The clock gives their values, so that their kind says all.
@@ -138,6 +141,31 @@ _FACTORS = MapOf(
 _SAMPLINGS = MapOf(
     Either("inputs or a sampling", listing=INPUT_LIST, mapping=SAMPLING), "samplings by name"
 )
+_BEFORE_EACH = Key(
+    "before_each",
+    PythonPath(),
+    "A function that is called before each trial, such as to reset what is under test. It "
+    "takes any of `input`, `index` and `seed`. If it raises, the trial is not measured.",
+)
+_DESCRIPTION = Key("description", Text(), "A description for readers.")
+_SAME = "the arms of a contract have its inputs and criteria, so that they can be compared"
+ARM = Record(
+    "arm",
+    (
+        Key(
+            "service",
+            ServiceChange(),
+            "Keys of the service that change, another service, or the name of one. null takes a "
+            "key away.",
+        ),
+        Key("factors", _FACTORS, "Factors that change."),
+        _BEFORE_EACH,
+        _DESCRIPTION,
+    ),
+    some_of=(("service", "factors", "before_each"),),
+    notes=dict.fromkeys(("inputs", "samplings", "criteria", "trials", "max_trials"), _SAME),
+    doc="A variant of a contract, which says what it changes. Arms are compared and not run alone.",
+)
 _SHARED = (
     Key(
         "service",
@@ -179,13 +207,15 @@ _SHARED = (
         'Creates one contract for each model, called `name [model]`. `"{model}"` in the service '
         "stands for the model.",
     ),
-    Key("activity", PythonPath(), "A function that says whether a reply shows any work."),
     Key(
-        "before_each",
-        PythonPath(),
-        "A function that is called before each trial, such as to reset what is under test. It "
-        "takes any of `input`, `index` and `seed`. If it raises, the trial is not measured.",
+        "arms",
+        MapOf(ARM, "arms by name"),
+        "Variants to compare with the contract, by name, such as another prompt: "
+        "`trialwise compare` runs them.",
+        elsewhere="variants variations",
     ),
+    Key("activity", PythonPath(), "A function that says whether a reply shows any work."),
+    _BEFORE_EACH,
     Key("prevalence", PREVALENCE, "How often harmful content occurs before a guardrail."),
     Key(
         "validity",
@@ -196,14 +226,14 @@ _SHARED = (
 )
 _OWN = (
     Key("name", Text(), "The name in reports and baselines.", default="what its service is called"),
-    Key("description", Text(), "A description for readers."),
+    _DESCRIPTION,
 )
 
 #: Keys that people expect here, and where what they mean is said.
 _ELSEWHERE = {
     "agents": "an agent is a service, `service: {agent: …}`, and contracts may name several "
     "under `services`",
-    "pairwise": "two services are compared in Python, with `trialwise.compare`",
+    "pairwise": "variants are named under `arms`, and `trialwise compare` compares them",
 }
 CONTRACT = Record(
     "contract",
@@ -239,6 +269,57 @@ STORE = Record(
     ),
     doc="Folders for runs and baselines, relative to the suite's folder.",
 )
+_EXPECTED_RATES = Listing(
+    Rate(), "the rates of the control and of the candidate", minimum=2, maximum=2
+)
+COMPARE = Record(
+    "compare",
+    (
+        Key(
+            "control",
+            Text(),
+            "The contract or arm that the others are compared with.",
+            default="the only contract that has arms",
+        ),
+        Key(
+            "candidates",
+            _NAMES,
+            "The contracts and arms to compare with it.",
+            default="the arms of the control",
+        ),
+        Key(
+            "question",
+            Choice(*QUESTIONS),
+            "What is asked of each candidate: whether it is `different`, `better` by more than "
+            "`margin`, `not-worse` by more than it, or `equivalent` within it.",
+            default="different",
+        ),
+        Key("margin", Rate(), "The margin of the question, such as `2%`."),
+        Key(
+            "guardrails",
+            MapOf(Rate(), "margins by criterion"),
+            "Criteria that no candidate may lower by more than their margin, whatever is asked of "
+            "the others.",
+        ),
+        Key(
+            "expect",
+            _EXPECTED_RATES,
+            "The rates you expect of the control and of a candidate: `[80%, 90%]`. The number of "
+            "pairs is planned for them.",
+        ),
+        Key("trials", Count(1), "A fixed number of pairs.", default="stops as soon as it can"),
+        Key("max_trials", Count(1), "Upper limit on pairs."),
+        Key("confidence", Rate(), "The confidence of all tests together.", default="95%"),
+        Key(
+            "correction",
+            Choice(*CORRECTIONS),
+            "How several tests share the level.",
+            default="holm",
+        ),
+        Key("all_pairs", Flag(), "Whether candidates are also compared with one another."),
+    ),
+    doc="What `trialwise compare` asks where the command line does not say.",
+)
 SUITE = Record(
     "suite",
     (
@@ -254,6 +335,7 @@ SUITE = Record(
             MapOf(SERVICE, "services by name"),
             "Services that contracts refer to by name.",
         ),
+        Key("compare", COMPARE, "What `trialwise compare` asks."),
         Key("reports", REPORTS, "Reports to write."),
         Key("store", STORE, "Folders for runs and baselines."),
         Key(

@@ -23,6 +23,10 @@ class SuiteContract:
     """Where it begins in the suite's file, from 1."""
     service: str = ""
     """The kind of its service and a hash of what the suite says of it, such as `chat:3f9c…`."""
+    arm: str = ""
+    """The name of the arm, where it is one of another contract."""
+    arms: tuple[SuiteContract, ...] = ()
+    """Variants to compare it with; none where the suite was loaded without them."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Where each criterion stands, as file:line, by name."""
 
@@ -41,12 +45,34 @@ class Report:
     path: Path
 
 
+#: What a comparison may ask.
+QUESTIONS = ("different", "better", "not-worse", "equivalent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareSection:
+    """What a suite says about its comparison; None where it says nothing."""
+
+    control: str | None = None
+    candidates: tuple[str, ...] = ()
+    question: str | None = None
+    margin: float | None = None
+    guardrails: Mapping[str, float] = field(default_factory=dict)
+    expect: tuple[float, float] | None = None
+    trials: int | None = None
+    max_trials: int | None = None
+    confidence: float | None = None
+    correction: str | None = None
+    all_pairs: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Everything that a suite file says."""
 
     path: Path
     contracts: tuple[SuiteContract, ...]
+    compare: CompareSection = field(default_factory=CompareSection)
     reports: tuple[Report, ...] = ()
     runs_folder: Path
     """Where runs and journals are kept."""

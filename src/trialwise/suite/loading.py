@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trialwise.declarations.structures import Fields
 from trialwise.errors import InvalidArgument
+from trialwise.suite.compare_section import build_compare
 from trialwise.suite.contract_building import Built, Top, build_contract
 from trialwise.suite.environment import Redaction
 from trialwise.suite.keys import SUITE, homes
@@ -16,7 +17,11 @@ from trialwise.suite.yaml_reading import Source
 
 
 def load_suite(
-    path: Path, *, environment: Mapping[str, str], without_services: bool = False
+    path: Path,
+    *,
+    environment: Mapping[str, str],
+    without_services: bool = False,
+    with_arms: bool = False,
 ) -> Suite:
     """Load the suite that a file describes.
 
@@ -29,6 +34,8 @@ def load_suite(
         without_services: Leave the contracts' services unmade, None in their place: where a
             recording is going to stand for them, neither their keys nor their libraries have to be
             there.
+        with_arms: Also build the arms of the contracts, which only a comparison runs: a plain run
+            must not need their keys and libraries.
 
     Raises:
         SuiteError: Something is wrong with it; every problem is listed, each with its place.
@@ -44,7 +51,13 @@ def load_suite(
     >>> load_suite(path, environment={}).contracts[0].contract.criteria[0].at_least
     0.9
     """
-    context = Context(path, environment, homes=homes, without_services=without_services)
+    context = Context(
+        path,
+        environment,
+        homes=homes,
+        without_services=without_services,
+        with_arms=with_arms,
+    )
     try:
         suite = _suite(context)
     except RecursionError:
@@ -68,6 +81,7 @@ def _suite(context: Context) -> Suite | None:
     if not isinstance(fields, Fields):
         return None
     contracts = _contracts(fields, context)
+    compare = build_compare(fields.get("compare"), context)
     patterns = _patterns(fields, context)
     if len(context.problems):
         return None
@@ -77,6 +91,7 @@ def _suite(context: Context) -> Suite | None:
     return Suite(
         path=context.path,
         contracts=contracts,
+        compare=compare,
         reports=tuple(
             Report(format=name, path=context.file(text))
             for name, text in (reports.values if isinstance(reports, Fields) else {}).items()

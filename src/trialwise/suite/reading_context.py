@@ -66,6 +66,7 @@ class Context:
         *,
         homes: Callable[[str], list[str]] = lambda _: [],
         without_services: bool = False,
+        with_arms: bool = False,
     ) -> None:
         self.path = path
         self.folder = path.parent
@@ -74,6 +75,8 @@ class Context:
         self._homes = homes
         self.without_services = without_services
         """Whether contracts are made without what is under test."""
+        self.with_arms = with_arms
+        """Whether the arms of contracts are made, too."""
         self.files: list[Path] = []
         """The suite and what it includes, once each."""
         self._values = 0

@@ -55,6 +55,21 @@ contracts:
   - {name: large, service: large, timeout: 30s}
 ```
 
+Variants that you want to compare are `arms`:
+
+```yaml
+name: support
+service: {chat: {model: small-1, system: You are a friendly assistant.}}
+inputs: {jsonl: questions.jsonl}
+criteria:
+  - {name: right, contains: "555", at_least: 90%}
+arms:
+  short-prompt: {service: {chat: {system: Answer in one word.}}}
+  large: {service: {chat: {model: large-1}}}
+  no-prompt: {service: {chat: {system: null}}}
+compare: {question: not-worse, margin: 2%}
+```
+
 - **YAML 1.2**: `no`, `1_000` and dates are texts. Anchors and `<<` work. Unknown keys, repeated
   keys and keys without a value are errors. All errors of the file are reported together, before
   anything runs.
@@ -77,6 +92,11 @@ contracts:
 - **`models: [a, b]`** creates one contract for each model, with the name `name [model]`.
   `"{model}"`, in quotes, stands for the model in a service. A Python function gets it as the
   argument `model`.
+- **`arms:`** names variants of a contract, such as another prompt, model or tool. Each says what
+  it changes: mappings are joined key by key, a value replaces the contract's, and `null` takes it
+  away. Inputs and criteria are the contract's. `trialwise compare` runs arms in turn with the
+  contract, which is the control; `trialwise run` does not run them. An arm is called
+  `contract/arm`, or `arm` where that is unique.
 
 Editors can complete and check a suite if its first line names the schema. `trialwise schema`
 prints it:
