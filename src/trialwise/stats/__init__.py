@@ -8,7 +8,8 @@ Every function takes plain numbers and returns a number or a small frozen value.
   `precedence`, `likely_counts`, `score_difference`, `risk_sizing`; decided after every trial:
   `staged_schemes` with `scheme_levels`, and `staged_regression`; other rules: `predictive`,
   `margin_tests`; `implied_levels`: what a threshold amounts to that somebody chose
-- two conditions on the same inputs: `paired`, and `paired_designs` that stop early
+- two conditions on the same inputs: `paired`, and `paired_designs` that stop early; amounts and
+  scores: `signed_ranks`, `sign_flips`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
 - repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`,
@@ -133,6 +134,8 @@ _MODULES = {
         "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"
     ),
     "score_difference": "difference_interval",
+    "sign_flips": "MeanShift sign_flip_mean",
+    "signed_ranks": "ShiftEstimate hodges_lehmann select_walsh_average signed_rank_tail",
     "skill_scores": (
         "Flakiness GraderResult MultiTrialMetrics SkillMetrics SkillScore StimulusScore flakiness "
         "multi_trial_metrics skill_score stimulus_score"

@@ -213,6 +213,12 @@ from trialwise.stats.run_reliability import reliability_decay_curve as reliabili
 from trialwise.stats.run_reliability import summarize as summarize
 from trialwise.stats.run_reliability import variance_amplification as variance_amplification
 from trialwise.stats.score_difference import difference_interval as difference_interval
+from trialwise.stats.sign_flips import MeanShift as MeanShift
+from trialwise.stats.sign_flips import sign_flip_mean as sign_flip_mean
+from trialwise.stats.signed_ranks import ShiftEstimate as ShiftEstimate
+from trialwise.stats.signed_ranks import hodges_lehmann as hodges_lehmann
+from trialwise.stats.signed_ranks import select_walsh_average as select_walsh_average
+from trialwise.stats.signed_ranks import signed_rank_tail as signed_rank_tail
 from trialwise.stats.skill_scores import Flakiness as Flakiness
 from trialwise.stats.skill_scores import GraderResult as GraderResult
 from trialwise.stats.skill_scores import MultiTrialMetrics as MultiTrialMetrics
