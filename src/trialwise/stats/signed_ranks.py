@@ -132,7 +132,7 @@ def signed_rank_tail(n: int, t: int) -> float:
         return min(1.0, 1 - signed_rank_tail(n, total - t - 1) + 2 * _GUARD * (n > _COUNTED))
     if n > _COUNTED:
         return _invert_tail(n, t)
-    return _count_subsets(n)[t] / 2**n
+    return float(_count_subsets(n)[t] / 2**n)
 
 
 def select_walsh_average(ordered: Sequence[float], rank: int) -> float:
