@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from tests.executors.cut_proxy import CutProxy
 from tests.executors.worker_projects import (
     finish,
     kept_indices,
+    kept_record,
     kill_a_worker,
     start,
     wait_for_calls,
@@ -59,6 +62,49 @@ def test_code_that_workers_do_not_have_is_sent_and_a_killed_worker_is_replaced(
 
     assert run.returncode == 0, (out, err)
     assert kept_indices(project) == list(range(60))
+
+
+def kill_raylet(run: int) -> None:
+    """Kill the process by which a run of Ray on this machine starts its workers."""
+    parents, raylets = {}, []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (folder / "cmdline").read_bytes().partition(b"\0")[0]
+        except OSError:  # it has ended
+            continue
+        parents[int(folder.name)] = parent
+        raylets += [int(folder.name)] if command.endswith(b"/raylet") else []
+    for raylet in raylets:
+        ancestor = raylet
+        while ancestor not in (run, 0, 1):
+            ancestor = parents.get(ancestor, 0)
+        if ancestor == run:
+            os.kill(raylet, signal.SIGKILL)
+            return
+    raise AssertionError("the run has no raylet")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="the processes are found in /proc")
+def test_a_killed_raylet_leaves_a_run_that_can_be_resumed(project: Path) -> None:
+    """Ray needs 15 s to notice; no trial may then count as a failure of the service."""
+    pytest.importorskip("ray")
+    suite = project / "trialwise.yaml"
+    suite.write_text(suite.read_text().replace("trials: 60", "trials: 3000"), encoding="utf-8")
+    run = start(project, "-q", "--executor", "ray")
+    wait_for_calls(project, 6)
+    kill_raylet(run.pid)
+    code, output, errors = finish(run, 150)
+
+    assert code == 4, output + errors
+    assert "the Ray cluster is gone" in output
+    kept = len(kept_indices(project))
+    assert 0 < kept < 3000
+    assert not any("Ray worker failed" in (one.error or "") for one in kept_record(project).trials)
+    code, output, errors = finish(start(project, "-q", "--resume"), 150)
+    assert code == 0, output + errors
+    assert kept_indices(project) == list(range(3000))
 
 
 @pytest.fixture(scope="module")

@@ -131,6 +131,11 @@ class RayPool:
             with _naming_loss():
                 ended = EndedBatch(number, ray.get(ref))
         except RayError as error:
+            if _is_cut_off(error):
+                raise PoolLost(
+                    "the Ray cluster is gone (the node of this run has died); completed trials "
+                    "are kept, and the run can be resumed"
+                ) from error
             problem = f"the Ray worker failed ({type(error).__name__})"
             ended = EndedBatch(number, None, problem, is_death=isinstance(error, _DEATHS))
         del self._refs[ref]
@@ -154,6 +159,17 @@ class RayPool:
         finally:
             if self._is_ours:
                 ray.shutdown()
+
+
+def _is_cut_off(error: RayError) -> bool:
+    """Return whether the node of this run died, and not the service.
+
+    Ray then ends all actors of the run, for good, and each trial would look like one that ends its
+    worker whenever it is tried.
+    """
+    if not isinstance(error, RayActorError):
+        return False
+    return "owner has died" in str(error) or not any(one["Alive"] for one in ray.nodes())
 
 
 @contextmanager
