@@ -96,6 +96,21 @@ def test_an_interrupt_keeps_what_is_complete(project: Path) -> None:
     assert kept_indices(project) == list(range(60))
 
 
+def test_an_interrupt_waits_for_batches_of_short_trials(project: Path) -> None:
+    """Of trials that take 2 ms, a batch holds a hundred; those that were run are kept."""
+    agent = project / "agent.py"
+    agent.write_text(agent.read_text().replace("time.sleep(0.03)", "time.sleep(0.002)"))
+    suite = project / "trialwise.yaml"
+    suite.write_text(suite.read_text().replace("trials: 60", "trials: 100000"))
+    run = start(project, "-q", "--executor", "processes:2")
+    wait_for_calls(project, 500)
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=30)
+
+    assert run.returncode == 130, (out, err)
+    assert kept_indices(project) == sorted(index for index, _ in calls(project))
+
+
 def test_a_limit_on_time_ends_the_workers_trials(project: Path) -> None:
     """What is in flight at the limit is cancelled, and nothing is decided."""
     run = start(project, "-q", "--executor", "processes:2", "--max-seconds", "0.4")

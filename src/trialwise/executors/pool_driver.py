@@ -32,6 +32,8 @@ _BATCH_S = 0.25
 _LARGEST_BATCH = 256
 #: A batch grows at most this much at a time, since the first trials may be unusually fast.
 _GROWTH = 4
+#: How long an interrupt waits for batches of short trials, which are paid for already.
+_LAST_S = 4 * _BATCH_S
 #: How long the driver waits for workers before it looks at the clock and for an interrupt.
 _TURN_S = 0.1
 #: A trial that was under way so often when its worker died is not asked again.
@@ -118,11 +120,9 @@ class _PoolRun:
                         return
                     time.sleep(min(pause_s, _TURN_S))
                 else:
-                    ended = self._pool.wait(min(_TURN_S, pause_s or _TURN_S))
-                    # Results first: a loss may end the run.
-                    for one in sorted(ended, key=lambda one: one.result is None):
-                        self._take(one)
+                    self._take_ended(min(_TURN_S, pause_s or _TURN_S))
                 if is_interrupted():
+                    self._take_last()
                     state.stop(StopReason.INTERRUPTED, "the run was interrupted")
                 elif state.meter.seconds_left <= 0 and not state.is_over:
                     state.stop(*state.meter.describe_time_limit())
@@ -187,6 +187,18 @@ class _PoolRun:
         self._state.let_go()
 
     # --- Counting -----------------------------------------------------------------------------
+
+    def _take_ended(self, wait_s: float) -> None:
+        ended = self._pool.wait(wait_s)
+        # Results first: a loss may end the run.
+        for one in sorted(ended, key=lambda one: one.result is None):
+            self._take(one)
+
+    def _take_last(self) -> None:
+        """Count the batches that end within a moment; the others are let go."""
+        ends_s = self._clock.monotonic() + _LAST_S
+        while self._running and (left_s := ends_s - self._clock.monotonic()) > 0:
+            self._take_ended(min(_TURN_S, left_s))
 
     def _take(self, ended: EndedBatch) -> None:
         batch = self._running.pop(ended.number, None)
