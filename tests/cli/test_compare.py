@@ -127,9 +127,9 @@ def test_files_hold_what_the_terminal_shows() -> None:
     ("arguments", "error", "message"),
     [
         (("five", "eigth"), click.UsageError, "did you mean 'eight'"),
-        (("five", "five"), click.UsageError, "name two"),
-        (("five", "eight", "-o", "c.pdf"), InvalidArgument, "end with .html, .json, .txt"),
-        (("neither", "nor"), click.UsageError, "'neither' is no contract of the suite"),
+        (("five", "five"), click.UsageError, "is named twice"),
+        (("five", "eight", "-o", "c.pdf"), InvalidArgument, "end with .html, .json, .md, .txt"),
+        (("neither", "nor"), click.UsageError, "'neither' is no contract or arm of"),
     ],
 )
 @pytest.mark.usefixtures("folder")

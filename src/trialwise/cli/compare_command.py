@@ -1,4 +1,4 @@
-"""`trialwise compare`: is B better than A?"""
+"""`trialwise compare`: which arm is better, and by how much?"""
 
 from __future__ import annotations
 
@@ -8,148 +8,158 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
+from trialwise.cli.compare_options import CompareAsked, compare_options, read_asked
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.option_types import RATE
-from trialwise.cli.selecting import choose_sized, json_option, load, pace_options, suite_option
-from trialwise.errors import InvalidArgument
+from trialwise.cli.selecting import criterion_option, json_option, pair_options, suite_option
 
 if TYPE_CHECKING:
-    from trialwise.model.run import RunRecord
     from trialwise.runtime.comparing import Comparison
-    from trialwise.suite import Suite
-
-_ENDINGS = (".html", ".json", ".txt")
-
-
-def _check_endings(
-    _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
-) -> tuple[Path, ...]:
-    for path in paths:
-        if path.suffix.lower() not in _ENDINGS:
-            raise InvalidArgument("output", str(path), f"end with {', '.join(_ENDINGS)}")
-    return paths
 
 
 @click.command("compare")
-@click.argument("control")
-@click.argument("candidate")
-@pace_options
-@click.option(
-    "--margin",
-    type=RATE,
-    help="Loss that is acceptable, such as 2%: PASS then means that no larger one is there.",
-)
-@click.option("--confidence", type=RATE, default="95%", help="Confidence of all criteria together.")
+@click.argument("names", nargs=-1, metavar="[CONTROL] [CANDIDATE]...", shell_complete=complete_arms)
+@compare_options
+@pair_options
+@criterion_option
 @click.option(
     "--stored",
     is_flag=True,
-    help="Compare the latest stored runs of two contracts instead of running them.",
-)
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=_check_endings,
-    help=f"Write the comparison to a file: {' '.join(_ENDINGS)}; may be repeated.",
+    help="Compare the latest stored runs of contracts instead of running them.",
 )
 @suite_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, such as for a pull request.")
 @json_option
-def command(control: str, candidate: str, **given: Any) -> int:
-    """Compare two contracts on the same inputs, or two stored runs: is CANDIDATE better?
+def command(names: tuple[str, ...], **given: Any) -> int:
+    """Compare arms on the same inputs: is a candidate better than the control?
 
-    CONTROL and CANDIDATE are two contracts of the suite, such as two cells of its model matrix.
-    Both services get the same inputs and seeds in turn, so that what changes with time affects
-    both. --trials is the number of pairs, 100 by default. With --stored, or with names or folders
-    of stored runs, nothing is run.
+    An arm is a contract of the suite, an entry of its model matrix such as "agent [large]", or a
+    variant under `arms:`, called agent/short or short. A contract alone is compared with its arms,
+    a matrix alone among its entries. Without names the section `compare` of the suite says what is
+    compared. Arms take turns on the same inputs and seeds, and stop as soon as the pairs decide.
 
-    Exits 0 where the candidate is better, or with --margin where it is not worse by more; 1 where
-    it is worse in a criterion; and 3 where neither is shown.
+    Names or folders of stored runs, and files with results that `trialwise score` reads, are
+    compared without running anything.
+
+    \b
+    Exit codes, by --question:
+                  0                          1                      3
+      different   better                     worse                  neither is shown
+      better      better by more than m      not better by m        neither is shown
+      not-worse   not worse by m             worse                  neither is shown
+      equivalent  within m of the control    not within m           neither is shown
 
     \b
     Examples:
-      trialwise compare prompt-a prompt-b --trials 200
-      trialwise compare "agent [small]" "agent [large]" --margin 2%
+      trialwise compare support
+      trialwise compare support short-prompt --question not-worse --margin 2%
+      trialwise compare "agent [small]" "agent [large]" --expect 80%:90%
       trialwise compare agent agent-new --stored -o comparison.html
+      trialwise compare before.jsonl after.jsonl --markdown
     """
-    from trialwise.cli.printing import output_of, say, say_json
-    from trialwise.renderers.document_text import render_document_text
-
-    comparison = _compare(control, candidate, given)
-    for path in given["outputs"]:
-        path.write_text(_render(comparison, path), encoding="utf-8")
-        click.echo(f"wrote {path}", err=True)
-    if given["as_json"]:
-        say_json(comparison.to_dict())
-    else:
-        say(render_document_text(comparison.build_page(), output_of()).rstrip("\n"))
-    return ExitCode[comparison.decision.value]
+    chosen = choose_arms(
+        names, given, file=given["file"], stored=given["stored"], with_itself=False
+    )
+    asked = read_asked(given, chosen)
+    comparison = _compare(chosen, asked, given)
+    code = _exit_code(comparison)
+    _print(comparison, given)
+    return code if _write(comparison, given["outputs"]) or code else ExitCode.ERROR
 
 
-def _compare(control: str, candidate: str, given: dict[str, Any]) -> Comparison:
-    from trialwise.runtime.comparing import compare, compare_runs
+def _compare(
+    chosen: LiveArms | StoredArms, asked: CompareAsked, given: dict[str, Any]
+) -> Comparison:
+    from trialwise.runtime.comparing import Comparison
 
-    confidence = float(given["confidence"])
-    margin = None if given["margin"] is None else float(given["margin"])
-    suite = None if given["stored"] else _find_suite(control, candidate, given["file"])
-    if suite is None:
-        first, second = (
-            _find_record(name, stored=given["stored"]) for name in (control, candidate)
-        )
-        return compare_runs(first, second, confidence=confidence, margin=margin)
-    if control == candidate:
-        raise click.UsageError("the control and the candidate are one contract: name two")
-    ((_, first_contract, options),) = choose_sized([suite], [control], (), given)
-    ((_, second_contract, _),) = choose_sized([suite], [candidate], (), given)
+    if isinstance(chosen, StoredArms):
+        from trialwise.procedures.comparing.run_comparison import compare_records
+
+        asked.refuse_sizes()
+        return Comparison(compare_records(chosen.arms, asked.build_question()), chosen.arms)
+    from trialwise.runtime.comparing import compare
+
+    first, *others = (one.contract for one in chosen.arms)
+    options = replace(
+        chosen.arms[0].options,
+        trials=asked.trials,
+        max_trials=asked.max_trials,
+        baseline=None,
+        horizon=None,
+    )
+    if len(others) > 1:
+        raise click.UsageError("one candidate runs at a time: name one")
     return compare(
-        first_contract,
-        second_contract,
-        options=replace(options, max_trials=None, baseline=None, horizon=None),
-        store=suite.runs_folder,
+        first,
+        others[0],
+        labels=(chosen.labels[0], chosen.labels[1]),
+        question=asked.question,
+        margin=asked.margin,
+        guardrails=asked.guardrails,
+        confidence=asked.confidence,
+        correction=asked.correction,
+        options=options,
+        store=chosen.suite.runs_folder,
         progress=not given["quiet"],
-        redact=suite.redaction,
-        confidence=confidence,
-        margin=margin,
+        redact=chosen.suite.redaction,
     )
 
 
-def _find_record(name: str, *, stored: bool) -> RunRecord:
-    from trialwise.cli.stored import chosen_runs
-    from trialwise.errors import RunNotFound
+def _exit_code(comparison: Comparison) -> ExitCode:
+    from trialwise.model.evidence import StopReason
+    from trialwise.model.verdict import Decision
 
-    try:
-        (found,) = chosen_runs([name], None, every=False)
-    except RunNotFound as missing:
-        if stored:
-            raise
-        message = f"{name!r} is no contract of the suite, and no stored run either: {missing}"
-        raise click.UsageError(message) from None
-    return found.record()
+    ends = [one.record.verdict.stop for one in comparison.arms]
+    if comparison.decision is Decision.INCONCLUSIVE and StopReason.SERVICE in ends:
+        return ExitCode.ERROR
+    return ExitCode[comparison.decision.value]
 
 
-def _find_suite(control: str, candidate: str, file: Path | None) -> Suite | None:
-    """Return the suite that has both contracts, or None where the names are those of runs."""
-    from trialwise.suite import SuiteNotFound
+def _print(comparison: Comparison, given: dict[str, Any]) -> None:
+    from trialwise.cli.printing import output_of, say, say_json
 
-    try:
-        suite = load(file)
-    except SuiteNotFound:
-        if file is not None:
-            raise
-        return None
-    known = {one.name for one in suite.contracts}
-    return suite if file is not None or {control, candidate} & known else None
+    if given["as_json"]:
+        say_json(comparison.to_dict())
+    elif given["markdown"]:
+        from trialwise.renderers.document_markdown import render_document_markdown
+
+        say(render_document_markdown(comparison.build_page()))
+    else:
+        from trialwise.renderers.document_text import render_document_text
+
+        say(render_document_text(comparison.build_page(), output_of()).rstrip("\n"))
+
+
+def _write(comparison: Comparison, paths: tuple[Path, ...]) -> bool:
+    """Write the files; return whether all of them are there. A verdict is printed before."""
+    from trialwise.cli.printing import write_file
+
+    complete = True
+    for path in paths:
+        try:
+            write_file(path, _render(comparison, path))
+        except click.FileError as error:
+            click.echo(f"trialwise: {error.format_message()}", err=True)
+            complete = False
+    return complete
 
 
 def _render(comparison: Comparison, path: Path) -> str:
-    from trialwise.renderers.document_text import render_document_text
-    from trialwise.renderers.html.page_frame import render_document
-    from trialwise.renderers.json_text import render_json
-
     ending = path.suffix.lower()
     if ending == ".json":
+        from trialwise.renderers.json_text import render_json
+
         return render_json(comparison.to_dict())
     page = comparison.build_page()
-    return render_document(page) if ending == ".html" else render_document_text(page)
+    if ending == ".html":
+        from trialwise.renderers.html.page_frame import render_document
+
+        return render_document(page)
+    if ending == ".md":
+        from trialwise.renderers.document_markdown import render_document_markdown
+
+        return render_document_markdown(page)
+    from trialwise.renderers.document_text import render_document_text
+
+    return render_document_text(page)

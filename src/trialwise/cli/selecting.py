@@ -123,6 +123,11 @@ def pace_options(function: F) -> F:
     return _add_options(function, leave_out=_DECIDING)
 
 
+def pair_options(function: F) -> F:
+    """Add the options of arms that take turns: their pace and their limits."""
+    return _add_options(function, leave_out=("trials", *_DECIDING))
+
+
 #: Options that only act on decisions.
 _DECIDING = (
     *("confidence", "max-trials", "intent", "rule", "analysis", "override", "baseline"),
@@ -262,11 +267,8 @@ def choose_sized(
     suites: Sequence[Suite], names: Iterable[str], tags: Iterable[str], given: dict[str, Any]
 ) -> list[Chosen]:
     """Choose contracts and their options, with the changes of the command line."""
-    sized = [
-        Chosen(suite, _change_size(one.contract, given), _change_options(one.options, given))
-        for suite, one in choose(suites, names, tags, given.get("expression"))
-    ]
-    sized = _keep_criteria(sized, given.get("criteria") or ())
+    found = choose(suites, names, tags, given.get("expression"))
+    sized = resize(found, given)
     sized = _keep_inputs(sized, given.get("inputs") or ())
     if len(sized) == 1:
         return sized
@@ -278,6 +280,15 @@ def choose_sized(
         Chosen(suite, contract, give_own_seed(options, contract))
         for (suite, contract, _), options in zip(sized, families, strict=True)
     ]
+
+
+def resize(chosen: Iterable[tuple[Suite, SuiteContract]], given: dict[str, Any]) -> list[Chosen]:
+    """Return contracts with the sizes, options and criteria of the command line."""
+    sized = [
+        Chosen(suite, _change_size(one.contract, given), _change_options(one.options, given))
+        for suite, one in chosen
+    ]
+    return _keep_criteria(sized, given.get("criteria") or ())
 
 
 def prepare_chosen(suite: Suite, chosen: Sequence[Chosen], space: Workspace) -> list[PreparedRun]:

@@ -19,7 +19,9 @@ from typing import Any, NoReturn
 from trialwise.cli.exits import ExitCode
 
 #: They call services or import functions that a suite names.
-SUPERVISED = frozenset({"run", "rerun", "measure", "check", "judge", "doctor"})
+SUPERVISED = frozenset(
+    {"run", "rerun", "measure", "check", "compare", "choose", "explore", "judge", "doctor"}
+)
 #: How long threads and hooks at exit may take after the verdict.
 _ENDING_S = 5.0
 

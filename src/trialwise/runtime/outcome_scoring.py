@@ -23,6 +23,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.intent import Intent
 from trialwise.model.kept_texts import AskedInput, RunTexts
 from trialwise.model.options import RunOptions
+from trialwise.model.run import RunRecord
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision
@@ -295,6 +296,39 @@ def measure_outcomes(
         valid_days=valid_days,
         grace_days=grace_days,
     )
+
+
+def record_outcomes(outcomes: Source, *, criteria: Sequence[str] = ()) -> RunRecord:
+    """Make a record of outcomes that somebody else produced, to compare it with others.
+
+    It decides nothing: the number of trials is taken as settled beforehand, and the file's order as
+    that of the trials of each input.
+
+    Args:
+        outcomes: As of `score`.
+        criteria: Which criteria, by name; by default all.
+
+    Raises:
+        OutcomesUnreadable: A file cannot be read.
+
+    >>> from trialwise.outcomes.outcome_rows import OutcomeRow
+    >>> rows = [OutcomeRow(input_id="q1", criterion="answers", passed=True)] * 5
+    >>> len(record_outcomes(Outcomes(rows=tuple(rows), name="sums")).trials)
+    5
+    """
+    found = _outcomes_of(outcomes)
+    asked = ask(
+        found,
+        [Criterion(name, Supplied(), never_fails=True) for name in criteria or found.criteria],
+        contract=found.name,
+        options=RunOptions(draw="balanced", curtail=False),
+        order=Order.FILE,
+        claim=Claim(),
+        factors=found.factors,
+    )
+    plan, outcome = use_trials(plan_outcomes(asked, seed=0, measuring=True), _trials(asked, None))
+    outcome = outcome._replace(texts=_keep_inputs(found, outcome.trials, None))
+    return decide_and_keep(plan, outcome)
 
 
 # --- What is asked --------------------------------------------------------------------------------

@@ -1,0 +1,337 @@
+"""Which arms somebody means: contracts of a suite, their arms, stored runs, or results in files.
+
+One home for `compare`, `choose` and `explore`. Arms either run now, or were run before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from trialwise.cli.selecting import Chosen, load, resize
+from trialwise.declarations.nearest_names import suggest_name
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from trialwise.model.run import RunRecord
+    from trialwise.procedures.comparing.comparison_findings import ArmRun
+    from trialwise.stores.runs import StoredRun
+    from trialwise.suite import Suite, SuiteContract
+
+_USAGE = "name what to compare it with, or declare variants of it under `arms:`"
+
+
+class LiveArms(NamedTuple):
+    """Arms that are going to run, the control first."""
+
+    suite: Suite
+    arms: tuple[Chosen, ...]
+    labels: tuple[str, ...]
+    """What reports call them: an arm by its own name, where no other has it."""
+
+
+class StoredArms(NamedTuple):
+    """Arms that were run before, the control first."""
+
+    suite: Suite | None
+    """The suite of this folder, where it could be read; its section `compare` has defaults."""
+    arms: tuple[ArmRun, ...]
+
+
+def choose_arms(
+    names: Sequence[str],
+    given: dict[str, Any],
+    *,
+    file: Path | None = None,
+    stored: bool = False,
+    with_itself: bool = False,
+) -> LiveArms | StoredArms:
+    """Choose arms by name, the control first.
+
+    One name alone stands for a contract and its arms, or for the entries of a model matrix. No name
+    at all stands for what the section `compare` of the suite says.
+
+    Args:
+        names: Contracts, entries of a matrix such as `agent [large]`, arms such as `agent/short` or
+            `short`, names or folders of stored runs, and files with results.
+        given: The options of the command line: sizes, pace, and `criteria` to keep.
+        file: The suite's, if one was named.
+        stored: Whether contracts stand for their latest stored runs.
+        with_itself: Whether one arm is enough, since it is compared with itself.
+
+    Raises:
+        UsageError: A name stands for nothing, or arms of both kinds are named.
+    """
+    if stored or (names and all(map(_is_kept, names))):
+        return StoredArms(_read_suite(file), tuple(_open_stored(names, given)))
+    suite = _load_suite(names, file)
+    if suite is None:
+        return StoredArms(None, tuple(_open_stored(names, given)))
+    there = _Names(suite)
+    live = [name for name in names if there.has(name)]
+    if names and not live:
+        if file is None and _are_runs(names):
+            return StoredArms(suite, tuple(_open_stored(names, given)))
+        there.refuse(names[0])
+    for name in names:
+        if name not in live:
+            if not _is_kept(name) and not _are_runs([name]):
+                there.refuse(name)
+            message = (
+                f"{live[0]!r} would run and {name!r} was run before: what changed in between would "
+                "count as a difference. Name arms of one kind; --stored takes the latest runs of "
+                "contracts"
+            )
+            raise click.UsageError(message)
+    arms = there.list_arms(names, with_itself=with_itself)
+    sized = tuple(resize([(suite, one) for one in arms], given))
+    short = [one.arm or one.name for one in arms]
+    labels = short if len(set(short)) == len(short) else [one.name for one in arms]
+    return LiveArms(suite, sized, tuple(labels))
+
+
+class _Names:
+    """The names that arms of a suite have."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+        self._full = {
+            one.name: one for contract in suite.contracts for one in (contract, *contract.arms)
+        }
+        self._entries: dict[str, list[str]] = {}
+        self._short: dict[str, list[str]] = {}
+        for one in suite.contracts:
+            model = one.contract.factors.get("model")
+            base = one.name.removesuffix(f" [{model}]")
+            if base != one.name:
+                self._entries.setdefault(base, []).append(one.name)
+            for arm in one.arms:
+                self._short.setdefault(arm.arm, []).append(arm.name)
+
+    def has(self, name: str) -> bool:
+        """Return whether the name stands for an arm or several."""
+        return name in self._full or name in self._entries or name in self._short
+
+    def refuse(self, name: str) -> None:
+        """Refuse a name that stands for nothing."""
+        known = [*self._full, *self._entries, *self._short]
+        hint = suggest_name(name, known, f"there are: {', '.join(self._full)}", quote="'")
+        message = f"{name!r} is no contract or arm of {self._suite.path}, and no stored run; {hint}"
+        raise click.UsageError(message)
+
+    def list_arms(self, names: Sequence[str], *, with_itself: bool) -> list[SuiteContract]:
+        """Return the arms that names stand for, the control first."""
+        section = self._suite.compare
+        if not names:
+            names = self._list_usual(section.control, section.candidates)
+        found = [one for name in names for one in self._find(name)]
+        if with_itself:
+            if len(found) != 1:
+                raise click.UsageError("--a-a compares one contract with itself: name one")
+            return found
+        if len(found) == 1:
+            found += found[0].arms
+        if len(found) == 1:
+            others = [one for one in self._full if one != found[0].name]
+            more = f"; there are: {', '.join(others)}" if others else ""
+            raise click.UsageError(f"{found[0].name!r} has no arms: {_USAGE}{more}")
+        for place, one in enumerate(found):
+            if one in found[:place]:
+                message = f"{one.name!r} is named twice; --a-a compares a contract with itself"
+                raise click.UsageError(message)
+        return found
+
+    def _find(self, name: str) -> list[SuiteContract]:
+        if not self.has(name):
+            self.refuse(name)
+        if name in self._full:
+            return [self._full[name]]
+        if name in self._entries:
+            return [self._full[one] for one in self._entries[name]]
+        several = self._short[name]
+        if len(several) > 1:
+            message = f"{name!r} is an arm of several contracts: write {' or '.join(several)}"
+            raise click.UsageError(message)
+        return [self._full[several[0]]]
+
+    def _list_usual(self, control: str | None, candidates: Sequence[str]) -> list[str]:
+        """Return the names where the command line has none."""
+        if control is not None:
+            return [control, *candidates]
+        usual = [one.name for one in self._suite.contracts if one.arms] or [*self._entries]
+        if len(usual) != 1:
+            which = f"there are several: {', '.join(usual)}" if usual else "there is none"
+            message = (
+                f"name what to compare: {which} with arms or a model matrix in "
+                f"{self._suite.path}. `compare: {{control: …}}` says which one is meant"
+            )
+            raise click.UsageError(message)
+        return [*usual, *candidates]
+
+
+# --- What was run before --------------------------------------------------------------------------
+
+
+def _load_suite(names: Sequence[str], file: Path | None) -> Suite | None:
+    """Load the suite; None where there is none and the names may be those of runs."""
+    from trialwise.suite import SuiteNotFound
+
+    try:
+        return load(file, with_arms=True)
+    except SuiteNotFound:
+        if file is not None or not names:
+            raise
+        return None
+
+
+def _read_suite(file: Path | None) -> Suite | None:
+    """Read the suite for what it says about comparisons; a mistake in it hides no stored run."""
+    from trialwise.errors import TrialwiseError
+
+    try:
+        return load(file, without_services=True)
+    except TrialwiseError:
+        return None
+
+
+def _is_kept(name: str) -> bool:
+    """Return whether a name is that of a file with results, or of the folder of a run."""
+    path = Path(name)
+    try:
+        return (path.is_file() and bool(path.suffix)) or (path / "plan.json").is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _are_runs(names: Sequence[str]) -> bool:
+    from trialwise.errors import RunNotFound
+
+    try:
+        return all(_is_kept(name) or _find_runs(name) for name in names)
+    except RunNotFound:
+        return False
+
+
+def _open_stored(names: Sequence[str], given: dict[str, Any]) -> list[ArmRun]:
+    """Open the runs and files that names stand for."""
+    from trialwise.procedures.comparing.comparison_findings import ArmRun
+
+    found: list[StoredRun | Path] = []
+    for name in names:
+        path = Path(name)
+        found += [path] if _is_kept(name) and path.is_file() else _find_runs(name)
+    if len(names) == 1 and len(found) == 1:
+        found += _find_arms(names[0])
+    if len(found) < 2:
+        raise click.UsageError("name two stored runs or files with results, or more")
+    keys = [str(one) if isinstance(one, Path) else one.run_id for one in found]
+    for place, key in enumerate(keys):
+        if key in keys[:place]:
+            raise click.UsageError(f"{key!r} is named twice")
+    return _label(
+        [
+            _read_results(one, given)
+            if isinstance(one, Path)
+            else ArmRun("", _keep_criteria(one.record(), given), one.path)
+            for one in found
+        ]
+    )
+
+
+def _keep_criteria(record: RunRecord, given: dict[str, Any]) -> RunRecord:
+    """Return a record with the criteria that somebody asked for."""
+    from dataclasses import replace
+
+    wanted = given.get("criteria") or ()
+    known = [one.criterion for one in record.plan.criteria]
+    for name in wanted:
+        if name not in known:
+            hint = suggest_name(name, known, f"there are: {', '.join(known)}", quote="'")
+            raise click.UsageError(f"{record.run_id} has no criterion {name!r}; {hint}")
+    if not wanted:
+        return record
+    kept = tuple(one for one in record.plan.criteria if one.criterion in wanted)
+    return replace(record, plan=replace(record.plan, criteria=kept))
+
+
+def _label(arms: list[ArmRun]) -> list[ArmRun]:
+    """Label arms by their contracts or files; by their runs where two have one name."""
+    from dataclasses import replace
+
+    names = [arm.label or arm.record.plan.contract for arm in arms]
+    return [
+        replace(arm, label=name if names.count(name) == 1 else (arm.record.run_id or str(arm.path)))
+        for arm, name in zip(arms, names, strict=True)
+    ]
+
+
+def _find_runs(name: str) -> list[StoredRun]:
+    """Return the latest stored runs of a name: of a run, a contract, a matrix, or an arm.
+
+    Raises:
+        RunNotFound: There is none.
+    """
+    from trialwise.cli.stored import chosen_runs
+    from trialwise.errors import RunNotFound
+
+    try:
+        return chosen_runs([name], None, every=False)
+    except RunNotFound:
+        kept = _list_contracts()
+        entries = [one for one in kept if one.startswith(f"{name} [") and one.endswith("]")]
+        arms = [one for one in kept if one.endswith(f"/{name}")]
+        if not entries and len(arms) != 1:
+            raise
+        return [kept[one] for one in sorted(entries) or arms]
+
+
+def _find_arms(contract: str) -> list[StoredRun]:
+    """Return the latest stored runs of the arms of a contract."""
+    return [
+        run for name, run in sorted(_list_contracts().items()) if name.startswith(f"{contract}/")
+    ]
+
+
+def _list_contracts() -> dict[str, StoredRun]:
+    """Return the latest decided run of every contract in the store."""
+    from trialwise.cli.stored import find_places
+    from trialwise.stores.runs import RunStore
+
+    runs = RunStore(find_places().runs)
+    contracts = dict.fromkeys(one.contract for one in runs.list() if one.is_decided)
+    return {name: runs.latest(name) for name in contracts}
+
+
+def _read_results(path: Path, given: dict[str, Any]) -> ArmRun:
+    from trialwise.outcomes.outcome_reading import read_outcomes
+    from trialwise.procedures.comparing.comparison_findings import ArmRun
+    from trialwise.runtime.outcome_scoring import record_outcomes
+
+    outcomes = read_outcomes([path])
+    for note in outcomes.notes:
+        click.echo(f"{path}: {note}", err=True)
+    return ArmRun(str(path), record_outcomes(outcomes, criteria=given.get("criteria") or ()))
+
+
+def complete_arms(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem | str]:
+    """Complete the name of a contract, an arm or a stored run."""
+    from trialwise.cli.stored import find_places
+    from trialwise.errors import TrialwiseError
+    from trialwise.stores.runs import RunStore
+
+    names: dict[str, None] = {}
+    try:
+        suite = load(None, without_services=True, with_arms=True)
+        there = [one for each in suite.contracts for one in (each, *each.arms)]
+        names.update(dict.fromkeys(one.name for one in there))
+    except TrialwiseError:
+        pass  # a suite that cannot be read completes nothing
+    runs = RunStore(find_places().runs).list()
+    names.update(dict.fromkeys(one.run_id for one in runs))
+    return [name for name in names if name and name.startswith(incomplete)]
