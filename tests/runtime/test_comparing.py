@@ -235,27 +235,63 @@ def test_several_samplings_are_compared_each_in_its_own_order() -> None:
 # --- What ends a comparison -------------------------------------------------------------------
 
 
-def test_when_one_run_ends_the_other_does_not_go_on_alone() -> None:
-    """A trial without a partner compares nothing; what both have is compared."""
-    spent = tw.Budget(usd=0.055)
+def test_a_budget_holds_for_all_arms_together() -> None:
+    """Ten cents are spent by both; what both have is compared."""
 
-    def dear(_question: str) -> tw.Reply:
-        return tw.Reply(value="yes", cost_usd=0.01)
-
-    def free(_question: str) -> tw.Reply:
-        return tw.Reply(value="no", cost_usd=0.0)
+    def priced(answer: str) -> Any:
+        return lambda _question: tw.Reply(value=answer, cost_usd=0.01)
 
     found = compare(
-        contract(dear), contract(free), inputs=QUESTIONS, trials=50, budget=spent, store=None
+        contract(priced("yes")),
+        contract(priced("no")),
+        inputs=QUESTIONS,
+        trials=50,
+        budget=tw.Budget(usd=0.1),
+        store=None,
     )
 
-    assert tw.StopReason.MONEY_BUDGET is found.control.verdict.stop
-    assert tw.StopReason.SERVICE is found.candidate.verdict.stop
-    # The candidate may have gone first in the pair that the budget cut in two.
+    stops = {one.verdict.stop for one in (found.control, found.candidate)}
+    assert {tw.StopReason.MONEY_BUDGET} == stops
+    assert (5, 5) == (len(found.control.trials), len(found.candidate.trials))
+    assert "paired/anytime-bet" == found.findings[0].decision_rule
+
+
+def test_when_one_run_ends_the_other_does_not_go_on_alone() -> None:
+    """A trial without a partner compares nothing; what both have is compared."""
+
+    class Closing(tw.ServiceError):
+        stops_run = True
+
+    def closes(trial: TrialContext) -> str:
+        if trial.index == 5:
+            raise Closing("the service was closed", tw.ErrorClass.INFRASTRUCTURE)
+        return "yes"
+
+    found = compare(contract(closes), contract(never), inputs=QUESTIONS, trials=50, store=None)
+
+    assert "the service was closed" in found.control.verdict.aborted
+    assert "another arm of the comparison ended" in found.candidate.verdict.aborted
+    # The candidate may have gone first in the pair that the end cut in two.
     assert 5 == len(found.control.trials) <= len(found.candidate.trials) <= 6
     assert 5 == found.verdict.pairings[0].pairs
-    assert "paired/anytime-bet" == found.findings[0].decision_rule
-    assert any("the other run of the comparison ended" in one for one in found.verdict.caveats)
+    assert any("another arm of the comparison ended" in one for one in found.verdict.caveats)
+
+
+def test_an_input_that_could_not_be_measured_is_asked_again() -> None:
+    """Both arms end with as many measured trials as were planned."""
+    tried: Counter[int] = Counter()
+
+    def shaky(trial: TrialContext) -> str:
+        tried[trial.index] += 1
+        if trial.index in (3, 4):
+            raise tw.ServiceError("busy", tw.ErrorClass.INFRASTRUCTURE)
+        return "yes"
+
+    found = compare(contract(always), contract(shaky), inputs=QUESTIONS, trials=12, store=None)
+
+    assert [12, 14] == [len(one.trials) for one in (found.control, found.candidate)]
+    assert {12, 13} < set(tried)
+    assert [] == [d for one in (found.control, found.candidate) for d in verify(one).differences]
 
 
 def test_an_error_that_is_not_the_services_is_raised_as_it_is() -> None:

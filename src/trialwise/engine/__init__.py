@@ -2,6 +2,7 @@
 
 What a run knows, without I/O:
     run_state            which trial comes next, what is in flight, when the run is over
+    arms_state           the same for the arms of a comparison, round by round
     experiment_state     the same for the trials of one list of inputs
     criterion_progress   how one criterion stands, and which trials it will probably not need
     unasked_inputs       which inputs a criterion that must never fail has still to be tried on

@@ -188,6 +188,11 @@ class ExperimentState:
         self.order.append(position)
 
     @property
+    def planned(self) -> int:
+        """How many trials were planned, without those that are asked again."""
+        return self._planned
+
+    @property
     def is_settled(self) -> bool:
         """Whether no further trial is needed; what is in flight can be let go."""
         return self._open == 0 and not self.runs_all and self._unasked.is_empty
@@ -249,6 +254,11 @@ class ExperimentState:
             self._unasked.take(position)
         self.in_flight += 1
         return position, self.seed_of(index)
+
+    def start(self, index: int) -> tuple[int, int]:
+        """Start a trial that the driver chose; return the place of its input and its seed."""
+        self.in_flight += 1
+        return self.order[index], self.seed_of(index)
 
     def add(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial.

@@ -19,6 +19,7 @@ from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
     from trialwise.engine.run_events import Listener
+    from trialwise.engine.spending_meter import Meter
 
 #: How many characters of a reply are kept, where nobody says otherwise.
 _REPLY_LIMIT = 4000
@@ -49,6 +50,8 @@ class DriverSettings(TypedDict, total=False):
     """A further limit, such as the budget of a whole pytest session."""
     unreached: str
     """How the abort rule describes a trial that says nothing about the service."""
+    whole_meter: Meter | None
+    """The meter of a comparison, whose arms share one budget."""
 
 
 def make_excerpts(
@@ -101,6 +104,7 @@ class RunParts:
             clock=self.clock,
             start_limit=settings.get("start_limit"),
             unreached=settings.get("unreached", "never reached the service"),
+            whole_meter=settings.get("whole_meter"),
         )
         self.announcer = Announcer(state, settings.get("listener"))
         self.ledger = Ledger(state, settings["log"], self.clock, self.keeper)
@@ -119,6 +123,18 @@ class RunParts:
     def tell_start(self) -> None:
         """Tell listeners that the run starts."""
         self.announcer.tell_start(self._run_id, self._plan, self._resumed)
+
+    def take_turn(self, now: float) -> bool:
+        """Return whether the caller must sync, because the last sync is too long ago."""
+        return self.ledger.take_turn(now)
+
+    def sync(self) -> None:
+        """Make everything that was logged survive a power cut."""
+        self.ledger.sync()
+
+    async def close_checkers(self) -> None:
+        """Release what the checks hold, such as the connections of judges."""
+        await self.runner.aclose()
 
     def finish(self, trouble: str = "") -> RunOutcome:
         """Return what there is to decide on, and tell listeners that the run has ended.

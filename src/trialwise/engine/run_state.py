@@ -30,7 +30,7 @@ StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 
 #: A budget forbids new trials. Those in flight are paid for, so their results are waited for, by a
 #: time limit only until it is over.
-_BUDGETS = frozenset(
+BUDGETS = frozenset(
     {
         StopReason.TRIALS_BUDGET,
         StopReason.TIME_BUDGET,
@@ -100,6 +100,7 @@ class RunState:
         clock: Times the budget and the pace.
         start_limit: A further limit, such as the budget of a whole pytest session.
         unreached: How the abort rule describes a trial that says nothing about the service.
+        whole_meter: The meter of a comparison, whose arms share one budget.
 
     Raises:
         InvalidArgument: `done` does not belong to the plan.
@@ -113,6 +114,7 @@ class RunState:
         clock: Clock,
         start_limit: StartLimit | None = None,
         unreached: str = "never reached the service",
+        whole_meter: Meter | None = None,
     ) -> None:
         options = plan.options
         names = {one.name for one in plan.experiments}
@@ -126,7 +128,7 @@ class RunState:
         self.progress: Sequence[Progress] = [
             one for experiment in self.experiments for one in experiment.progress
         ]
-        self.meter = Meter(options.budget, clock, options.cost_per_trial_usd)
+        self.meter = Meter(options.budget, clock, options.cost_per_trial_usd, whole=whole_meter)
         # Trials from before a restart were paid for, so the budget of the whole run holds them.
         for table in earlier.tables:
             self.meter.add_table(table)
@@ -135,11 +137,11 @@ class RunState:
         self.message = ""
         self._place, self._count = 0, len(self.experiments)
         self._current = self.experiments[0]
-        self._pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
+        self.pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
         self._start_limit = start_limit
         # Known from the beginning, and asked before every trial: most runs have no limit.
         self._is_limited = (
-            self.meter.is_limited or self._pacer is not None or start_limit is not None
+            self.meter.is_limited or self.pacer is not None or start_limit is not None
         )
         self._abort = options.abort
         self.reach = Reach()
@@ -181,7 +183,7 @@ class RunState:
         """Whether no result of what is in flight is needed, so that a driver may cancel it."""
         if self._current.is_settled:
             return True
-        return self.stop_reason is not None and self.stop_reason not in _BUDGETS
+        return self.stop_reason is not None and self.stop_reason not in BUDGETS
 
     def next(self) -> TrialStart | Pause | None:
         """Return the trial to start now; None where none may start before another completes."""
@@ -213,8 +215,8 @@ class RunState:
         spent = self.meter.find_limit(experiment.in_flight) if self.meter.is_limited else None
         if spent is None and self.meter.is_limited and self.meter.must_wait(experiment.in_flight):
             return False, None
-        if spent is None and self._pacer is not None and not self._pacer.admit():
-            pause = Pause(self._pacer.seconds_left())
+        if spent is None and self.pacer is not None and not self.pacer.admit():
+            pause = Pause(self.pacer.seconds_left())
             if pause.seconds <= self.meter.seconds_left:
                 return False, pause
             spent = self.meter.describe_time_limit("ends before the rate allows another trial")
@@ -231,6 +233,30 @@ class RunState:
         self._has_looked = False
         if self._place < self._count:
             self._current = self.experiments[self._place]
+
+    def enter(self, experiment: str) -> ExperimentState | None:
+        """Turn to an experiment, for a driver that chooses the trials itself.
+
+        Args:
+            experiment: Its name.
+
+        Returns:
+            The experiment; None where the plan has none of that name.
+        """
+        for place, one in enumerate(self.experiments):
+            if one.experiment.name == experiment:
+                self._place, self._current, self._has_looked = place, one, False
+                return one
+        return None
+
+    def start(self, index: int) -> TrialStart:
+        """Start a trial of the present experiment that the driver chose.
+
+        Args:
+            index: Its place in the order of inputs, which is in no log yet.
+        """
+        position, seed = self._current.start(index)
+        return make_start(self._place, index, position, seed)
 
     def completed(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial, which must be durable by now.

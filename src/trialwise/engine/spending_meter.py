@@ -99,10 +99,19 @@ class Meter:
         budget: The limits.
         clock: For the seconds; the meter starts with its making.
         trial_usd: What a trial costs whose service does not tell.
+        whole: The meter of several runs that share one budget: it counts what this one counts.
     """
 
-    def __init__(self, budget: Budget, clock: Clock, trial_usd: float | None = None) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        clock: Clock,
+        trial_usd: float | None = None,
+        *,
+        whole: Meter | None = None,
+    ) -> None:
         self._budget = budget
+        self._whole = whole
         self._clock = clock
         self._trial_usd = trial_usd
         # What the most expensive trial took; None until that is known.
@@ -111,7 +120,7 @@ class Meter:
         self._replies = 0
         self.began_s = clock.monotonic()
         self.is_limited = budget != Budget()
-        self._counts_only = trial_usd is None and not self.is_limited
+        self._counts_only = trial_usd is None and not self.is_limited and whole is None
         self.trials = 0
         self.attempts = 0
         self.setup_s = 0.0
@@ -140,10 +149,12 @@ class Meter:
         self._judging.add(trial.judging_usage, trial.judging_cost_usd)
         if self.is_limited:
             self._note_most(trial, usd)
+        if self._whole is not None:
+            self._whole.add(trial)
 
     def add_table(self, trials: TrialTable) -> None:
         """Count trials from before a restart."""
-        if self.is_limited or self._trial_usd is not None or trials.has_expenses:
+        if not self._counts_only or trials.has_expenses:
             for trial in trials.sketches():
                 self.add(trial)
             return
@@ -170,6 +181,8 @@ class Meter:
         for reply in replies:
             for part in (reply, reply.setup or Setup()):
                 self._lost.add(part.usage, part.cost_usd)
+                if self._whole is not None:
+                    self._whole._lost.add(part.usage, part.cost_usd)
 
     def find_limit(self, in_flight: int) -> tuple[StopReason, str] | None:
         """Return which limit forbids another start, in words too; None where none does.
@@ -202,6 +215,8 @@ class Meter:
     @property
     def seconds_left(self) -> float:
         """Return the seconds left of the time limit; infinity without a limit."""
+        if self._whole is not None:
+            return self._whole.seconds_left
         limit = self._budget.seconds
         return math.inf if limit is None else limit - self.seconds
 

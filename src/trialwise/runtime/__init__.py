@@ -10,7 +10,7 @@ A run:
     running              `run` and `run_all`, also with replies recorded or replayed
     side_by_side         several contracts at a time, for `trialwise run --jobs`
     measuring            `measure`: writes a baseline
-    comparing            `compare`: two services in turn, with `interleaving`
+    comparing            `compare`: several services in turn, with `interleaving`
     outcome_scoring      `score`: decides outcomes that other tools produced
     workspace            where runs are kept, who hears of them, where a plain function runs
     looping              async work from plain code, and Ctrl-C

@@ -28,7 +28,7 @@ from trialwise.procedures.comparing.comparison_findings import (
 from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
 from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
 from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.interleaving import SidePlan, adrive_in_turn, drive_in_turn
+from trialwise.runtime.interleaving import adrive_in_turn, drive_in_turn
 from trialwise.runtime.looping import warn_inside_loop
 from trialwise.runtime.preparing import options_of, prepare
 from trialwise.runtime.result import Result
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trialwise.documents.blocks import Document
+    from trialwise.engine.drivers.arms_driver import DrivenArm
+    from trialwise.engine.run_parts import DriverSettings
     from trialwise.engine.run_state import RunOutcome
     from trialwise.procedures.comparing.score_lift import ScoreLift
     from trialwise.runtime.frames import ComparisonFrame, Library
@@ -419,13 +421,13 @@ def _keep(stack: ExitStack, folder: Path | None, plan: Plan, now: datetime) -> S
 class _Pair(NamedTuple):
     """The two runs of a comparison, with their journals open."""
 
-    sides: tuple[SidePlan, SidePlan]
+    sides: tuple[DrivenArm, DrivenArm]
     kept: tuple[StoredRun | None, StoredRun | None]
     started_at: datetime
 
     def decide(
         self,
-        outcomes: tuple[RunOutcome, RunOutcome],
+        outcomes: Sequence[RunOutcome],
         question: ComparisonQuestion,
         labels: tuple[str, str] | None,
     ) -> Comparison:
@@ -455,16 +457,18 @@ def _open_pair(
         now = space.clock.now()
         kept = _keep(stack, space.store, plans[0], now), _keep(stack, space.store, plans[1], now)
 
-        def side(place: int) -> SidePlan:
-            arguments = space.driver_arguments(kept[place])
+        def side(place: int) -> DrivenArm:
+            from trialwise.engine.drivers.arms_driver import DrivenArm
+
+            settings = space.driver_arguments(kept[place])
             if place == 1:
                 # The two advance together, so that the progress of one is that of both.
-                arguments["listener"] = None
-            return SidePlan(
+                settings["listener"] = None
+            return DrivenArm(
                 plan=plans[place],
                 contract=contracts[place],
                 service=services[place],
-                arguments=arguments,
+                settings=cast("DriverSettings", settings),
             )
 
         yield _Pair((side(0), side(1)), kept, now)

@@ -1,6 +1,7 @@
 """Drivers run the trials that a `RunState` hands out: the port for new ways to execute a run.
 
     async_driver      on an event loop, with any `Service` (`trialwise run`, `tw.run`)
+    arms_driver       the same for the arms of a comparison in turn (`tw.compare`)
     blocking_driver   in the caller's thread, with an `Executor` (the pytest plugin)
 
 A driver decides how and where a trial runs, and nothing else. Its duties:

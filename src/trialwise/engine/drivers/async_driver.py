@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Generic, Protocol, TypeVar, Unpack
 
 from anyio import (
     CancelScope,
@@ -16,9 +16,10 @@ from anyio.lowlevel import checkpoint
 
 from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.excerpts import error_text
-from trialwise.engine.ports import Interrupt, Service, ServiceError
+from trialwise.engine.ports import Interrupt, Service, ServiceError, Timer
 from trialwise.engine.run_parts import DriverSettings, RunParts
-from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
+from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
+from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
@@ -59,14 +60,14 @@ async def run_plan(
     with redact_with(settings.get("redact")):
         try:
             parts = RunParts(plan, contract, service, **settings)
-            await _AsyncRun(parts).go(interrupted)
+            await _PlanRun(parts).go(interrupted)
         finally:
             # Also when the plan was refused: the caller handed the service over with the call.
-            trouble = await _close(service)
+            trouble = await close_service(service)
         return parts.finish(trouble)
 
 
-async def _close(service: Service) -> str:
+async def close_service(service: Service) -> str:
     """Close a service; what goes wrong is reported and loses no trial."""
     with move_on_after(_CLOSING_S, shield=True):
         try:
@@ -77,20 +78,77 @@ async def _close(service: Service) -> str:
     return f"the service could not be closed within {_CLOSING_S:g} s"
 
 
-class _AsyncRun:
-    """One run on an event loop.
+class DrivenState(Protocol):
+    """What the driver asks of the state of a run, or of a comparison."""
+
+    meter: Meter
+
+    @property
+    def concurrency(self) -> int:
+        """The largest number of trials in flight at once."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further trial will be started."""
+        ...
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether no result of what is in flight is needed."""
+        ...
+
+    def let_go(self) -> None:
+        """Note that nothing in flight will be counted."""
+        ...
+
+    def stop(self, reason: StopReason, message: str) -> None:
+        """End before the plan; the first reason stays."""
+        ...
+
+
+S = TypeVar("S", bound=DrivenState)
+S_co = TypeVar("S_co", bound=DrivenState, covariant=True)
+
+
+class DrivenParts(Protocol[S_co]):
+    """What the driver works with: the parts of a run, or those of all arms of a comparison."""
+
+    clock: Timer
+
+    @property
+    def state(self) -> S_co:
+        """What comes next, and when it is over."""
+        ...
+
+    def tell_start(self) -> None:
+        """Tell listeners of the start."""
+        ...
+
+    def take_turn(self, now: float) -> bool:
+        """Return whether the caller must sync."""
+        ...
+
+    def sync(self) -> None:
+        """Make what was logged survive a power cut."""
+        ...
+
+    async def close_checkers(self) -> None:
+        """Release what the checks hold."""
+        ...
+
+
+class AsyncRun(Generic[S]):
+    """One run on an event loop, or one comparison: workers, interrupts and the time limit.
 
     Args:
         parts: What it works with.
     """
 
-    def __init__(self, parts: RunParts) -> None:
+    def __init__(self, parts: DrivenParts[S]) -> None:
         self._parts = parts
         self._clock = parts.clock
         self._state = parts.state
-        self._announcer = parts.announcer
-        self._ledger = parts.ledger
-        self._runner = parts.runner
         self._turned_s = parts.clock.monotonic()
         # None with one worker: it sees for itself that the run is over, and a task group would
         # cost more than the rest of the engine.
@@ -98,6 +156,10 @@ class _AsyncRun:
         self._change: Event | None = None
         self._error: BaseException | None = None
         self._interrupted: Interrupt | None = None
+
+    async def _work(self) -> None:
+        """Start trials, wait for them and count them, until there is nothing left to do."""
+        raise NotImplementedError
 
     # --- The whole run ------------------------------------------------------------------------
 
@@ -166,12 +228,12 @@ class _AsyncRun:
                     state.let_go()
         finally:
             # The log first: closing a judge may hang, and no trial may be lost to that.
-            self._ledger.sync()
+            self._parts.sync()
             await self._close_checkers()
 
     async def _close_checkers(self) -> None:
         with move_on_after(_CHECKS_CLOSING_S, shield=True):
-            await self._runner.aclose()
+            await self._parts.close_checkers()
 
     async def _work_side_by_side(self) -> None:
         """Run until the workers have nothing to do, or one of them lets go of all the others.
@@ -195,6 +257,52 @@ class _AsyncRun:
         except BaseException as error:
             self._error = self._error or error
             self._let_go()
+
+    # --- Between two trials ----------------------------------------------------------------------
+
+    def _tell_others(self) -> None:
+        """Let the other workers know that a trial was counted."""
+        if self._state.lets_go:
+            self._let_go()
+        self._tell_change()
+
+    async def _rest(self, now: float) -> None:
+        """Do what is due between two trials: a sync, and a turn for everything else."""
+        if self._parts.take_turn(now):
+            if self._scope is None:
+                self._parts.sync()
+            else:
+                # The others' latencies must not wait for the disk.
+                await to_thread.run_sync(self._parts.sync)
+        if now - self._turned_s >= _TURN_EVERY_S:
+            self._turned_s = now
+            await checkpoint()
+
+    def _let_go(self) -> None:
+        """Cancel what is in flight: no result of it is needed."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _wait_for_change(self) -> None:
+        if self._change is None:
+            self._change = Event()
+        await self._change.wait()
+
+    def _tell_change(self) -> None:
+        # A new event for every change: one that stays set would keep idle workers spinning.
+        if self._change is not None:
+            self._change.set()
+            self._change = None
+
+
+class _PlanRun(AsyncRun[RunState]):
+    """One run on an event loop."""
+
+    def __init__(self, parts: RunParts) -> None:
+        super().__init__(parts)
+        self._announcer = parts.announcer
+        self._ledger = parts.ledger
+        self._runner = parts.runner
 
     async def _work(self) -> None:
         state, interrupted = self._state, self._interrupted
@@ -230,8 +338,6 @@ class _AsyncRun:
             else:
                 await self._wait_for_change()
 
-    # --- One trial ----------------------------------------------------------------------------
-
     def _end_early(self, error: ServiceError | OutOfTime) -> None:
         """End the run by what a trial raised; all other errors make a failed trial."""
         state = self._state
@@ -244,37 +350,3 @@ class _AsyncRun:
         # What it took was told to the meter already. Other trials may still end in time.
         state.abandon()
         self._tell_change()
-
-    def _tell_others(self) -> None:
-        """Let the other workers know that a trial was counted."""
-        if self._state.lets_go:
-            self._let_go()
-        self._tell_change()
-
-    async def _rest(self, now: float) -> None:
-        """Do what is due between two trials: a sync, and a turn for everything else."""
-        if self._ledger.take_turn(now):
-            if self._scope is None:
-                self._ledger.sync()
-            else:
-                # The others' latencies must not wait for the disk.
-                await to_thread.run_sync(self._ledger.sync)
-        if now - self._turned_s >= _TURN_EVERY_S:
-            self._turned_s = now
-            await checkpoint()
-
-    def _let_go(self) -> None:
-        """Cancel what is in flight: no result of it is needed."""
-        if self._scope is not None:
-            self._scope.cancel()
-
-    async def _wait_for_change(self) -> None:
-        if self._change is None:
-            self._change = Event()
-        await self._change.wait()
-
-    def _tell_change(self) -> None:
-        # A new event for every change: one that stays set would keep idle workers spinning.
-        if self._change is not None:
-            self._change.set()
-            self._change = None

@@ -1,0 +1,185 @@
+"""Driving the arms of a comparison on an event loop: one pool of workers for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trialwise.engine.arms_state import ArmsState, ArmStart, RoundSchedule
+from trialwise.engine.attempt import OutOfTime
+from trialwise.engine.drivers.async_driver import AsyncRun, close_service
+from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock
+from trialwise.engine.run_parts import DriverSettings, RunParts
+from trialwise.engine.run_state import Pacer, Pause, RunOutcome, StartLimit
+from trialwise.engine.spending_meter import Meter
+from trialwise.model.contract import Contract
+from trialwise.model.evidence import StopReason
+from trialwise.model.plan import Plan
+from trialwise.redaction import redact_with
+
+if TYPE_CHECKING:
+    from trialwise.engine.ports import Timer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrivenArm:
+    """One arm of a comparison, ready to run."""
+
+    plan: Plan
+    contract: Contract
+    service: Service
+    settings: DriverSettings
+    """See `DriverSettings`; the clock and the redaction are those of the first arm."""
+
+
+async def run_arms(
+    arms: Sequence[DrivenArm],
+    schedule: RoundSchedule | None = None,
+    *,
+    interrupted: Interrupt | None = None,
+    start_limit: StartLimit | None = None,
+) -> list[RunOutcome]:
+    """Run the plans of several arms in step, round by round, and close their services.
+
+    A cancellation from outside is treated as in `run_plan`.
+
+    Args:
+        arms: With one seed and the same inputs.
+        schedule: Which arms are still asked; None asks all of them in every round.
+        interrupted: Says from outside that all runs must end early.
+        start_limit: A further limit on trials of all arms together.
+
+    Raises:
+        InvalidArgument: Trials or a contract do not belong to a plan; nothing was run.
+    """
+    with redact_with(arms[0].settings.get("redact")):
+        services = {id(one.service): one.service for one in arms}
+        troubles: dict[int, str] = {}
+        try:
+            parts = _ArmsParts(arms, schedule, start_limit)
+            await _ArmsRun(parts).go(interrupted)
+        finally:
+            # Arms may share a service, which is closed once.
+            for name, service in services.items():
+                troubles[name] = await close_service(service)
+        parts.state.finish()
+        return [
+            part.finish(troubles[id(arm.service)])
+            for part, arm in zip(parts.arms, arms, strict=True)
+        ]
+
+
+class _ArmsParts:
+    """The parts of all arms, as far as the driver treats them as one.
+
+    Args:
+        arms: Ready to run.
+        schedule: Which of them are still asked.
+        start_limit: A further limit on trials of all arms together.
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[DrivenArm],
+        schedule: RoundSchedule | None,
+        start_limit: StartLimit | None,
+    ) -> None:
+        self.clock: Timer = arms[0].settings.get("clock") or SystemClock()
+        options = arms[0].plan.options
+        self.meter = Meter(options.budget, self.clock, options.cost_per_trial_usd)
+        self.arms = [self._open(one) for one in arms]
+        # Arms of one service share its rate.
+        pacers: dict[int, Pacer | None] = {}
+        for one, part in zip(arms, self.arms, strict=True):
+            pacers.setdefault(id(one.service), part.state.pacer)
+        self.state = ArmsState(
+            [one.state for one in self.arms],
+            [one.plan for one in arms],
+            meter=self.meter,
+            pacers=[pacers[id(one.service)] for one in arms],
+            schedule=schedule,
+            start_limit=start_limit,
+        )
+
+    def _open(self, arm: DrivenArm) -> RunParts:
+        settings: DriverSettings = {
+            **arm.settings,
+            "clock": self.clock,
+            "whole_meter": self.meter,
+        }
+        return RunParts(arm.plan, arm.contract, arm.service, **settings)
+
+    def tell_start(self) -> None:
+        """Tell listeners that the arms start."""
+        for one in self.arms:
+            one.tell_start()
+
+    def sync(self) -> None:
+        """Make everything that was logged survive a power cut."""
+        for one in self.arms:
+            one.ledger.sync()
+
+    def take_turn(self, now: float) -> bool:
+        """Return whether the caller must sync, because the last sync is too long ago."""
+        due = [one for one in self.arms if one.ledger.take_turn(now)]
+        return bool(due)
+
+    async def close_checkers(self) -> None:
+        """Release what the checks hold."""
+        for one in self.arms:
+            await one.runner.aclose()
+
+
+class _ArmsRun(AsyncRun[ArmsState]):
+    """One comparison on an event loop."""
+
+    def __init__(self, parts: _ArmsParts) -> None:
+        super().__init__(parts)
+        self._arms = parts.arms
+
+    async def _work(self) -> None:
+        state, interrupted = self._state, self._interrupted
+        monotonic, began_s = self._clock.monotonic, state.meter.began_s
+        while True:
+            if interrupted is not None and interrupted.is_set():
+                self._interrupt()
+            step = state.next()
+            if type(step) is ArmStart:
+                await self._run_trial(step, monotonic() - began_s)
+                await self._rest(monotonic())
+            elif isinstance(step, Pause):
+                await self._clock.sleep(step.seconds)
+            elif state.is_over or state.lets_go:
+                self._tell_change()
+                return
+            else:
+                await self._wait_for_change()
+
+    async def _run_trial(self, step: ArmStart, began_s: float) -> None:
+        number, start = step
+        arm, state = self._arms[number], self._state
+        try:
+            trial = await arm.runner.run(start, began_s)
+        except ServiceError as error:
+            arm.state.stop(StopReason.SERVICE, str(error))
+            state.look_at(number)
+            self._let_go()
+            return
+        except OutOfTime as error:
+            why = f"ends before the service may be asked again ({error})"
+            state.stop(*state.meter.describe_time_limit(why))
+            arm.state.abandon()
+            self._tell_change()
+            return
+        # Nothing is awaited between the last answer and the count: a worker cancelled there would
+        # lose a trial that was complete.
+        settled = arm.ledger.count(trial, arm.runner.input_of(start))
+        if settled is None:
+            state.look_at(number)
+        else:
+            state.note(number, trial)
+            if arm.announcer.is_heard:
+                arm.announcer.tell_trial(trial, settled)
+        if self._scope is not None:
+            self._tell_others()
