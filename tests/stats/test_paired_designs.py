@@ -11,8 +11,8 @@ from scipy.stats import binom
 from trialwise.errors import InvalidArgument
 from trialwise.stats.paired_designs import (
     QUESTIONS,
+    DesignQuestion,
     PairedDesign,
-    PairedQuestion,
     _find_strict,
     discordant_rates,
     fixed_discordant,
@@ -47,7 +47,7 @@ def follow_pairs(
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_chances_and_pairs_are_those_of_every_path(question: PairedQuestion) -> None:
+def test_chances_and_pairs_are_those_of_every_path(question: DesignQuestion) -> None:
     """With a limit on pairs and without one, which 400 pairs come near to."""
     design = plan(0.5, 0.9, question=question)
     for only_a, only_b in ((0.05, 0.45), (0.2, 0.2), (0.3, 0.1)):
@@ -62,7 +62,7 @@ def test_chances_and_pairs_are_those_of_every_path(question: PairedQuestion) -> 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_equal_arms_are_told_apart_in_at_most_alpha_of_comparisons(
-    question: PairedQuestion,
+    question: DesignQuestion,
 ) -> None:
     """For every rate of the two, every correlation, and every limit on the pairs."""
     design = plan(0.7, 0.9, question=question)
@@ -74,7 +74,7 @@ def test_equal_arms_are_told_apart_in_at_most_alpha_of_comparisons(
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_a_worse_arm_is_hardly_ever_called_better(question: PairedQuestion) -> None:
+def test_a_worse_arm_is_hardly_ever_called_better(question: DesignQuestion) -> None:
     """Less often than an equal one, so that the level holds for all of them."""
     design = plan(0.7, 0.9, question=question)
     chances = [design.characteristic(0.5 * share, 0.5 * (1 - share)) for share in (0.5, 0.6, 0.8)]

@@ -24,20 +24,18 @@ from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.bisection import find_first
 from trialwise.stats.paired import half_tail
+from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
 from trialwise.stats.sequential.boundary_rule import Rule
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses
-from trialwise.stats.sequential.shipped_designs import DesignCache, normalize
+from trialwise.stats.sequential.shipped_designs import DesignCache, normalize, paired_mix
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
-PairedQuestion: TypeAlias = Literal["different", "better"]
+DesignQuestion: TypeAlias = Literal["different", "better"]
 """Whether a worse B is a finding of its own, or B is only asked to be better."""
 
-PairedOutcome: TypeAlias = Literal["better", "worse", "not shown"]
-"""What the pairs say of B."""
-
-QUESTIONS: tuple[PairedQuestion, ...] = ("different", "better")
+QUESTIONS: tuple[DesignQuestion, ...] = ("different", "better")
 
 #: The most discordant pairs of a two-sided design, as a multiple of what a fixed sample takes.
 _CAP_FACTOR = 1.5
@@ -45,19 +43,6 @@ _CAP_FACTOR = 1.5
 _EQUAL = 0.5
 #: What a missing decision costs, as shares of the cap: tried in turn until the power is reached.
 _MISSING_COSTS = (0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedCharacteristic:
-    """What a paired design does for two arms, exactly."""
-
-    better: float
-    """The probability of "B is better"."""
-    worse: float
-    not_shown: float
-    mean_pairs: float
-    """Expected pairs, concordant ones included."""
-    mean_discordant: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +59,7 @@ class PairedDesign:
     (0.8, 125)
     """
 
-    question: PairedQuestion
+    question: DesignQuestion
     alpha: float
     """Two-sided: half of it is the largest probability of each wrong direction."""
     power: float
@@ -123,28 +108,30 @@ class PairedDesign:
         if not discordant:
             pairs = math.inf if max_pairs is None else float(max_pairs)
             return PairedCharacteristic(
-                better=0.0, worse=0.0, not_shown=1.0, mean_pairs=pairs, mean_discordant=0.0
+                question=self.question,
+                chances={"not shown": 1.0},
+                mean_pairs=pairs,
+                mean_discordant=0.0,
             )
         design = self.boundaries
         stops = stopping_probabilities(
             design.accept, design.reject, only_b / discordant, design.futile
         )
-        reached = _Reached(discordant, max_pairs, design.cap)
+        reached = DiscordantArrivals(discordant, max_pairs, design.cap)
         better, lower, _ = (
             math.fsum(weight * reached.in_time(n) for n, _, weight in stop) for stop in stops
         )
         worse = lower if self.question == "different" else 0.0
         every = [(n, weight) for stop in stops for n, _, weight in stop]
         return PairedCharacteristic(
-            better=better,
-            worse=worse,
-            not_shown=complement(better + worse),
+            question=self.question,
+            chances={"better": better, "worse": worse, "not shown": complement(better + worse)},
             mean_pairs=math.fsum(weight * reached.mean_pairs(n) for n, weight in every),
             mean_discordant=math.fsum(weight * reached.mean_discordant(n) for n, weight in every),
         )
 
 
-class _Reached:
+class DiscordantArrivals:
     """How soon so many discordant pairs come, where each pair is one with the same probability."""
 
     def __init__(self, discordant: float, max_pairs: int | None, cap: int) -> None:
@@ -178,7 +165,7 @@ def plan_paired_design(
     rate_a: float,
     rate_b: float,
     *,
-    question: PairedQuestion = "different",
+    question: DesignQuestion = "different",
     alpha: float = 0.05,
     power: float = 0.80,
     both: float | None = None,
@@ -322,9 +309,9 @@ def _find_strict(
     from trialwise.stats.sequential.strict_search import find_strict
 
     levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
-    missing, unequal = cost * cap, (1 - equal) / 2
+    missing = cost * cap
     objective = StrictObjective(
-        trials=((split, unequal), (0.5, equal), (1 - split, unequal)),
+        trials=paired_mix(split, equal),
         passes=((split, missing),),
         fails=((1 - split, missing),),
     )

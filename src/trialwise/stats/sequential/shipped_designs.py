@@ -16,6 +16,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
+from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
@@ -33,6 +34,10 @@ EDITION = 1
 
 #: The error levels of the shipped strict designs.
 STRICT_LEVEL = 0.05
+
+#: The split of discordant pairs and the power of the shipped designs for paired comparisons, whose
+#: two-sided level is this one over the number of tests.
+PAIRED_SPLIT, PAIRED_POWER, PAIRED_LEVEL = 0.7, 0.80, 0.05
 
 #: Nobody is made to pay for more trials than this without having said so.
 MOST_WITHOUT_CONSENT = 1_000
@@ -275,6 +280,33 @@ def _find_margin_design(
     return None
 
 
+def find_paired_design(question: str, alpha: float) -> SequentialDesign | None:
+    """Return the design of the catalogue for a paired comparison at a two-sided level, or None.
+
+    It is in discordant pairs: a success is a win of B.
+    """
+    tests = round(PAIRED_LEVEL / alpha)
+    if tests < 1 or not math.isclose(alpha, PAIRED_LEVEL / tests, rel_tol=1e-9):
+        return None
+    for entry in _read_catalogue("paired_designs.json"):
+        if (entry["question"], entry["tests"]) == (question, tests):
+            if question == "different":
+                levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
+                mix = normalize(paired_mix(PAIRED_SPLIT))
+                return _decode_two_sided(levels, entry, mix)
+            levels = Hypotheses.from_numbers(PAIRED_SPLIT, 0.5, complement(PAIRED_POWER), alpha / 2)
+            return _decode_design(levels, entry)
+    return None
+
+
+def paired_mix(split: float, equal: float = 0.5) -> Mix:
+    """Return the splits over which a two-sided paired design averages its discordant pairs.
+
+    `equal` is the weight of equal arms; a better and a worse B share the rest.
+    """
+    return ((split, (1 - equal) / 2), (0.5, equal), (1 - split, (1 - equal) / 2))
+
+
 @cache
 def _read_catalogue(name: str) -> list[dict[str, Any]]:
     import json
@@ -318,6 +350,13 @@ def _decode_rule(entry: Mapping[str, Any]) -> Rule:
 def _decode_strict(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
     from trialwise.stats.sequential.strict_problem import default_objective
 
+    mix = normalize(default_objective(hypotheses.p0, entry["cap"]).trials)
+    return _decode_two_sided(hypotheses, entry, mix)
+
+
+def _decode_two_sided(
+    hypotheses: Hypotheses, entry: Mapping[str, Any], mix: Mix
+) -> SequentialDesign:
     cap = entry["cap"]
     futile = [(n + 1, -1) for n in range(cap + 1)]
     for start, stop, low, high in entry["futile"]:
@@ -327,7 +366,7 @@ def _decode_strict(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> Sequenti
         hypotheses,
         BATCH,
         _decode_rule(entry),
-        mix=normalize(default_objective(hypotheses.p0, cap).trials),
+        mix=mix,
         certificate=entry["certificate"],
         futile=futile if entry["futile"] else (),
     )

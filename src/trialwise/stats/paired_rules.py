@@ -1,0 +1,244 @@
+"""Rules that decide a paired comparison: when to stop, what is shown, how sure it is.
+
+A pair is one input and repetition under a control (A) and a candidate (B). A rule answers one
+question about the difference, which is B's rate minus A's:
+
+- "different": is B better or worse than A?
+- "better": is B better than A by more than a margin (0 unless given)?
+- "not-worse": is B at most a margin worse than A (non-inferiority)?
+- "equivalent": do the two differ by less than a margin?
+
+Every statement that a rule makes is wrong with a probability of at most alpha/2, for every pair of
+rates and every correlation of the arms. `plan_paired_rule` makes a rule. Rules without a margin are
+in `split_rules`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats.paired import PairCounts
+from trialwise.stats.paired_questions import (
+    PAIRED_QUESTIONS,
+    PairedCharacteristic,
+    PairedOutcome,
+    PairedQuestion,
+    decide_outcome,
+)
+from trialwise.stats.result_types import Decision, Interval
+from trialwise.validation import require_choice, require_count, require_open_rate
+
+if TYPE_CHECKING:
+    from trialwise.stats.sequential.shipped_designs import DesignCache
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedConclusion:
+    """What a rule concludes from the pairs up to its stop."""
+
+    question: PairedQuestion
+    outcome: PairedOutcome
+    p_value: float
+    """It is at most alpha exactly where something was shown, and valid for the stopping rule.
+
+    It is twice the smaller of two one-sided p-values: that of what PASS and that of what FAIL
+    refutes. It is 1 where the comparison ended before its rule stopped.
+    """
+    interval: Interval
+    """Where the difference lies: exact, each end with error alpha/2; it agrees with the outcome."""
+    used: PairCounts
+    """The pairs up to the stop; later ones do not count."""
+    is_complete: bool
+    """Whether the rule stopped. What is cut short decides nothing."""
+
+    @property
+    def difference(self) -> float:
+        """The observed difference, B's rate minus A's, over the pairs used; 0 without any."""
+        return (self.used.only_b - self.used.only_a) / max(1, self.used.pairs)
+
+    @property
+    def decision(self) -> Decision:
+        """Whether the outcome is a PASS, a FAIL or INCONCLUSIVE for the question asked."""
+        return decide_outcome(self.question, self.outcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedRule(ABC):
+    """A rule for one question about two arms; `plan_paired_rule` makes one."""
+
+    question: PairedQuestion
+    alpha: float
+    """Two-sided: half of it is the largest probability of each wrong statement."""
+    margin: float = 0.0
+    max_pairs: int | None = None
+    """The most pairs, concordant ones included; None where only discordant pairs are limited."""
+
+    @property
+    @abstractmethod
+    def is_sequential(self) -> bool:
+        """Whether the rule may stop before the last pair."""
+
+    @property
+    @abstractmethod
+    def certificate(self) -> float | None:
+        """Expected pairs over the proven minimum, where one is known; 1 cannot be beaten."""
+
+    @abstractmethod
+    def decide(self, counts: PairCounts) -> PairedOutcome | None:
+        """Return what the pairs so far show, or None to go on.
+
+        It is asked after each pair, in the order of the pairs, until it answers.
+        """
+
+    @abstractmethod
+    def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
+        """Return the exact chances of each outcome and the expected pairs.
+
+        Parameters
+        ----------
+        only_a, only_b : float
+            The probability that only A, and that only B, passes a pair.
+        """
+
+    @abstractmethod
+    def to_plain(self) -> dict[str, Any]:
+        """Return the rule as plain values, fit for JSON, boundaries included."""
+
+    @abstractmethod
+    def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
+        """Return the one-sided p-values at a stop: of what PASS and of what FAIL refutes."""
+
+    @abstractmethod
+    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
+        """Return the interval of the difference for some pairs."""
+
+    @staticmethod
+    def from_plain(values: Mapping[str, Any]) -> PairedRule:
+        """Return the rule that `to_plain` wrote."""
+        from trialwise.stats.split_rules import SplitRule
+
+        kinds: dict[str, type[PairedRule]] = {"split": SplitRule}
+        kind = require_choice("kind", str(values.get("kind")), tuple(kinds))
+        return kinds[kind].from_plain(values)
+
+    def conclude(self, path: Sequence[tuple[bool, bool]]) -> PairedConclusion:
+        """Return what the pairs show, how sure it is, and where the difference lies.
+
+        Parameters
+        ----------
+        path : sequence of (bool, bool)
+            Whether A and whether B passed, pair by pair in order. Pairs after the stop are ignored.
+
+        Examples
+        --------
+        Ten pairs were planned; 8 passed under B and 5 under A, and 3 pairs are discordant.
+
+        >>> rule = plan_paired_rule(pairs=10)
+        >>> found = rule.conclude([(True, True)] * 5 + [(False, True)] * 3 + [(False, False)] * 2)
+        >>> found.outcome, found.p_value, round(found.difference, 2)
+        ('not shown', 0.25, 0.3)
+        """
+        return self.conclude_counts(self._follow(path))
+
+    def conclude_counts(self, counts: PairCounts) -> PairedConclusion:
+        """Return what `conclude` returns for every path that stops with these counts."""
+        outcome = self.decide(counts) if counts.pairs else None
+        if outcome is None:
+            p_value = 1.0
+        else:
+            p_value = min(1.0, 2 * min(self.find_p_values(counts)))
+            # A design may miss its level by rounding, on either side.
+            if outcome == "not shown":
+                p_value = max(p_value, math.nextafter(self.alpha, 1.0))
+            else:
+                p_value = min(p_value, self.alpha)
+        return PairedConclusion(
+            question=self.question,
+            outcome=outcome or "not shown",
+            p_value=p_value,
+            interval=self.find_interval(counts, outcome or "not shown"),
+            used=counts,
+            is_complete=outcome is not None,
+        )
+
+    def _follow(self, path: Sequence[tuple[bool, bool]]) -> PairCounts:
+        """Count pairs up to the stop, or all of them."""
+        cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
+        counts = PairCounts(both=0, only_a=0, only_b=0, neither=0)
+        for first, second in path:
+            cells[bool(first), bool(second)] += 1
+            both, only_a, only_b, neither = cells.values()
+            counts = PairCounts(both=both, only_a=only_a, only_b=only_b, neither=neither)
+            if self.decide(counts) is not None:
+                break
+        return counts
+
+
+def plan_paired_rule(
+    question: PairedQuestion = "different",
+    *,
+    margin: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.80,
+    rates: tuple[float, float] | None = None,
+    both: float | None = None,
+    pairs: int | None = None,
+    max_pairs: int | None = None,
+    cache: DesignCache | None = None,
+) -> PairedRule:
+    """Plan a comparison of two arms on pairs.
+
+    Parameters
+    ----------
+    question : {"different", "better", "not-worse", "equivalent"}
+        See the module.
+    margin : float, optional
+        Needed for "not-worse" and "equivalent"; 0 for "better" unless given.
+    alpha : float
+        Two-sided: half of it is the largest probability of each wrong statement.
+    power : float
+        The least probability of a PASS at the rates that are expected.
+    rates : (float, float), optional
+        The rates of A and of B that are expected. Without them the rule is the one that ships: it
+        finds a split of discordant pairs of 70:30, about 80 % against 87 to 90 %.
+    both : float, optional
+        The share of inputs that both arms pass; the product of the rates unless given.
+    pairs : int, optional
+        Make exactly so many pairs: McNemar's exact test. Without it the rule may stop early.
+    max_pairs : int, optional
+        The most pairs of a rule that may stop early.
+    cache : DesignCache, optional
+        Where boundaries that were searched for are kept.
+
+    Examples
+    --------
+    >>> rule = plan_paired_rule("better")
+    >>> rule.is_sequential, rule.max_pairs
+    (True, None)
+    """
+    asked = require_choice("question", question, PAIRED_QUESTIONS)
+    level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
+    if margin or asked not in ("different", "better"):
+        raise InvalidArgument("margin", margin, "be 0: rules with a margin are not there yet")
+    if pairs is not None and max_pairs is not None:
+        raise InvalidArgument("max_pairs", max_pairs, "not be given together with pairs")
+    for name, number in (("pairs", pairs), ("max_pairs", max_pairs)):
+        if number is not None:
+            require_count(name, number, minimum=1)
+    from trialwise.stats.split_rules import plan_split_rule
+
+    return plan_split_rule(
+        asked,
+        alpha=level,
+        power=wanted,
+        rates=rates,
+        both=both,
+        pairs=pairs,
+        max_pairs=max_pairs,
+        cache=cache,
+    )

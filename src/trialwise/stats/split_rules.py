@@ -1,0 +1,330 @@
+"""Rules without a margin: is a discordant pair more likely to be a win of B or of A?
+
+Pairs that both arms pass, or neither, say nothing about the sign of the difference. If the arms are
+equally good, B wins a discordant pair with probability 1/2, however often pairs are discordant. So
+every error rate here holds for each rate of discordance apart.
+
+A sequential rule looks after each discordant pair. A limit on all pairs ends it: what is known then
+is compared with what the rule would have shown with as many discordant pairs, which is exact since
+the number of discordant pairs says nothing about who wins them. A fixed size is the same without
+any earlier look: McNemar's exact test.
+
+Outcomes are ordered by stage: an early "better" comes before a later one, an open end lies between
+"better" and "worse". A one-sided p-value is the probability, for equal arms, of an outcome that
+comes no later in this order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats.binomial import binomial_pmf, binomial_tail
+from trialwise.stats.bisection import find_first
+from trialwise.stats.paired import PairCounts, half_tail
+from trialwise.stats.paired_designs import DiscordantArrivals, plan_paired_design
+from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
+from trialwise.stats.paired_rules import PairedRule
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.shipped_designs import (
+    PAIRED_POWER,
+    PAIRED_SPLIT,
+    DesignCache,
+    find_paired_design,
+)
+from trialwise.stats.sequential.stopped_rates import rank_open_end
+from trialwise.validation import require_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitRule(PairedRule):
+    """A rule for "different" or "better" without a margin."""
+
+    boundaries: SequentialDesign | None = None
+    """In discordant pairs, where a success is a win of B; None for a fixed number of pairs."""
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether the rule may stop before the last pair."""
+        return self.boundaries is not None
+
+    @property
+    def certificate(self) -> float | None:
+        """Expected discordant pairs over the proven minimum; None for a fixed size."""
+        if self.boundaries is None or isinstance(self.boundaries.certificate, Undefined):
+            return None
+        return self.boundaries.certificate
+
+    def decide(self, counts: PairCounts) -> PairedOutcome | None:
+        """Return what the pairs so far show, or None to go on."""
+        losses, n = counts.only_a, counts.discordant
+        if self.max_pairs is not None and counts.pairs > self.max_pairs:
+            raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
+        design = self.boundaries
+        if design is not None:
+            if n > design.cap:
+                raise InvalidArgument("counts", counts, f"have at most {design.cap} discordant")
+            if losses <= design.accept[n]:
+                return "better"
+            if losses >= design.reject[n]:
+                is_worse = self.question == "different" or self._shows_worse(n, losses)
+                return "worse" if is_worse else "not shown"
+            is_futile = bool(design.futile) and design.futile[n][0] <= losses <= design.futile[n][1]
+            if is_futile or n == design.cap:
+                return "not shown"
+        if counts.pairs != self.max_pairs:
+            return None
+        most, fewest = self._end_limits(n)
+        if losses <= most:
+            return "better"
+        return "worse" if losses >= fewest else "not shown"
+
+    def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
+        """Return the one-sided p-values at a stop: that B is better, and that it is worse."""
+        wins, losses, n = counts.only_b, counts.only_a, counts.discordant
+        if self.boundaries is None:
+            return half_tail(wins, n), half_tail(losses, n)
+        return _find_tails(self.boundaries, n, losses, is_end=counts.pairs == self.max_pairs)
+
+    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
+        """Return an exact interval of the difference that agrees with the outcome."""
+        from trialwise.stats.paired_intervals import find_difference_interval
+
+        return find_difference_interval(self, counts, outcome)
+
+    def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
+        """Return the exact chances of each outcome and the expected pairs."""
+        discordant = require_rate("only_a + only_b", only_a + only_b)
+        split = only_b / discordant if discordant else 0.5
+        if self.boundaries is None:
+            return self._fixed_characteristic(discordant, split)
+        if not discordant:
+            most = math.inf if self.max_pairs is None else float(self.max_pairs)
+            return self._describe(0.0, 0.0, most, 0.0)
+        design, limit = self.boundaries, self.max_pairs
+        stops = stopping_probabilities(design.accept, design.reject, split, design.futile)
+        arrivals = DiscordantArrivals(discordant, limit, design.cap)
+        better = math.fsum(w * arrivals.in_time(n) for n, _, w in stops.passes)
+        worse = math.fsum(
+            w * arrivals.in_time(n)
+            for n, f, w in stops.fails
+            if self.question == "different" or self._shows_worse(n, f)
+        )
+        if limit is not None:
+            for n, (low, band) in enumerate(_list_live_states(design, split)[: limit + 1]):
+                weight = binomial_pmf(n, limit, discordant)
+                most, fewest = self._end_limits(n)
+                better += weight * math.fsum(band[: max(0, most + 1 - low)])
+                worse += weight * math.fsum(band[max(0, fewest - low) :])
+        every = [(n, w) for stop in stops for n, _, w in stop]
+        return self._describe(
+            better,
+            worse,
+            math.fsum(w * arrivals.mean_pairs(n) for n, w in every),
+            math.fsum(w * arrivals.mean_discordant(n) for n, w in every),
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the rule as plain values, fit for JSON, boundaries included."""
+        return {
+            "kind": "split",
+            "question": self.question,
+            "alpha": self.alpha,
+            "max_pairs": self.max_pairs,
+            "boundaries": self.boundaries and self.boundaries.to_dict(),
+        }
+
+    @staticmethod
+    def from_plain(values: Mapping[str, Any]) -> SplitRule:
+        """Return the rule that `to_plain` wrote."""
+        kept = values["boundaries"]
+        return SplitRule(
+            question=values["question"],
+            alpha=values["alpha"],
+            max_pairs=values["max_pairs"],
+            boundaries=None if kept is None else SequentialDesign.from_dict(kept),
+        )
+
+    def _end_limits(self, n: int) -> tuple[int, int]:
+        """Return the most losses that are "better", and the fewest that are "worse", at the end."""
+        if self.boundaries is None:
+            most = _find_most_losses(n, self.alpha)
+            return most, n - most
+        limits = _list_end_limits(self.boundaries, self.alpha)
+        return limits[n] if n < len(limits) else (-1, n + 1)
+
+    def _shows_worse(self, n: int, losses: int) -> bool:
+        """Whether stopping because B is not better also shows that it is worse."""
+        assert self.boundaries is not None
+        return _find_tails(self.boundaries, n, losses, is_end=False)[1] <= self.alpha / 2
+
+    def _fixed_characteristic(self, discordant: float, split: float) -> PairedCharacteristic:
+        assert self.max_pairs is not None
+        size = self.max_pairs
+        better = worse = 0.0
+        for n in range(size + 1):
+            weight = binomial_pmf(n, size, discordant)
+            most = _find_most_losses(n, self.alpha)
+            if weight and most >= 0:
+                better += weight * binomial_tail(n - most, n, split)
+                worse += weight * binomial_tail(n - most, n, 1 - split)
+        return self._describe(better, worse, float(size), size * discordant)
+
+    def _describe(
+        self, better: float, worse: float, pairs: float, discordant: float
+    ) -> PairedCharacteristic:
+        return PairedCharacteristic(
+            question=self.question,
+            chances={"better": better, "worse": worse, "not shown": 1 - better - worse},
+            mean_pairs=pairs,
+            mean_discordant=discordant,
+        )
+
+
+def plan_split_rule(
+    question: Literal["different", "better"],
+    *,
+    alpha: float,
+    power: float,
+    rates: tuple[float, float] | None,
+    both: float | None,
+    pairs: int | None,
+    max_pairs: int | None,
+    cache: DesignCache | None,
+) -> SplitRule:
+    """Plan a rule without a margin; see `plan_paired_rule`."""
+    if pairs is not None:
+        return SplitRule(question=question, alpha=alpha, max_pairs=pairs)
+    if rates is None and math.isclose(power, PAIRED_POWER):
+        shipped = find_paired_design(question, alpha)
+        if shipped is not None:
+            return SplitRule(
+                question=question, alpha=alpha, max_pairs=max_pairs, boundaries=shipped
+            )
+    if rates is None:
+        # Rates whose discordant pairs are split as the rule that ships expects it.
+        rates, both = ((1 - PAIRED_SPLIT), PAIRED_SPLIT), 0.0
+    first, second = rates
+    design = plan_paired_design(
+        min(first, second),
+        max(first, second),
+        question=question,
+        alpha=alpha,
+        power=power,
+        both=both,
+        cache=cache,
+    )
+    return SplitRule(
+        question=question, alpha=alpha, max_pairs=max_pairs, boundaries=design.boundaries
+    )
+
+
+@lru_cache(maxsize=4096)
+def _find_most_losses(n: int, alpha: float) -> int:
+    """Return the most losses among n discordant pairs with which B is shown to be better, or −1."""
+    return n - find_first(-1, n + 1, lambda wins: half_tail(wins, n) <= alpha / 2)
+
+
+@lru_cache(maxsize=256)
+def _find_tails(
+    design: SequentialDesign, n: int, losses: int, *, is_end: bool
+) -> tuple[float, float]:
+    """Return how likely equal arms do at least as well for B, and at least as badly.
+
+    Args:
+        design: The boundaries in discordant pairs.
+        n: The discordant pairs at the stop.
+        losses: Those that A won.
+        is_end: Whether the limit on all pairs ended the comparison.
+    """
+    if n == 0:
+        return 1.0, 1.0
+    # Once a design gives up, runs on one side of these states never get to the other. So what comes
+    # after the stop does not depend on the limit on all pairs, and the whole design may be used.
+    gives_up = not is_end and design.accept[n] < losses < design.reject[n]
+    last = design.cap if gives_up else n
+    stops = stopping_probabilities(
+        design.accept[: last + 1], design.reject[: last + 1], 0.5, design.futile[: last + 1]
+    )
+    own = math.fsum(w for part in stops for k, f, w in part if (k, f) == (n, losses))
+    if losses <= design.accept[n]:
+        good = math.fsum(w for k, f, w in stops.passes if k < n or f <= losses)
+        return good, _complement(good - own)
+    if losses >= design.reject[n]:
+        bad = math.fsum(w for k, f, w in stops.fails if k < n or f >= losses)
+        return _complement(bad - own), bad
+    rank = rank_open_end(design, n, losses)
+    above = [w for k, f, w in stops.inconclusive if rank_open_end(design, k, f) <= rank]
+    below = [w for k, f, w in stops.inconclusive if rank_open_end(design, k, f) >= rank]
+    return (
+        math.fsum([*(w for *_, w in stops.passes), *above]),
+        math.fsum([*(w for *_, w in stops.fails), *below]),
+    )
+
+
+def _complement(chance: float) -> float:
+    """Return the rest of a probability, which rounding never makes negative."""
+    return min(1.0, max(0.0, 1 - chance))
+
+
+def _list_live_states(design: SequentialDesign, split: float) -> list[tuple[int, list[float]]]:
+    """Return, after n = 0 … cap − 1 discordant pairs, the chances of the states that go on.
+
+    Each entry has the fewest losses and the chances from there on.
+    """
+    band, low = [1.0], 0
+    found = [(0, band)]
+    for n in range(1, design.cap):
+        band = [
+            split * x + (1 - split) * y for x, y in zip([*band, 0.0], [0.0, *band], strict=True)
+        ]
+        first = max(low, design.accept[n] + 1)
+        band, low = band[first - low : max(0, design.reject[n] - low)], first
+        if design.futile:
+            for f in range(
+                max(low, design.futile[n][0]), min(design.futile[n][1], low + len(band) - 1) + 1
+            ):
+                band[f - low] = 0.0
+        found.append((low, band))
+    return found
+
+
+@lru_cache(maxsize=32)
+def _list_end_limits(design: SequentialDesign, alpha: float) -> tuple[tuple[int, int], ...]:
+    """Return, for n = 0 … cap − 1, the most losses that are "better" where all pairs are made.
+
+    Each entry also has the fewest losses that are "worse". They spend what the boundaries up to n
+    discordant pairs leave of alpha/2 on each side.
+    """
+    stops = stopping_probabilities(design.accept, design.reject, 0.5, design.futile)
+    spent = [[0.0] * (design.cap + 1) for _ in range(2)]
+    for part, total in zip((stops.passes, stops.fails), spent, strict=True):
+        for n, _, w in part:
+            total[n] += w
+    limits, better, worse = [(-1, 1)], 0.0, 0.0
+    for n, (low, band) in enumerate(_list_live_states(design, 0.5)):
+        if n == 0:
+            continue
+        better, worse = better + spent[0][n], worse + spent[1][n]
+        ranks = [rank_open_end(design, n, low + j)[0] for j in range(len(band))]
+        is_parted = bool(design.futile) and design.futile[n - 1][0] <= design.futile[n - 1][1]
+        most, chance = low - 1, better
+        for j, w in enumerate(band):
+            chance += w
+            if chance > alpha / 2 or ranks[j]:
+                break
+            most = low + j
+        fewest, chance = low + len(band), worse
+        for j, w in reversed([*enumerate(band)]):
+            chance += w
+            if chance > alpha / 2 or (is_parted and not ranks[j]):
+                break
+            fewest = low + j
+        limits.append((most, fewest))
+    return tuple(limits)

@@ -1,0 +1,242 @@
+"""Rules for paired comparisons, followed pair by pair through every path they can take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+
+import pytest
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats.paired import PairCounts, sign_test
+from trialwise.stats.paired_designs import discordant_rates
+from trialwise.stats.paired_questions import PairedOutcome, decide_outcome
+from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
+from trialwise.stats.result_types import Decision
+
+plan = cache(plan_paired_rule)
+
+#: A control's rate, a candidate's rate and how the arms hang together: from failing on the same
+#: inputs to failing on different ones.
+ARMS = [
+    discordant_rates(rate_a, rate_b, least + share * (most - least))
+    for rate_a, rate_b, share in product((0.1, 0.5, 0.8, 0.95), (0.1, 0.5, 0.9), (0.0, 0.6, 0.95))
+    for least, most in [(max(0.0, rate_a + rate_b - 1), min(rate_a, rate_b))]
+]
+EQUAL_ARMS = [(half, half) for half in (0.005, 0.03, 0.1, 0.25, 0.4, 0.5)]
+
+
+def pair_counts(pairs: int, wins: int, losses: int) -> PairCounts:
+    """Return a table; both arms pass where they agree."""
+    return PairCounts(both=pairs - wins - losses, only_a=losses, only_b=wins, neither=0)
+
+
+@cache
+def list_ends(rule: PairedRule, most: int) -> tuple[tuple[int, int, int, int, str], ...]:
+    """Return all ends (pairs, wins, losses, paths, outcome), found by asking the rule alone.
+
+    A path is counted without its probability, so that one enumeration serves all arms. What is
+    undecided after the most pairs is "going on".
+    """
+    state = {(0, 0): 1}
+    ends: list[tuple[int, int, int, int, str]] = []
+    for pairs in range(1, most + 1):
+        after: dict[tuple[int, int], int] = {}
+        for (wins, losses), paths in state.items():
+            for place in ((wins + 1, losses), (wins, losses + 1), (wins, losses)):
+                after[place] = after.get(place, 0) + paths
+        state = {}
+        for (wins, losses), paths in after.items():
+            outcome = rule.decide(pair_counts(pairs, wins, losses))
+            if outcome is None:
+                state[wins, losses] = paths
+            else:
+                ends.append((pairs, wins, losses, paths, outcome))
+    ends += [(most, wins, losses, paths, "going on") for (wins, losses), paths in state.items()]
+    return tuple(ends)
+
+
+def weigh_ends(
+    rule: PairedRule, most: int, only_a: float, only_b: float
+) -> Iterator[tuple[tuple[int, int, int], str, float]]:
+    """Yield every end with its probability for two arms."""
+    agree = max(0.0, 1 - only_a - only_b)
+    for pairs, wins, losses, paths, outcome in list_ends(rule, most):
+        chance = paths * only_b**wins * only_a**losses * agree ** (pairs - wins - losses)
+        yield (pairs, wins, losses), outcome, chance
+
+
+@cache
+def conclude_at(rule: PairedRule, pairs: int, wins: int, losses: int) -> PairedConclusion:
+    """Return what a rule concludes at an end."""
+    return rule.conclude_counts(pair_counts(pairs, wins, losses))
+
+
+SMALL_RULES = {
+    "different, at most 40 pairs": plan(rates=(0.5, 0.9), max_pairs=40),
+    "better, at most 40 pairs": plan("better", rates=(0.5, 0.9), max_pairs=40),
+    "different, 20 pairs": plan(pairs=20),
+    "better, 15 pairs at 10 %": plan("better", pairs=15, alpha=0.1),
+}
+
+
+@pytest.fixture(params=list(SMALL_RULES))
+def small_rule(request: pytest.FixtureRequest) -> PairedRule:
+    """Return a rule whose paths can all be followed."""
+    return SMALL_RULES[request.param]
+
+
+def test_chances_and_pairs_are_those_of_every_path(small_rule: PairedRule) -> None:
+    """The closed form of the chances against the enumeration."""
+    assert small_rule.max_pairs is not None
+    for only_a, only_b in ARMS:
+        chances: dict[str, float] = {}
+        pairs = discordant = 0.0
+        for (n, wins, losses), outcome, chance in weigh_ends(
+            small_rule, small_rule.max_pairs, only_a, only_b
+        ):
+            chances[outcome] = chances.get(outcome, 0.0) + chance
+            pairs, discordant = pairs + n * chance, discordant + (wins + losses) * chance
+        found = small_rule.characteristic(only_a, only_b)
+        for said, chance in found.chances.items():
+            assert chance == pytest.approx(chances.get(said, 0.0), abs=1e-12)
+        assert found.mean_pairs == pytest.approx(pairs)
+        assert found.mean_discordant == pytest.approx(discordant)
+        assert found.chance_of(Decision.PASS) == found.better
+        assert found.chance_of(Decision.FAIL) == found.worse
+
+
+def test_no_wrong_statement_is_likelier_than_half_of_alpha(small_rule: PairedRule) -> None:
+    """For all rates of the two arms, and however they hang together."""
+    for only_a, only_b in [*ARMS, *EQUAL_ARMS]:
+        found = small_rule.characteristic(only_a, only_b)
+        if only_b <= only_a:
+            assert found.better <= small_rule.alpha / 2 + 1e-12
+        if only_b >= only_a:
+            assert found.worse <= small_rule.alpha / 2 + 1e-12
+
+
+def test_p_values_and_intervals_agree_with_the_outcome_at_every_end(
+    small_rule: PairedRule,
+) -> None:
+    """Better exactly where the interval is above 0, worse exactly where it is below."""
+    assert small_rule.max_pairs is not None
+    for pairs, wins, losses, _, outcome in list_ends(small_rule, small_rule.max_pairs):
+        found = conclude_at(small_rule, pairs, wins, losses)
+        assert found.outcome == outcome
+        assert (found.p_value <= small_rule.alpha) == (outcome != "not shown")
+        assert (found.interval.low > 0) == (outcome == "better")
+        assert (found.interval.high < 0) == (outcome == "worse")
+        assert -1 <= found.interval.low <= found.interval.high <= 1
+
+
+def test_p_values_of_equal_arms_are_small_no_oftener_than_they_say(small_rule: PairedRule) -> None:
+    """At every level, not only at alpha, so that Holm's method over several of them is valid."""
+    assert small_rule.max_pairs is not None
+    for only_a, only_b in EQUAL_ARMS:
+        reached: dict[float, float] = {}
+        for end, _, chance in weigh_ends(small_rule, small_rule.max_pairs, only_a, only_b):
+            p_value = conclude_at(small_rule, *end).p_value
+            reached[p_value] = reached.get(p_value, 0.0) + chance
+        total = 0.0
+        for p_value in sorted(reached):
+            total += reached[p_value]
+            assert total <= p_value + 1e-12
+
+
+def test_intervals_cover_the_difference_for_all_arms(small_rule: PairedRule) -> None:
+    """Each end misses it in at most half of alpha of all comparisons."""
+    assert small_rule.max_pairs is not None
+    for only_a, only_b in [*ARMS, *EQUAL_ARMS]:
+        above = below = 0.0
+        for end, _, chance in weigh_ends(small_rule, small_rule.max_pairs, only_a, only_b):
+            if chance < 1e-9:
+                continue
+            interval = conclude_at(small_rule, *end).interval
+            above += chance * (interval.low > only_b - only_a + 1e-12)
+            below += chance * (interval.high < only_b - only_a - 1e-12)
+        assert above <= small_rule.alpha / 2 + 1e-9
+        assert below <= small_rule.alpha / 2 + 1e-9
+
+
+@pytest.mark.parametrize("question", ["different", "better"])
+@pytest.mark.parametrize("tests", range(1, 11))
+def test_the_usual_rules_ship_and_find_a_split_of_70_to_30(question: str, tests: int) -> None:
+    """At the level of up to ten tests, without a search."""
+    rule = plan_paired_rule(question, alpha=0.05 / tests)  # type: ignore[arg-type]
+    assert rule.characteristic(0.03, 0.07).better >= 0.80 - 1e-12
+    for half in (0.01, 0.2, 0.5):
+        equal = rule.characteristic(half, half)
+        assert max(equal.better, equal.worse) <= 0.05 / tests / 2 + 1e-12
+    assert rule.certificate is not None
+    assert rule.certificate < 1.005
+
+
+def test_a_fixed_size_is_mcnemars_exact_test() -> None:
+    """8 of 10 against 5 of 10 with three discordant pairs: p = 0.25, and nothing is shown."""
+    found = plan_paired_rule(pairs=10).conclude(
+        [(True, True)] * 5 + [(False, True)] * 3 + [(False, False)] * 2
+    )
+    assert (found.outcome, found.p_value) == ("not shown", 0.25)
+    assert found.decision is Decision.INCONCLUSIVE
+    for wins, losses in ((9, 1), (8, 0), (0, 6), (3, 7)):
+        path = [(False, True)] * wins + [(True, False)] * losses
+        path += [(True, True)] * (20 - len(path))
+        found = plan_paired_rule(pairs=20).conclude(path)
+        assert found.p_value == sign_test(wins, losses).p_value
+
+
+def test_a_comparison_that_was_cut_short_shows_nothing() -> None:
+    """Even if all pairs so far were won."""
+    for rule in (plan_paired_rule(pairs=50), plan_paired_rule(max_pairs=50)):
+        found = rule.conclude([(False, True)] * 5)
+        assert (found.outcome, found.p_value) == ("not shown", 1.0)
+        assert not found.is_complete
+        assert found.interval.low <= 0 < found.interval.high
+
+
+def test_pairs_after_the_stop_do_not_count() -> None:
+    """Another test of the family may need them."""
+    rule = plan_paired_rule()
+    path = [(False, True)] * 30
+    found = rule.conclude(path)
+    assert found == rule.conclude(path[: found.used.pairs])
+    assert found.outcome == "better"
+    assert found.used.pairs < 30
+
+
+def test_a_rule_is_kept_and_read_again(small_rule: PairedRule) -> None:
+    """With its boundaries, so that nothing is searched for again."""
+    kept = json.loads(json.dumps(small_rule.to_plain()))
+    assert PairedRule.from_plain(kept) == small_rule
+
+
+@pytest.mark.parametrize(
+    ("outcome", "questions"),
+    [
+        ("better", {"different": "PASS", "better": "PASS"}),
+        ("worse", {"different": "FAIL", "better": "FAIL", "not-worse": "FAIL"}),
+        ("equivalent", {"equivalent": "PASS"}),
+        ("not shown", {"different": "INCONCLUSIVE", "equivalent": "INCONCLUSIVE"}),
+    ],
+)
+def test_what_is_shown_decides_by_the_question(
+    outcome: PairedOutcome, questions: dict[str, str]
+) -> None:
+    """The same outcome may answer several questions."""
+    for question, decision in questions.items():
+        assert decide_outcome(question, outcome) == decision  # type: ignore[arg-type]
+
+
+def test_impossible_plans_are_refused() -> None:
+    """With the argument and what it may be."""
+    with pytest.raises(InvalidArgument, match="pairs"):
+        plan_paired_rule(pairs=0)
+    with pytest.raises(InvalidArgument, match="together with pairs"):
+        plan_paired_rule(pairs=10, max_pairs=20)
+    with pytest.raises(InvalidArgument, match="question"):
+        plan_paired_rule("worse")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="at most 10 pairs"):
+        plan_paired_rule(pairs=10).decide(pair_counts(11, 0, 0))
