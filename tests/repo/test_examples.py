@@ -16,7 +16,10 @@ FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/trialwise.yaml"))
 #: What each comes to. The extractor has a weakness on purpose.
 CODES = {"json_extraction": 1}
 #: Started by the example itself, on a port that is free.
-BEHIND = {"agent": ["model.py"], "http_service": ["server.py"], "judge": ["model.py"]}
+BEHIND = {
+    "http_service": ["server.py"],
+    **{name: ["model.py"] for name in ("agent", "judge", "model_matrix", "prompt_ab")},
+}
 NO_NETWORK = """
 import socket, sys
 
@@ -86,6 +89,36 @@ def test_an_example_comes_to_its_verdict(copied: Path, outside: dict[str, str]) 
     verified = run(copied, outside, "-m", "trialwise.cli.main", "show", "--verify")
     assert 0 == verified.returncode, verified.stdout
     assert "VERIFIED" in verified.stdout
+
+
+@pytest.mark.parametrize(
+    ("copied", "candidate", "code"),
+    [
+        ("prompt_ab", "with-examples", 0),
+        ("model_matrix", "medium", 0),
+        ("model_matrix", "small", 1),
+    ],
+    indirect=["copied"],
+)
+def test_an_example_compares_its_arms(
+    copied: Path, candidate: str, code: int, outside: dict[str, str]
+) -> None:
+    """The prompt with examples is better; the medium model is not worse, and the small one is."""
+    control = {"prompt_ab": "triage", "model_matrix": "large"}[copied.name]
+    done = run(
+        copied,
+        outside,
+        *("-m", "trialwise.cli.main", "compare", control, candidate),
+        *("--quiet", "--json", "--seed", "1"),
+    )
+    verdict = json.loads(done.stdout)
+
+    assert (done.returncode, len(verdict["arms"])) == (code, 2), done.stderr
+    amounts = {one["name"]: one for one in verdict["amounts"]}
+    assert {"latency_s", "cost_usd", "tokens"} <= set(amounts)
+    if copied.name == "model_matrix":
+        # Four to sixteen times cheaper by its prices, for as many tokens.
+        assert amounts["cost_usd"]["candidate_mean"] < amounts["cost_usd"]["control_mean"] / 4
 
 
 def _criteria(text: str) -> list[tuple[str, ...]]:
