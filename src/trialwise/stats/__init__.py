@@ -40,6 +40,7 @@ _MODULES = {
         "Confusion MeasurementLevel cohen_kappa cohen_kappa_interval "
         "confusion_of krippendorff_alpha krippendorff_alpha_interval"
     ),
+    "arm_selection": "ArmCounts ArmSelection ChoiceOutcome measure_sign_evidence",
     "autocorrelation": (
         "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
     ),
@@ -48,6 +49,7 @@ _MODULES = {
     "boschloo_regions": "BoschlooRegion boschloo_region",
     "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
+    "choice_forecast": "ChoiceForecast forecast_choice",
     "cluster_correlation": (
         "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
         "is_materially_clustered kish_cluster_size summarise_clusters"

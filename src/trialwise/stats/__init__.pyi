@@ -5,6 +5,10 @@ from trialwise.stats.agreement import cohen_kappa_interval as cohen_kappa_interv
 from trialwise.stats.agreement import confusion_of as confusion_of
 from trialwise.stats.agreement import krippendorff_alpha as krippendorff_alpha
 from trialwise.stats.agreement import krippendorff_alpha_interval as krippendorff_alpha_interval
+from trialwise.stats.arm_selection import ArmCounts as ArmCounts
+from trialwise.stats.arm_selection import ArmSelection as ArmSelection
+from trialwise.stats.arm_selection import ChoiceOutcome as ChoiceOutcome
+from trialwise.stats.arm_selection import measure_sign_evidence as measure_sign_evidence
 from trialwise.stats.autocorrelation import Alternative as Alternative
 from trialwise.stats.autocorrelation import AutocorrelationTest as AutocorrelationTest
 from trialwise.stats.autocorrelation import autocorrelation_test as autocorrelation_test
@@ -23,6 +27,8 @@ from trialwise.stats.boundary_stacks import combine_boundaries as combine_bounda
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval
+from trialwise.stats.choice_forecast import ChoiceForecast as ChoiceForecast
+from trialwise.stats.choice_forecast import forecast_choice as forecast_choice
 from trialwise.stats.cluster_correlation import ClusterSummary as ClusterSummary
 from trialwise.stats.cluster_correlation import IccMethod as IccMethod
 from trialwise.stats.cluster_correlation import design_effect as design_effect

@@ -1,0 +1,231 @@
+"""Which of several arms is best: the error limit by exact enumeration, the cost by simulation."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats.arm_selection import ArmSelection, find_bet, measure_sign_evidence
+from trialwise.stats.choice_forecast import forecast_choice
+
+
+def _error_of_two(only_best: float, only_other: float, rounds: int, alpha: float) -> float:
+    """Add up the exact probability that the best of two arms is dropped within some rounds."""
+    delta = only_best - only_other
+    both = 1 - only_best - only_other
+    steps = [((True, False), only_best), ((False, True), only_other), ((True, True), both)]
+    paths = [(ArmSelection(2, smallest_difference=delta, alpha=alpha, say_ties=False), 1.0)]
+    wrong = 0.0
+    for _ in range(rounds):
+        reached = []
+        for selection, probability in paths:
+            for (best, other), chance in steps:
+                if not chance:
+                    continue
+                after = copy.deepcopy(selection)
+                after.add_round({0: best, 1: other})
+                if 0 not in after.remaining:
+                    wrong += probability * chance
+                elif after.outcome is None:
+                    reached.append((after, probability * chance))
+        paths = reached
+    return wrong
+
+
+@pytest.mark.parametrize(
+    ("only_best", "only_other"), [(0.4, 0.0), (0.5, 0.1), (0.6, 0.2), (0.7, 0.3)]
+)
+def test_the_best_of_two_arms_is_dropped_no_oftener_than_allowed_whatever_the_discordance(
+    only_best: float, only_other: float
+) -> None:
+    """Every path of 7 rounds is enumerated."""
+    error = _error_of_two(only_best, only_other, rounds=7, alpha=0.3)
+
+    assert error <= 0.3
+    if only_other >= 0.2:
+        assert error > 0.03, "the limit is used"
+
+
+def _joint_distribution(chance: Random, arms: int, delta: float) -> dict[tuple[int, ...], float]:
+    """Draw any joint distribution in which arm 0 is better than each other by delta or more."""
+    outcomes = list(itertools.product((0, 1), repeat=arms))
+    while True:
+        weights = [chance.random() ** 4 for _ in outcomes]
+        total = sum(weights)
+        drawn = {one: weight / total for one, weight in zip(outcomes, weights, strict=True)}
+        # Mixed with arms that all fail where the first passes, until the lead is delta.
+        apart = tuple(int(arm == 0) for arm in range(arms))
+        share = 0.0
+        while share < 1:
+            mixed = {one: (1 - share) * p + share * (one == apart) for one, p in drawn.items()}
+            rates = [sum(p for one, p in mixed.items() if one[arm]) for arm in range(arms)]
+            if min(rates[0] - rate for rate in rates[1:]) >= delta:
+                return mixed
+            share += 0.01
+
+
+@pytest.mark.parametrize("say_ties", [True, False])
+def test_no_capital_is_won_on_average_against_an_arm_that_is_best(say_ties: bool) -> None:
+    """This is the step of the proof: with Ville's inequality it bounds the error.
+
+    The joint distribution of the arms is arbitrary, and so is the past.
+    """
+    chance = Random(7)
+    looked = 0
+    for _ in range(60):
+        arms, delta = chance.choice((2, 3, 4)), chance.choice((0.05, 0.1, 0.3))
+        selection = ArmSelection(arms, smallest_difference=delta, say_ties=say_ties)
+        joint = _joint_distribution(chance, arms, delta)
+        for _ in range(chance.randrange(40)):
+            if selection.outcome is None:
+                drawn = {arm: chance.random() < 0.7 for arm in selection.next_arms}
+                selection.add_round(drawn)
+        if selection.outcome is not None or 0 not in selection.remaining:
+            continue
+        before = math.fsum(selection._against_lead[0])
+        after = 0.0
+        for results, probability in joint.items():
+            tried = copy.deepcopy(selection)
+            tried.add_round({arm: bool(results[arm]) for arm in selection.next_arms})
+            after += probability * math.fsum(tried._against_lead[0])
+        assert after <= before * (1 + 1e-9)
+        looked += 1
+    assert looked > 15
+
+
+def test_a_bet_makes_the_capital_grow_fastest() -> None:
+    share, mean, shift = 0.3, 0.1, 0.1
+    wins, losses = (share + mean) / 2, (share - mean) / 2
+
+    def growth(size: float) -> float:
+        return (
+            wins * math.log(1 + size * (1 + shift))
+            + losses * math.log(1 - size * (1 - shift))
+            + (1 - share) * math.log(1 + size * shift)
+        )
+
+    best = max((k / 10_000 for k in range(1, 10_900)), key=growth)
+    assert find_bet(share, mean, shift) == pytest.approx(best, abs=2e-4)
+
+
+def test_sign_evidence_is_the_integral_and_wins_nothing_on_average_from_a_fair_coin() -> None:
+    wins, losses, cells = 7, 3, 20_000
+    thetas = [0.5 + (k + 0.5) * 0.5 / cells for k in range(cells)]
+    integral = sum((2 * t) ** wins * (2 - 2 * t) ** losses for t in thetas) / cells
+    assert measure_sign_evidence(wins, losses) == pytest.approx(integral, rel=1e-6)
+
+    n = 12
+    mean = sum(
+        Fraction(math.comb(n, k), 2**n) * Fraction(measure_sign_evidence(k, n - k))
+        for k in range(n + 1)
+    )
+    assert float(mean) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_arms_that_are_always_alike_are_tied_and_nobody_beats_any() -> None:
+    selection = ArmSelection(3, smallest_difference=0.2)
+    while selection.outcome is None:
+        selection.add_round(dict.fromkeys(selection.next_arms, True))
+
+    assert selection.outcome == "tied"
+    assert selection.chosen is None
+    assert selection.unbeaten == (0, 1, 2)
+
+
+def test_an_arm_that_fails_beside_others_that_pass_is_dropped_first_and_beaten() -> None:
+    selection = ArmSelection(3, smallest_difference=0.1)
+    chance = Random(3)
+    rates = (0.95, 0.6, 0.05)
+    while selection.outcome is None:
+        selection.add_round({arm: chance.random() < rates[arm] for arm in selection.next_arms})
+
+    trials = [one.trials for one in selection.counts]
+    assert selection.chosen == 0
+    assert trials[2] < trials[1] <= trials[0]
+    assert 2 not in selection.unbeaten
+    assert 0 in selection.unbeaten
+
+
+def test_a_trial_that_was_not_measured_counts_for_nothing() -> None:
+    with_gaps, without = (ArmSelection(2, smallest_difference=0.2) for _ in range(2))
+    for first, second in [(True, False), (None, True), (True, True), (False, None), (True, False)]:
+        with_gaps.add_round({0: first, 1: second})
+        if first is not None and second is not None:
+            without.add_round({0: first, 1: second})
+
+    assert with_gaps._against_lead == without._against_lead
+    assert [one.trials for one in with_gaps.counts] == [4, 4]
+
+
+def test_a_round_has_exactly_the_arms_that_are_asked_for() -> None:
+    selection = ArmSelection(2, smallest_difference=0.2)
+    with pytest.raises(InvalidArgument, match="be of the arms"):
+        selection.add_round({0: True})
+    with pytest.raises(InvalidArgument, match="smallest_difference"):
+        ArmSelection(2, smallest_difference=0.0)
+
+
+def test_few_allowed_rounds_leave_a_choice_undecided() -> None:
+    forecast = forecast_choice((0.9, 0.8), smallest_difference=0.1, max_rounds=3, runs=5)
+
+    assert forecast.undecided == 1
+    assert forecast.mean_trials == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rates", "most"),
+    [
+        # Bechhofer, Kiefer and Sobel with elimination need 321 and 707 trials, and know the odds.
+        ((0.9, 0.8, 0.8, 0.8, 0.8), 321),
+        ((0.9, *[0.8] * 9), 707),
+    ],
+)
+def test_a_best_arm_is_found_with_fewer_trials_than_by_methods_that_know_the_odds(
+    rates: tuple[float, ...], most: int
+) -> None:
+    runs = 400 if len(rates) == 5 else 120
+    forecast = forecast_choice(rates, smallest_difference=0.1, say_ties=False, runs=runs)
+
+    assert forecast.mean_trials < most
+    # Three standard errors above the limit of 5 %.
+    assert forecast.chosen[0] >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+@pytest.mark.slow
+def test_equal_arms_are_mostly_called_tied_and_a_best_arm_is_still_found() -> None:
+    equal = forecast_choice((0.8,) * 5, smallest_difference=0.1, runs=80)
+    best = forecast_choice((0.9, *[0.8] * 4), smallest_difference=0.1, runs=200)
+
+    assert equal.tied > 0.65
+    assert best.chosen[0] >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 200)
+    assert best.mean_trials < 590, "an equal number of trials for each arm takes 590"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", [0.05, 0.45, 0.9])
+def test_the_error_limit_holds_for_arms_that_fail_together_and_at_any_base_rate(
+    base: float,
+) -> None:
+    """Three arms share their luck: an arm passes where one number is below its rate."""
+    runs, wrong = 200, 0
+    chance = Random(11)
+    for _ in range(runs):
+        selection = ArmSelection(3, smallest_difference=0.1)
+        while selection.outcome is None:
+            luck, own = chance.random(), chance.random() < 0.3
+            rates = (base + 0.1, base, base)
+            selection.add_round(
+                {
+                    arm: (chance.random() if own else luck) < rates[arm]
+                    for arm in selection.next_arms
+                }
+            )
+        wrong += selection.chosen != 0
+    assert wrong / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
