@@ -15,7 +15,16 @@ from enum import Enum
 from functools import cache, cached_property, partial
 from importlib import import_module
 from types import NoneType, UnionType
-from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ForwardRef,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from trialwise.errors import InvalidArgument
 from trialwise.model._forms import (
@@ -31,6 +40,9 @@ from trialwise.model._forms import (
 from trialwise.model._hints import LATER, read_hints
 from trialwise.model.plan import Plan
 from trialwise.stats.result_types import Undefined
+
+if TYPE_CHECKING:
+    from trialwise.model.verdict import Verdict
 
 T = TypeVar("T")
 
@@ -54,6 +66,19 @@ def to_plain(value: object) -> Any:
         return _form(cls).encode(value)
     except Misfit as misfit:
         raise misfit.refusal(cls) from None
+
+
+def verdict_to_plain(verdict: Verdict, plan: dict[str, Any]) -> Any:
+    """Return a verdict as `to_plain` does, with its plan as that was encoded before.
+
+    Args:
+        verdict: It holds its plan.
+        plan: The same plan as plain values, which are taken over.
+    """
+    try:
+        return _record(type(verdict)).encode(verdict, plan=plan)
+    except Misfit as misfit:
+        raise misfit.refusal(type(verdict)) from None
 
 
 def from_plain(cls: type[T], data: Any) -> T:
@@ -111,14 +136,15 @@ class _Record:
             if one.init and one.default is MISSING and one.default_factory is MISSING
         )
 
-    def encode(self, value: Any) -> dict[str, Any]:
+    def encode(self, value: Any, **known: Any) -> dict[str, Any]:
+        """Return the fields of a value as plain values; those that are known are taken over."""
         if type(value) is not self._cls:
             raise Misfit(value, f"be a {self._cls.__name__}")
         plain: dict[str, Any] = {}
         name = ""
         try:
             for name, encode in self._encoders:
-                plain[name] = encode(getattr(value, name))
+                plain[name] = known[name] if name in known else encode(getattr(value, name))
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
@@ -156,11 +182,11 @@ class _Record:
 class _VerdictRecord(_Record):
     """A verdict holds its plan once; findings refer to their part of it by the criterion's name."""
 
-    def encode(self, value: Any) -> dict[str, Any]:
+    def encode(self, value: Any, **known: Any) -> dict[str, Any]:
         if value.plan is None:
-            return super().encode(value)
+            return super().encode(value, **known)
         with _referring(value.plan):
-            return super().encode(value)
+            return super().encode(value, **known)
 
     def decode(self, plain: Any) -> Any:
         if type(plain) is not dict or plain.get("plan") is None:
@@ -177,13 +203,13 @@ class _VerdictRecord(_Record):
 class _FindingRecord(_Record):
     """A finding of a verdict names its criterion; one on its own is written with its plan."""
 
-    def encode(self, value: Any) -> dict[str, Any]:
-        plain = super().encode(value)
+    def encode(self, value: Any, **known: Any) -> dict[str, Any]:
         # A finding may differ from the run's plan where somebody put it there by hand.
         if _PLANS and _PLANS[-1].get(value.plan.criterion) == value.plan:
+            plain = super().encode(value, plan=None)
             del plain["plan"]
             return {"criterion": value.plan.criterion, **plain}
-        return plain
+        return super().encode(value, **known)
 
     def decode(self, plain: Any) -> Any:
         if type(plain) is not dict or "criterion" not in plain:
@@ -227,7 +253,8 @@ def _open_class(base: Any) -> Form:
 
 @cache
 def _record(cls: type) -> _Record:
-    return _Record(cls)
+    special = {"Finding": _FindingRecord, "Verdict": _VerdictRecord}
+    return special.get(cls.__name__, _Record)(cls)
 
 
 def _design_out(cls: Any, value: Any) -> Any:
@@ -383,8 +410,7 @@ def _class(cls: type | ForwardRef) -> Form:
     if _is_open(cls):
         return _open_class(cls)
     if is_dataclass(cls):
-        special = {"Finding": _FindingRecord, "Verdict": _VerdictRecord}
-        record = special.get(cls.__name__, _Record)(cls)
+        record = _record(cls)
         return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
     raise TypeError(f"{cls.__name__} has no plain form")
 

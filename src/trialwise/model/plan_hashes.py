@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 from trialwise.model._forms import excerpt
@@ -63,17 +62,17 @@ def plan_hash(plan: Plan) -> str:
     budgets, overrides, the horizon and wording: a run may go on slower, longer or better
     described.
     """
-    return fingerprint(_decisive(plan))
+    return hash_plain_plan(to_plain(plan))
 
 
 def hash_plain_plan(plain: dict[str, Any]) -> str:
     """The hash of a plan as a record holds it, by whichever version it was written."""
-    return fingerprint(_decisive_part(deepcopy(plain)))
+    return fingerprint(_decisive(plain))
 
 
 def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
     """What makes the hashes of two plans differ, each with the first place where it does."""
-    one, other = _decisive(kept), _decisive(given)
+    one, other = _decisive(to_plain(kept)), _decisive(to_plain(given))
     changed = [name for name in {**one, **other} if one.get(name) != other.get(name)]
     return tuple(
         f"{_LABELS.get(name, name)} ({_first_change(name, one.get(name), other.get(name))})"
@@ -81,11 +80,8 @@ def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
     )
 
 
-def _decisive(plan: Plan) -> dict[str, Any]:
-    return _decisive_part(to_plain(plan))
-
-
-def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
+def _decisive(whole: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = _settled(whole)  # a copy of every part
     del plain["guards"]
     if not plain["gates"]:
         # A plan without them is known by what it was known by before there were any.
@@ -110,8 +106,7 @@ def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
     for path in _WORDING:
         _drop(plain, *path)
     plain["options"] = {name: options[name] for name in _DECISIVE_OPTIONS}
-    settled: dict[str, Any] = _settled(plain)
-    return settled
+    return plain
 
 
 def _drop_unused(design: dict[str, Any]) -> None:

@@ -45,6 +45,14 @@ _REMEDIES = {
 _ENCODE = make_encoder(ensure_ascii=False, separators=(", ", ": "))
 
 
+#: The same for single values, which are most of a plan: starting the encoder takes longer.
+_LEAVES: dict[type, Callable[[Any], str]] = {
+    type(None): lambda _: "null",
+    str: _quote,
+    int: repr,
+}
+
+
 #: How wide a line of a file may be before a mapping is spread over several.
 _WIDTH = 100
 
@@ -167,16 +175,15 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
             return
     inner = margin + "  "
     between = f"{{\n{inner}" if named else f"[\n{inner}"
+    after = f",\n{inner}"
     parts: Iterable[tuple[Any, Any]] = value.items() if named else enumerate(value)
     for name, part in parts:
         put(f"{between}{_quote(name)}: " if named else between)
         if part and isinstance(part, (dict, list)):
             _write_value(part, inner, put)
-        elif part is None:  # most values of a plan
-            put("null")
         else:
-            put(_ENCODE(part))
-        between = f",\n{inner}"
+            put(_LEAVES.get(type(part), _ENCODE)(part))
+        between = after
     put(f"\n{margin}}}" if named else f"\n{margin}]")
 
 

@@ -37,20 +37,27 @@ class Journal:
     ...     _ = journal.append({"trial": 0, "passed": True})
     >>> [record["trial"] for record in read_journal(path)]
     [0]
+
+    Args:
+        path: The file; it is made where there is none.
+        syncs_folder: Whether the name of a new file is made safe from a power cut; False where the
+            caller does so before the first record.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, syncs_folder: bool = True) -> None:
         self._path = path
+        # Whether what is there is safe from a power cut is not known yet.
+        self._synced: int | None = None
+        self._next = self._size = 0
         with disk_trouble(path, "open the journal"):
             self._file = _open_journal(path)
         try:
-            found = _scan_journal(path)
-            self._next, self._size = found.count, found.size
-            # Whether what is there is safe from a power cut is not known yet.
-            self._synced: int | None = None
             with disk_trouble(path, "open the journal"):
-                os.ftruncate(self._file, self._size)
-                if not self._size:
+                if os.fstat(self._file).st_size:
+                    found = _scan_journal(path)
+                    self._next, self._size = found.count, found.size
+                    os.ftruncate(self._file, self._size)
+                if syncs_folder and not self._size:
                     sync_folder(path.parent)
         except BaseException:
             os.close(self._file)
@@ -231,8 +238,12 @@ def count_journal(path: Path) -> int:
 
 def _open_journal(path: Path) -> int:
     """Return the file, held against every other process."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    try:
+        file = os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, flags, 0o644)
     try:
         require_regular(file)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

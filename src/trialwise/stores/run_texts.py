@@ -15,7 +15,7 @@ TEXTS = "texts.jsonl"
 
 
 class TextLog:
-    """A journal of texts, whose file is made with the first of them.
+    """A journal of texts, whose file is made with the first of them at the latest.
 
     Args:
         path: The file.
@@ -24,6 +24,10 @@ class TextLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._journal: Journal | None = None
+
+    def make_file(self) -> None:
+        """Make the file before the first text; the caller makes its name safe from a power cut."""
+        self._journal = Journal(self._path, syncs_folder=False)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record to the operating system: it survives the death of this process."""

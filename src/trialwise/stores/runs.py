@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
-from trialwise.model.codec import to_plain
+from trialwise.model.codec import to_plain, verdict_to_plain
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
-from trialwise.model.plan_hashes import plan_differences, plan_hash
+from trialwise.model.plan_hashes import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.model.run_trials import Trials
 from trialwise.model.verdict import Decision, Verdict
@@ -108,7 +108,8 @@ class StoredRun:
         path: The folder.
         plan: The plan to resume by, if it is not the stored one.
         journal: Open for appending; None for reading.
-        head: The content of plan.json, where it was just written.
+        text_log: Open for appending, where there is one already.
+        head: The content of plan.json, where it was just written with this plan.
     """
 
     def __init__(
@@ -117,13 +118,15 @@ class StoredRun:
         *,
         plan: Plan | None = None,
         journal: Journal | None = None,
+        text_log: TextLog | None = None,
         head: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
         self._written_head = head
+        self._plain_plan = None if head is None else head["plan"]
         self._plan = plan
         self._journal = journal
-        self._text_log: TextLog | None = None
+        self._text_log = text_log
 
     @property
     def _head(self) -> dict[str, Any]:
@@ -204,7 +207,8 @@ class StoredRun:
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
         head["session"] = self.session
         # The plan stands in the verdict, once.
-        decided = to_plain(replace(verdict, plan=self.plan))
+        plan = to_plain(self.plan) if self._plain_plan is None else self._plain_plan
+        decided = verdict_to_plain(replace(verdict, plan=self.plan), plan)
         write_json(path, {"format": RECORD_FORMAT, **head, "trials": trials, "verdict": decided})
         return path
 
@@ -324,20 +328,26 @@ class RunStore:
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
         path = self._new_folder(f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(plan.contract)}")
-        # The journal first: nobody can resume a run before its maker holds it.
-        journal = Journal(path / "journal.jsonl")
+        # The journal first: nobody can resume a run before its maker holds it. Writing the plan
+        # makes the names of all files safe from a power cut at once.
+        journal = Journal(path / "journal.jsonl", syncs_folder=False)
+        texts = TextLog(path / TEXTS)
         try:
+            if plan.options.keep_inputs:
+                texts.make_file()
+            plain = to_plain(plan)
             head = {
                 "format": PLAN_FORMAT,
                 "run_id": path.name,
                 "started_at": started_at.isoformat(),
                 "session": name_session(),
-                "plan_hash": plan_hash(plan),
-                "plan": to_plain(plan),
+                "plan_hash": hash_plain_plan(plain),
+                "plan": plain,
             }
             write_json(path / "plan.json", head)
-            return StoredRun(path, plan=plan, journal=journal, head=head)
+            return StoredRun(path, plan=plan, journal=journal, text_log=texts, head=head)
         except BaseException:
+            texts.close()
             journal.close()
             raise
 
