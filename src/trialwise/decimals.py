@@ -9,6 +9,7 @@ decimal the user wrote: 0.05 is 1/20, not the nearest double.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 RELATIVE_BAND = 1e-9
 
 
+# The same few levels and rates are read again and again.
+@lru_cache(maxsize=1024)
 def as_written(value: float) -> Fraction:
     """Return the rational a user means by a decimal: 0.05 is 1/20.
 

@@ -75,10 +75,13 @@ def verdict_to_plain(verdict: Verdict, plan: dict[str, Any]) -> Any:
         verdict: It holds its plan.
         plan: The same plan as plain values, which are taken over.
     """
+    cls: Any = type(verdict)
+    record = _record(cls)
+    assert isinstance(record, _VerdictRecord)
     try:
-        return _record(type(verdict)).encode(verdict, plan=plan)
+        return record.encode_with(verdict, plan)
     except Misfit as misfit:
-        raise misfit.refusal(type(verdict)) from None
+        raise misfit.refusal(cls) from None
 
 
 def from_plain(cls: type[T], data: Any) -> T:
@@ -136,15 +139,19 @@ class _Record:
             if one.init and one.default is MISSING and one.default_factory is MISSING
         )
 
-    def encode(self, value: Any, **known: Any) -> dict[str, Any]:
-        """Return the fields of a value as plain values; those that are known are taken over."""
+    def encode(self, value: Any) -> dict[str, Any]:
+        return self._encode_fields(value, self._encoders)
+
+    def _encode_fields(
+        self, value: Any, encoders: list[tuple[str, Callable[[Any], Any]]]
+    ) -> dict[str, Any]:
         if type(value) is not self._cls:
             raise Misfit(value, f"be a {self._cls.__name__}")
         plain: dict[str, Any] = {}
         name = ""
         try:
-            for name, encode in self._encoders:
-                plain[name] = known[name] if name in known else encode(getattr(value, name))
+            for name, encode in encoders:
+                plain[name] = encode(getattr(value, name))
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
@@ -182,11 +189,17 @@ class _Record:
 class _VerdictRecord(_Record):
     """A verdict holds its plan once; findings refer to their part of it by the criterion's name."""
 
-    def encode(self, value: Any, **known: Any) -> dict[str, Any]:
+    def encode(self, value: Any) -> dict[str, Any]:
         if value.plan is None:
-            return super().encode(value, **known)
+            return super().encode(value)
         with _referring(value.plan):
-            return super().encode(value, **known)
+            return super().encode(value)
+
+    def encode_with(self, value: Any, plan: dict[str, Any]) -> dict[str, Any]:
+        """Encode a verdict whose plan is encoded already."""
+        encoders = [(n, (lambda _: plan) if n == "plan" else one) for n, one in self._encoders]
+        with _referring(value.plan):
+            return self._encode_fields(value, encoders)
 
     def decode(self, plain: Any) -> Any:
         if type(plain) is not dict or plain.get("plan") is None:
@@ -203,13 +216,16 @@ class _VerdictRecord(_Record):
 class _FindingRecord(_Record):
     """A finding of a verdict names its criterion; one on its own is written with its plan."""
 
-    def encode(self, value: Any, **known: Any) -> dict[str, Any]:
+    @cached_property
+    def _encoders_beside_plan(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        return [(name, one) for name, one in self._encoders if name != "plan"]
+
+    def encode(self, value: Any) -> dict[str, Any]:
         # A finding may differ from the run's plan where somebody put it there by hand.
         if _PLANS and _PLANS[-1].get(value.plan.criterion) == value.plan:
-            plain = super().encode(value, plan=None)
-            del plain["plan"]
+            plain = self._encode_fields(value, self._encoders_beside_plan)
             return {"criterion": value.plan.criterion, **plain}
-        return super().encode(value, **known)
+        return super().encode(value)
 
     def decode(self, plain: Any) -> Any:
         if type(plain) is not dict or "criterion" not in plain:

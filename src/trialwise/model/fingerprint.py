@@ -23,6 +23,8 @@ _LENGTH = 16
 _DEEPEST = 60
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _LARGEST = 2**63
+#: Values of these types are as JSON holds them; they are most parts of a plan.
+_PLAIN = frozenset({str, bool, type(None)})
 
 Describe: TypeAlias = Callable[[object], object]
 
@@ -93,7 +95,9 @@ def _plain(value: object, describe: Describe | None, within: tuple[int, ...]) ->
         if len(within) >= _DEEPEST:
             return _show(value)
         inside = (*within, id(value))
-        return _compose(value, lambda part: _plain(part, describe, inside))
+        return _compose(
+            value, lambda part: part if type(part) in _PLAIN else _plain(part, describe, inside)
+        )
     except Exception:  # an object of the user's may raise anything from any method
         return {"$type": _type(value)}
 
@@ -110,8 +114,11 @@ def _scalar(value: str | float | None) -> Any:
 
 
 def _compose(value: object, plain: Callable[[object], Any]) -> Any:
-    if isinstance(value, Mapping):
-        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+    if isinstance(value, dict | Mapping):
+        for key in value:
+            if not isinstance(key, str) or key.startswith("$"):
+                break
+        else:
             return {str.__str__(key): plain(part) for key, part in value.items()}
         return {"$pairs": _sort([plain(key), plain(part)] for key, part in value.items())}
     if isinstance(value, list | tuple):

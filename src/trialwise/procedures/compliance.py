@@ -135,8 +135,9 @@ class Compliance(Procedure):
             return completed
         weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
         says_ground = self.decides_fixed_rate and has_agreeing_interval(plan)
-        ground = find_ground(plan, conclusion.tally) if says_ground else None
-        if ground and conclusion.decision is not Decision.PASS and not stop.is_premature:
+        is_failed = conclusion.decision is not Decision.PASS and not stop.is_premature
+        ground = find_ground(plan, conclusion.tally) if says_ground and is_failed else None
+        if ground:
             weighed = replace(weighed, ground=ground)
             if stop is StopReason.CURTAILED:
                 completed = replace(

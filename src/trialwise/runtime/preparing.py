@@ -326,10 +326,10 @@ def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:
     Raises:
         TypeError: There is no such option.
     """
-    known = [one.name for one in fields(RunOptions)]
+    known = RunOptions.__dataclass_fields__
     for name, value in settings.items():
         if name not in known:
-            raise TypeError(_describe_unknown(name, value, known))
+            raise TypeError(_describe_unknown(name, value, list(known)))
     if options is None:
         return RunOptions(**settings)  # type: ignore[arg-type]
     return replace(options, **settings)  # type: ignore[arg-type]

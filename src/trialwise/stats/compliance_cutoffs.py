@@ -10,6 +10,7 @@ error is false compliance, and what it really is stands on every result.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
@@ -59,7 +60,7 @@ class ComplianceCutoff:
     def power(self, rate: float) -> float:
         """P(PASS) when the true rate is `rate`."""
         p = require_rate("rate", rate)
-        return 0.0 if self.cutoff is None else raw_tail(self.cutoff, self.trials, p)
+        return 0.0 if self.cutoff is None else _find_power(self.cutoff, self.trials, p)
 
 
 def compliance_cutoff(
@@ -93,10 +94,17 @@ def compliance_cutoff(
     p = check_required_rate(required_rate)
     n = require_count("trials", trials, minimum=1)
     level = require_open_rate("alpha", alpha)
-    if require_choice("rule", rule, RULES) == "wilson":
-        cutoff = wilson_cutoff(p, n, upper_z(level))
-    else:
-        cutoff = exact_cutoff(p, n, level)
+    return _find_cutoff(p, n, level, require_choice("rule", rule, RULES))
+
+
+_find_power = lru_cache(maxsize=256)(raw_tail)
+
+
+# A criterion is planned and decided by the same numbers, and so are most criteria of a suite.
+@lru_cache(maxsize=256)
+def _find_cutoff(p: float, n: int, level: float, rule: Rule) -> ComplianceCutoff:
+    z = upper_z(level)
+    cutoff = wilson_cutoff(p, n, z) if rule == "wilson" else exact_cutoff(p, n, level)
     return ComplianceCutoff(
         rule=rule,
         required_rate=p,

@@ -9,8 +9,9 @@ import errno
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from pathlib import Path
@@ -43,14 +44,6 @@ _REMEDIES = {
 
 # Made once: a record of many findings has a million parts.
 _ENCODE = make_encoder(ensure_ascii=False, separators=(", ", ": "))
-
-
-#: The same for single values, which are most of a plan: starting the encoder takes longer.
-_LEAVES: dict[type, Callable[[Any], str]] = {
-    type(None): lambda _: "null",
-    str: _quote,
-    int: repr,
-}
 
 
 #: How wide a line of a file may be before a mapping is spread over several.
@@ -174,17 +167,37 @@ def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
             put(text)
             return
     inner = margin + "  "
-    between = f"{{\n{inner}" if named else f"[\n{inner}"
-    after = f",\n{inner}"
-    parts: Iterable[tuple[Any, Any]] = value.items() if named else enumerate(value)
-    for name, part in parts:
-        put(f"{between}{_quote(name)}: " if named else between)
-        if part and isinstance(part, (dict, list)):
-            _write_value(part, inner, put)
-        else:
-            put(_LEAVES.get(type(part), _ENCODE)(part))
+    between, after = ("{" if named else "[") + f"\n{inner}", f",\n{inner}"
+    if not named:
+        for part in value:
+            put(between)
+            if part and isinstance(part, (dict, list)):
+                _write_value(part, inner, put)
+            else:
+                put(_ENCODE(part))
+            between = after
+        put(f"\n{margin}]")
+        return
+    leaves: dict[str, Any] = {}  # encoded together, since starting the encoder takes longest
+    for name, part in value.items():
+        if not part or not isinstance(part, (dict, list)):
+            leaves[name] = part
+            continue
+        if leaves:
+            put(f"{between}{_encode_lines(inner)(leaves)[1:-1]}")
+            between, leaves = after, {}
+        put(f"{between}{_quote(name)}: ")
+        _write_value(part, inner, put)
         between = after
-    put(f"\n{margin}}}" if named else f"\n{margin}]")
+    if leaves:
+        put(f"{between}{_encode_lines(inner)(leaves)[1:-1]}")
+    put(f"\n{margin}}}")
+
+
+@cache
+def _encode_lines(margin: str) -> Callable[[object], str]:
+    """Return what encodes the single values of a mapping, each in a line with this margin."""
+    return make_encoder(ensure_ascii=False, separators=(f",\n{margin}", ": "))
 
 
 #: Leaves room for a suffix in the 255 bytes that file systems allow.

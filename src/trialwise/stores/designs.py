@@ -40,8 +40,8 @@ class FileDesignCache:
         given = os.environ if environment is None else environment
         if given.get("TRIALWISE_CACHE"):
             return cls(Path(given["TRIALWISE_CACHE"]) / "designs")
-        root = Path(given.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cls(root / "trialwise" / "designs")
+        root = given.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return cls(Path(root, "trialwise", "designs"))
 
     def load(self, key: str) -> Mapping[str, Any] | None:
         """Load the values saved under a key, or None."""

@@ -14,12 +14,13 @@ from trialwise.stores.journal import JournalReader, stream_places
 from trialwise.stores.line_types import is_trial_line
 
 
-def read_trials(path: Path, plan: Plan) -> Trials:
+def read_trials(path: Path, plan: Plan, *, is_empty: bool = False) -> Trials:
     """Return every trial of a journal, in the order of inputs, experiment by experiment.
 
     Args:
         path: The journal.
         plan: What was run.
+        is_empty: Whether the journal is known to have no line yet, so that it is not read.
 
     Raises:
         JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
@@ -32,7 +33,8 @@ def read_trials(path: Path, plan: Plan) -> Trials:
     }
     inputs = {one.name: frozenset(one.input_ids) for one in plan.experiments}
     replies: dict[str, str] = {}
-    for number, (at, line) in enumerate(stream_places(path), start=1):
+    lines = () if is_empty else stream_places(path)
+    for number, (at, line) in enumerate(lines, start=1):
         if not _put_line(line, at, tables, inputs, replies):
             raise JournalDamaged(path, line=number)
     return Trials(tables.values())

@@ -122,6 +122,7 @@ class StoredRun:
         head: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
+        self._plan_file = path / "plan.json"
         self._written_head = head
         self._plain_plan = None if head is None else head["plan"]
         self._plan = plan
@@ -132,8 +133,13 @@ class StoredRun:
     def _head(self) -> dict[str, Any]:
         """What plan.json holds; read when it is needed."""
         if self._written_head is None:
-            self._written_head = read_kept(self.path / "plan.json")
+            self._written_head = read_kept(self._plan_file)
         return self._written_head
+
+    @property
+    def _has_just_begun(self) -> bool:
+        """Whether it was created here and has no trial yet, so that no file need be read."""
+        return self._plain_plan is not None and self._journal is not None and not self._journal
 
     @property
     def run_id(self) -> str:
@@ -185,7 +191,7 @@ class StoredRun:
         Raises:
             JournalDamaged: A line is not as written.
         """
-        return read_texts(self.path / TEXTS)
+        return RunTexts() if self._has_just_begun else read_texts(self.path / TEXTS)
 
     def trials(self) -> Trials:
         """Return every trial in the journal, in the order of inputs, experiment by experiment.
@@ -194,7 +200,8 @@ class StoredRun:
             JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
                 earlier one.
         """
-        return read_trials(self.path / "journal.jsonl", self.plan)
+        path = self.path / "journal.jsonl"
+        return read_trials(path, self.plan, is_empty=self._has_just_begun)
 
     def write_record(self, verdict: Verdict) -> Path:
         """Keep the verdict beside the trials it was reached by; one written before is replaced."""
@@ -208,7 +215,9 @@ class StoredRun:
         head["session"] = self.session
         # The plan stands in the verdict, once.
         plan = to_plain(self.plan) if self._plain_plan is None else self._plain_plan
-        decided = verdict_to_plain(replace(verdict, plan=self.plan), plan)
+        if verdict.plan is not self.plan:
+            verdict = replace(verdict, plan=self.plan)
+        decided = verdict_to_plain(verdict, plan)
         write_json(path, {"format": RECORD_FORMAT, **head, "trials": trials, "verdict": decided})
         return path
 
@@ -301,7 +310,7 @@ class StoredRun:
         self.close()
 
     def _read(self, name: str, cls: type[T]) -> T:
-        return read_part(self.path / "plan.json", cls, self._head.get(name))
+        return read_part(self._plan_file, cls, self._head.get(name))
 
 
 class RunStore:

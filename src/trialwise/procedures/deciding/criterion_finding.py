@@ -121,7 +121,8 @@ class _Stream(NamedTuple):
         ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
         last = used.places[-1] if ends_early and used else None
         later = compare_later(self._leave_out(used), self._leave_out(after))
-        conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
+        if disclosed or later:
+            conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
         if criterion.errors is not None and conclusion.evidence.judged is None:
             from trialwise.procedures.deciding.judge_corrections import correct
 

@@ -295,5 +295,5 @@ def _check_claims(
         intent = Intent.VERIFICATION if strict else one.intent or options.intent
         reasons, caveats = check_claim(contract.claim, one, experiment, intent)
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
-        checked.append(replace(one, caveats=(*one.caveats, *caveats)))
+        checked.append(replace(one, caveats=(*one.caveats, *caveats)) if caveats else one)
     return checked, refusals
