@@ -29,6 +29,7 @@ from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.amount_differences import median_interval
 from trialwise.procedures.comparing.change_assessment import anytime_evidence, exact_evidence
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
@@ -37,7 +38,6 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
 from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
-from trialwise.procedures.comparing.trial_pairing import median_interval
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream

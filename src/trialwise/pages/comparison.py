@@ -27,6 +27,7 @@ from trialwise.documents.numbers import (
 from trialwise.documents.phrases import keep_few
 from trialwise.documents.results import Status
 from trialwise.model.tally import Tally
+from trialwise.pages.comparison_amounts import list_amount_notes
 from trialwise.pages.suite_totals import write_amounts
 from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
@@ -58,7 +59,11 @@ def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = (
         runs: Where the runs are kept.
     """
     margin, status = verdict.question.margin, Status(verdict.decision.value)
-    took = [*map(_describe_amount, verdict.amounts), *_describe_setup(verdict)]
+    took = [
+        *(_describe_amount(one) for one in verdict.amounts if one.name != "score"),
+        *list_amount_notes(verdict),
+        *_describe_setup(verdict),
+    ]
     usual = verdict.analysis == "measured"
     return Document(
         kind="Comparison",
@@ -146,12 +151,12 @@ def as_p_value(value: float | None) -> str:
 
 
 def _describe_amount(amount: AmountDifference) -> str:
-    """Describe what trials took on both sides, and the median difference within pairs."""
+    """Describe what trials took on both sides, and the typical difference within pairs."""
     shown = _UNITS[amount.name]
     text = (
         f"{_AMOUNTS[amount.name]}: mean {shown(amount.control_mean)} -> "
-        f"{shown(amount.candidate_mean)}, median difference "
-        f"{_sign_amount(amount.median_difference, shown)}"
+        f"{shown(amount.candidate_mean)}, typical difference "
+        f"{_sign_amount(amount.difference, shown)}"
     )
     if amount.interval is not None:
         low, high = (_sign_amount(end, shown) for end in amount.interval)

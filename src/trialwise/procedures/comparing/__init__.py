@@ -3,8 +3,14 @@
 run_comparison         the whole comparison of two or more arms
 criterion_conclusion   what is concluded of one criterion under two arms
 answer_sentences       the sentences that answer the question
-trial_pairing          which trials belong together, and what they took
+trial_pairing          which trials belong together
+validity_checks        whether the arms saw the same cases and were measured alike
 change_assessment      which test is valid for a criterion, and what it says
+amount_findings        all that is found beside the pass rate
+amount_differences     what pairs took, in time, money and tokens
+arm_costs              what a success costs
+repeat_spread          how much repeats of one input scatter, and which inputs are flaky
 score_lift             how much the mean score changed
+amount_types           the types of what is found beside the pass rate
 comparison_findings    the types of what is concluded
 """

@@ -66,6 +66,20 @@ class Assessed:
         return None if self.obstacle else self.evidence.p_value
 
 
+def collect_pairings(assessed: Sequence[Assessed]) -> list[Pairing]:
+    """Return one pairing for every experiment of two arms, whichever criterion it was made for.
+
+    Args:
+        assessed: The criteria of all arms that are compared.
+    """
+    found = {
+        (one.against, one.arm, one.experiment): one.pairing
+        for one in assessed
+        if one.pairing is not None
+    }
+    return list(found.values())
+
+
 def assess_criterion(
     name: str, control: ArmRun, candidate: ArmRun, question: ComparisonQuestion
 ) -> Assessed:
@@ -146,9 +160,7 @@ def _evidence(
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
     claim = control.plan.claim
     analysis = control.plan.analysis
-    pairs = [
-        pair for pair in pairing.pairs if not (pair.is_unjudged(name) or pair.is_left_out(analysis))
-    ]
+    pairs = pairing.list_measured(name, analysis)
     obstacle = _obstacle(pairing, claim)
     if not pairs:
         ours = _tally_trials(name, pairing.control, analysis)

@@ -18,6 +18,8 @@ from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.amount_types import AmountDifference as AmountDifference  # noqa: PLC0414
+from trialwise.procedures.comparing.amount_types import AmountsFound
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.result_types import Interval
@@ -152,6 +154,22 @@ class PairingSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValidityCheck:
+    """One question about the data of two arms, asked before any verdict."""
+
+    name: Literal["same cases", "measured alike"]
+    arm: str
+    against: str
+    experiment: str
+    holds: bool
+    withholds: bool = False
+    """Whether no verdict is given because of it."""
+    statement: str
+    """What was found."""
+    p_value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """A difference, what bounds it and how surprising it would be between equals."""
 
@@ -226,32 +244,7 @@ class ComparisonFinding(Evidence):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AmountDifference:
-    """What trials took under both services: described, never decided."""
-
-    name: str
-    """`latency_s`, `cost_usd` or `tokens`."""
-    arm: str
-    against: str
-    experiment: str
-    pairs: int
-    basis: str
-    """Which pairs were taken."""
-    control_mean: float
-    candidate_mean: float
-    median_difference: float
-    """The middle of the differences within pairs."""
-    interval: Interval | None
-    """Exact and free of assumptions on shape, for the median difference; None for few pairs."""
-
-    @property
-    def mean_difference(self) -> float:
-        """The candidate's mean minus the control's."""
-        return self.candidate_mean - self.control_mean
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonVerdict:
+class ComparisonVerdict(AmountsFound):
     """Arms compared: one conclusion, every part still visible."""
 
     arms: tuple[ComparedArm, ...]
@@ -259,8 +252,9 @@ class ComparisonVerdict:
     decision: Decision
     """FAIL if any candidate fails any criterion, PASS if every candidate passes every one."""
     findings: tuple[ComparisonFinding, ...]
-    amounts: tuple[AmountDifference, ...]
     pairings: tuple[PairingSummary, ...]
+    checks: tuple[ValidityCheck, ...] = ()
+    """What was checked before the verdict: the same cases, and measured alike."""
     question: ComparisonQuestion
     analysis: str
     """Whose trials decided."""

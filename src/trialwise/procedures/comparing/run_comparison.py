@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import combinations
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.amount_findings import find_amounts
 from trialwise.procedures.comparing.answer_sentences import answer_question
-from trialwise.procedures.comparing.change_assessment import Assessed, assess_criterion
+from trialwise.procedures.comparing.change_assessment import (
+    Assessed,
+    assess_criterion,
+    collect_pairings,
+)
 from trialwise.procedures.comparing.comparison_findings import (
     ArmRun,
     ComparedArm,
     ComparisonQuestion,
     ComparisonVerdict,
     PairingSummary,
+    ValidityCheck,
 )
 from trialwise.procedures.comparing.criterion_conclusion import (
     conclude_criterion,
     fewest_discordant,
 )
-from trialwise.procedures.comparing.trial_pairing import Pairing, amount_differences
+from trialwise.procedures.comparing.validity_checks import (
+    check_validity,
+    state_checks,
+    withhold_verdicts,
+)
 from trialwise.procedures.composite import combine
 from trialwise.stats.multiplicity import Adjustment, adjust
 
@@ -53,6 +64,9 @@ def compare_records(
         for name in _list_criteria(first.record, second.record)
     ]
     _check_guardrails(assessed, asked)
+    pairings = collect_pairings(assessed)
+    checks = check_validity(pairings, control.plan.analysis)
+    assessed = withhold_verdicts(assessed, checks)
     tested = [one for one in assessed if one.p_value is not None]
     adjustment = adjust(
         [one.p_value for one in tested if one.p_value is not None],
@@ -65,24 +79,22 @@ def compare_records(
         conclude_criterion(one, asked, adjusted=adjusted.get(id(one)), fewest=fewest)
         for one in assessed
     )
-    pairings = _collect_pairings(assessed)
+    found = find_amounts(arms, assessed, asked)
     counting = [one.decision for one in findings if not one.advisory]
     return ComparisonVerdict(
         arms=tuple(map(_describe_arm, arms)),
         decision=combine(counting) or Decision.INCONCLUSIVE,
         findings=findings,
-        amounts=tuple(
-            amount
-            for pairing in pairings
-            for amount in amount_differences(pairing, confidence=asked.confidence)
-        ),
+        **{one.name: getattr(found, one.name) for one in fields(found)},
         pairings=tuple(one.summary for one in pairings),
+        checks=checks,
         question=asked,
         analysis=control.plan.analysis.value,
         about=_about(control),
         multiplicity=_multiplicity(adjustment, asked),
-        statement=answer_question(findings, asked, [one.label for one in arms]),
-        caveats=tuple(_caveats(arms, [one.summary for one in pairings])),
+        statement=state_checks(checks)
+        or answer_question(findings, asked, [one.label for one in arms]),
+        caveats=tuple(_caveats(arms, [one.summary for one in pairings], checks)),
     )
 
 
@@ -179,16 +191,6 @@ def _describe_arm(arm: ArmRun) -> ComparedArm:
     )
 
 
-def _collect_pairings(assessed: Sequence[Assessed]) -> list[Pairing]:
-    """Return one for every experiment of two arms, whichever of its criteria it was made for."""
-    found = {
-        (one.against, one.arm, one.experiment): one.pairing
-        for one in assessed
-        if one.pairing is not None
-    }
-    return list(found.values())
-
-
 def _about(record: RunRecord) -> str:
     inputs = sum(len(one.input_ids) for one in record.plan.experiments)
     return record.plan.claim.about(inputs)
@@ -221,13 +223,16 @@ def _multiplicity(adjustment: Adjustment, question: ComparisonQuestion) -> str:
     )
 
 
-def _caveats(arms: Sequence[ArmRun], pairings: Sequence[PairingSummary]) -> Iterator[str]:
+def _caveats(
+    arms: Sequence[ArmRun], pairings: Sequence[PairingSummary], checks: Sequence[ValidityCheck]
+) -> Iterator[str]:
     control = arms[0].record
     if not all(is_side_by_side(control, one.record) for one in arms[1:]):
         yield (
             "The runs were made one after the other, not in turn: what changed in between, such "
             "as load or a model behind an endpoint, counts as a difference of the services."
         )
+    yield from (one.statement for one in checks if one.name == "same cases" and not one.holds)
     for arm in arms:
         if arm.record.verdict.aborted:
             yield f"The run of {arm.label} ended early: {arm.record.verdict.aborted}"

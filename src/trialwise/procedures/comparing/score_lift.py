@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from statistics import median
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.trial_pairing import pair_trials
+from trialwise.model.trial import Analysis, Trial
+from trialwise.procedures.comparing.amount_differences import qualify_interval, subtract_written
+from trialwise.procedures.comparing.amount_types import ScoreLift as ScoreLift  # noqa: PLC0414
+from trialwise.procedures.comparing.trial_pairing import Pairing, pair_trials
 from trialwise.stats.mean_bets import betting_mean_interval
-from trialwise.stats.result_types import Interval
+from trialwise.stats.sign_flips import sign_flip_mean
 from trialwise.validation import require_open_rate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreLift:
-    """The mean scores of two runs on the same inputs, and their difference within pairs."""
-
-    criterion: str
-    control: float
-    candidate: float
-    difference: float
-    """The candidate's mean minus the control's."""
-    interval: Interval
-    """Bounds on the difference, from −1 to 1, for every distribution of scores."""
-    pairs: int
 
 
 def measure_lift(
@@ -34,14 +23,11 @@ def measure_lift(
 ) -> ScoreLift:
     """Measure how much better the candidate's scores are; a pass counts 1 and a failure 0.
 
-    A difference lies between −1 and 1, so that half of it plus ½ is a score: its mean is bounded as
-    the mean of scores is.
-
     Args:
         control: A run, such as the one without a skill.
         candidate: A run on the same inputs.
         criterion: Which both have.
-        confidence: The confidence of the interval.
+        confidence: The confidence of the intervals.
 
     Raises:
         InvalidArgument: The runs do not both have such a criterion, or no pairs.
@@ -56,26 +42,68 @@ def measure_lift(
     plan, other = (side[criterion] for side in sides)
     pairing = pair_trials(control, candidate, (plan.experiment, other.experiment))
     analysis = control.plan.analysis_of(plan)
+    found = lift_scores(pairing, criterion, analysis=analysis, confidence=confidence)
+    if found is None:
+        raise InvalidArgument("criterion", criterion, "have trials that can be paired")
+    return found
+
+
+def lift_scores(
+    pairing: Pairing, criterion: str, *, analysis: Analysis, confidence: float
+) -> ScoreLift | None:
+    """Return how much the scores changed within pairs; None where no pair was measured.
+
+    A difference lies between −1 and 1, so that half of it plus ½ is a score: its mean is bounded as
+    the mean of scores is, whatever its distribution. Flipping signs bounds it too, more closely,
+    where differences scatter evenly around their mean.
+
+    Args:
+        pairing: The pairs of two arms.
+        criterion: The one that graded the replies.
+        analysis: Which trials count.
+        confidence: The confidence of the intervals.
+    """
     pairs = [
         (_mark(pair.control, criterion), _mark(pair.candidate, criterion))
-        for pair in pairing.pairs
-        if not pair.is_left_out(analysis) and not pair.is_unjudged(criterion)
+        for pair in pairing.list_measured(criterion, analysis)
     ]
     if not pairs:
-        raise InvalidArgument("criterion", criterion, "have trials that can be paired")
+        return None
     error = float((1 - as_written(confidence)) / 2)
-    halves = [(theirs - ours + 1) / 2 for ours, theirs in pairs]
-    found = betting_mean_interval(halves, low_error=error, high_error=error)
+    differences = [subtract_written(theirs, ours) for ours, theirs in pairs]
+    bounds = betting_mean_interval(
+        [(one + 1) / 2 for one in differences], low_error=error, high_error=error
+    )
+    flips = sign_flip_mean(differences, confidence=confidence)
     if not pairing.summary.fixed_size:
-        found = found.after_early_stop()
+        bounds = bounds.after_early_stop()
     first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
     return ScoreLift(
         criterion=criterion,
+        arm=pairing.summary.arm,
+        against=pairing.summary.against,
         control=first,
         candidate=second,
         difference=second - first,
-        interval=replace(found, low=2 * found.low - 1, high=2 * found.high - 1),
+        median_difference=median(differences),
+        interval=replace(bounds, low=2 * bounds.low - 1, high=2 * bounds.high - 1),
+        flip_interval=qualify_interval(flips.interval, pairing),
+        p_value=flips.p_value,
         pairs=len(pairs),
+    )
+
+
+def is_graded(pairing: Pairing, criterion: str) -> bool:
+    """Return whether a reply of either arm has a score of its own.
+
+    Args:
+        pairing: The pairs of two arms.
+        criterion: The one that may have graded them.
+    """
+    return any(
+        trial.outcome(criterion).result.score is not None
+        for pair in pairing.pairs
+        for trial in (pair.control, pair.candidate)
     )
 
 

@@ -4,27 +4,19 @@ Its own module because the pairing decides which test is valid. A number of tria
 before the first makes pairs of one input and repetition whatever the two orders were. Where a run
 stopped because of what it saw, only a common order leaves something to decide by: then the
 beginning that both have is a sequence whose end looked at nothing but its past.
-
-What the pairs took, in time, money and tokens, is described with an interval and never decided. The
-interval is for the median of the differences within pairs, by the order statistics that the
-binomial at one half gives: it needs no shape of the latencies, whose tails no mean survives.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
 
-from trialwise.decimals import as_written
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing.comparison_findings import AmountDifference, PairingSummary
-from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.result_types import Interval
+from trialwise.procedures.comparing.comparison_findings import PairingSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +59,14 @@ class Pairing:
     def repeats(self) -> bool:
         """Whether an input makes more than one pair."""
         return len({pair.control.input_id for pair in self.pairs}) < len(self.pairs)
+
+    def list_measured(self, criterion: str, analysis: Analysis) -> list[Pair]:
+        """Return the pairs in which one criterion was measured under both arms."""
+        return [
+            pair
+            for pair in self.pairs
+            if not (pair.is_unjudged(criterion) or pair.is_left_out(analysis))
+        ]
 
 
 def pair_trials(
@@ -171,80 +171,3 @@ def _beginning(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ..
     while len(pairs) in first and len(pairs) in second:
         pairs.append(Pair(first[len(pairs)], second[len(pairs)]))
     return tuple(pairs)
-
-
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    name: str
-    basis: str
-    of: Callable[[Trial], float | None]
-    """What a trial took, without its setup."""
-    of_successes: bool = False
-
-
-_AMOUNTS = (
-    _Amount(
-        "latency_s",
-        "pairs in which both passed every criterion",
-        lambda trial: trial.latency_s,
-        of_successes=True,
-    ),
-    _Amount("cost_usd", "pairs in which both say what they cost", lambda trial: trial.cost_usd),
-    _Amount(
-        "tokens",
-        "pairs in which both say what they used",
-        lambda trial: None if trial.usage is None else trial.usage.total_tokens,
-    ),
-)
-
-
-def amount_differences(pairing: Pairing, *, confidence: float) -> Iterator[AmountDifference]:
-    """Yield what the pairs of an experiment took, amount by amount; none where no pair says."""
-    for amount in _AMOUNTS:
-        taken = [both for pair in pairing.pairs if (both := _both(amount, pair)) is not None]
-        if taken:
-            differences = [candidate - control for control, candidate in taken]
-            yield AmountDifference(
-                name=amount.name,
-                arm=pairing.summary.arm,
-                against=pairing.summary.against,
-                experiment=pairing.summary.experiment,
-                pairs=len(taken),
-                basis=amount.basis,
-                control_mean=fmean(control for control, _ in taken),
-                candidate_mean=fmean(candidate for _, candidate in taken),
-                median_difference=median(differences),
-                interval=median_interval(differences, confidence=confidence),
-            )
-
-
-def _both(amount: _Amount, pair: Pair) -> tuple[float, float] | None:
-    if amount.of_successes and not (pair.control.passed and pair.candidate.passed):
-        return None
-    control, candidate = amount.of(pair.control), amount.of(pair.candidate)
-    return None if control is None or candidate is None else (control, candidate)
-
-
-def median_interval(values: Sequence[float], *, confidence: float) -> Interval | None:
-    """Return an exact confidence interval for a median: two order statistics, as far in as allowed.
-
-    With X ~ Binomial(n, ½), the r-th value from either end bounds the median on its side unless
-    X < r, so that r is the largest with P(X < r) ≤ (1 − confidence)/2.
-
-    Args:
-        values: Independent of one another.
-        confidence: The confidence of the interval, kept at least.
-
-    >>> median_interval(range(1, 11), confidence=0.95)
-    Interval(low=2, high=9, confidence=0.95, method='order statistics')
-    >>> median_interval([1, 2, 3], confidence=0.95) is None
-    True
-    """
-    alpha = float((1 - as_written(confidence)) / 2)
-    n = len(values)
-    cutoff = compliance_cutoff(0.5, n, alpha=alpha, rule="exact").cutoff if n else None
-    if cutoff is None:
-        return None
-    ordered = sorted(values)
-    low, high = ordered[n - cutoff], ordered[cutoff - 1]
-    return Interval(low, high, confidence=confidence, method="order statistics")
