@@ -65,7 +65,7 @@ _MODULES = {
     "runtime.result": "Result SuiteResult",
     "runtime.running": "arun run run_all",
     "runtime.trial_sizing": (
-        "SizingAnswer plan plan_compare plan_compliance plan_latency plan_precision "
+        "SizingAnswer plan plan_compare plan_compliance plan_latency plan_pairs plan_precision "
         "plan_regression"
     ),
     "runtime.outcome_scoring": "Scored measure_outcomes score",

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Compare the latest stored runs of contracts instead of running them.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Run nothing: say how many pairs it takes, how likely each verdict is and what it costs.",
+)
 @suite_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, such as for a pull request.")
@@ -54,7 +59,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     Examples:
       trialwise compare support
       trialwise compare support short-prompt --question not-worse --margin 2%
-      trialwise compare "agent [small]" "agent [large]" --expect 80%:90%
+      trialwise compare "agent [small]" "agent [large]" --expect 80%:90% --dry-run
       trialwise compare agent agent-new --stored -o comparison.html
       trialwise compare before.jsonl after.jsonl --markdown
     """
@@ -62,6 +67,12 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         names, given, file=given["file"], stored=given["stored"], with_itself=False
     )
     asked = read_asked(given, chosen)
+    if given["dry_run"]:
+        if isinstance(chosen, StoredArms):
+            raise click.UsageError("stored runs take nothing: leave out --dry-run")
+        from trialwise.cli.compare_planning import show_plan
+
+        return show_plan(chosen, asked, given)
     comparison = _compare(chosen, asked, given)
     code = _exit_code(comparison)
     _print(comparison, given)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from trialwise.cli.plan.option_types import RATE, TRIALS, Written
+from trialwise.cli.plan.option_types import RATE, RATES, TRIALS, Written
 from trialwise.declarations.amounts import rate
 from trialwise.declarations.nearest_names import suggest_name
 from trialwise.errors import InvalidArgument
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
-from trialwise.suite.loaded_suite import QUESTIONS, CompareSection
+from trialwise.stats.paired_questions import PAIRED_QUESTIONS
+from trialwise.suite.loaded_suite import CompareSection
 
 if TYPE_CHECKING:
     from trialwise.cli.arm_choice import LiveArms, StoredArms
@@ -35,25 +36,12 @@ def _check_endings(
     return paths
 
 
-def _read_rates(text: str) -> tuple[float, float] | None:
-    """Read the expected rates of the control and of the candidate.
-
-    >>> _read_rates("80%:90%"), _read_rates("80%")
-    ((0.8, 0.9), None)
-    """
-    parts = [rate(part.strip()) for part in text.split(":")]
-    if len(parts) != 2 or any(part is None or not 0 < part < 1 for part in parts):
-        return None
-    return float(parts[0] or 0), float(parts[1] or 0)
-
-
 def _read_guardrail(text: str) -> tuple[str, float] | None:
     name, _, margin = text.rpartition("=")
     share = rate(margin.strip())
     return None if not name or share is None or not 0 < share < 1 else (name.strip(), float(share))
 
 
-RATES = Written("rate:rate", "be two rates such as 80%:90%", _read_rates)
 GUARDRAIL = Written("criterion=rate", "be a criterion and a margin: safe=2%", _read_guardrail)
 
 
@@ -67,7 +55,7 @@ def compare_options(function: F) -> F:
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--question",
-        type=click.Choice(QUESTIONS),
+        type=click.Choice(PAIRED_QUESTIONS),
         help="What is asked of each candidate.  [default: different; not-worse with --margin]",
     ),
     click.option("--margin", type=RATE, help="The margin m of the question, such as 2%."),

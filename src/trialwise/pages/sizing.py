@@ -9,6 +9,7 @@ from trialwise.documents.blocks import Document
 from trialwise.pages.sizing_differences import build_comparison_page, build_regression_page
 from trialwise.pages.sizing_fixed import build_compliance_page, build_precision_page
 from trialwise.pages.sizing_latency import build_latency_page
+from trialwise.pages.sizing_pairs import build_pairs_page
 from trialwise.pages.sizing_sequential import (
     build_sequential_page,
     build_short_sequential_page,
@@ -23,6 +24,7 @@ _BUILDERS: dict[str, Callable[[Any], Document]] = {
     "latency": build_latency_page,
     "precision": build_precision_page,
     "compare": build_comparison_page,
+    "pairs": build_pairs_page,
 }
 
 

@@ -235,9 +235,19 @@ def expense_of(plan: Plan, store: Path) -> Expense | None:
         plan: The contract's.
         store: Where runs are kept.
     """
-    declared = plan.options.cost_per_trial_usd
+    return find_expense(plan.contract, plan.options.cost_per_trial_usd, store)
+
+
+def find_expense(contract: str, declared: float | None, store: Path) -> Expense | None:
+    """Return what a trial took in the newest decided run of a contract, or what is declared.
+
+    Args:
+        contract: Its name.
+        declared: What a trial costs by its suite, where that is known.
+        store: Where runs are kept.
+    """
     try:
-        verdict = RunStore(store).latest(plan.contract).verdict()
+        verdict = RunStore(store).latest(contract).verdict()
     except TrialwiseError:
         return _declared_expense(declared)
     spent = verdict.spending

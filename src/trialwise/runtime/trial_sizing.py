@@ -5,7 +5,8 @@
     plan_regression   see a drop from a baseline
     plan_latency      show a latency percentile
     plan_precision    estimate a rate to within a margin
-    plan_compare      tell two variants apart
+    plan_compare      tell two variants apart, on the same inputs and on separate ones
+    plan_pairs        answer a question about a candidate, pair by pair, as `compare` does
 
 Nothing is run. Every function returns a `SizingAnswer`, which shows itself like the command does.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypedDict, Un
 
 if TYPE_CHECKING:
     from trialwise.procedures.sizing.sizing_base import SizingPlan
+    from trialwise.stats.paired_questions import PairedQuestion
 
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
@@ -308,6 +310,56 @@ def plan_compare(
         **_read_settings(settings),
     )
     return SizingAnswer(sizing.plan_compare(question))
+
+
+def plan_pairs(
+    expect: tuple[float, float] | None = None,
+    *,
+    question: PairedQuestion = "different",
+    margin: float | None = None,
+    discordance: float | None = None,
+    pairs: int | None = None,
+    max_pairs: int | None = None,
+    tests: int = 1,
+    arms: int = 2,
+    concurrency: int = 1,
+    **settings: Unpack[TestSettings],
+) -> SizingAnswer:
+    """How many pairs does a comparison take, and how likely is each verdict?
+
+    Args:
+        expect: The rates that you expect of the control and of the candidate.
+        question: "different", "better", "not-worse" or "equivalent".
+        margin: The margin of the question.
+        discordance: The share of pairs in which exactly one passes; by default that of arms that
+            pass independently of each other.
+        pairs: A fixed number of pairs.
+        max_pairs: Upper limit on pairs.
+        tests: Criteria times candidates, which share the level.
+        arms: How many arms there are, the control included.
+        concurrency: Number of concurrent trials.
+        settings: The fields of `TestSettings`.
+
+    >>> answer = plan_pairs((0.8, 0.9))
+    >>> [(method["name"], method["most_pairs"]) for method in answer.to_dict()["methods"]][-1]
+    ('fixed', 215)
+    """
+    from trialwise.procedures.sizing import paired_sizing as sizing
+    from trialwise.runtime.preparing import design_cache
+
+    asked = sizing.PairedSizingQuestion(
+        rates=expect,
+        question=question,
+        margin=margin,
+        discordance=discordance,
+        pairs=pairs,
+        max_pairs=max_pairs,
+        tests=tests,
+        arms=arms,
+        concurrency=concurrency,
+        **_read_settings(settings),
+    )
+    return SizingAnswer(sizing.plan_pairs(asked, cache=design_cache()))
 
 
 def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:

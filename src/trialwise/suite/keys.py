@@ -20,6 +20,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format
 from trialwise.stats.multiplicity import CORRECTIONS
+from trialwise.stats.paired_questions import PAIRED_QUESTIONS
 from trialwise.suite.check_keys import (
     CHECK_KINDS,
     GRADERS,
@@ -31,7 +32,6 @@ from trialwise.suite.check_keys import (
 from trialwise.suite.contract_arms import ServiceChange
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.loaded_suite import QUESTIONS
 from trialwise.suite.suite_services import SERVICE, DeclaredService
 
 #: The clock gives their values, so that their kind says all.
@@ -289,7 +289,7 @@ COMPARE = Record(
         ),
         Key(
             "question",
-            Choice(*QUESTIONS),
+            Choice(*PAIRED_QUESTIONS),
             "What is asked of each candidate: whether it is `different`, `better` by more than "
             "`margin`, `not-worse` by more than it, or `equivalent` within it.",
             default="different",

@@ -45,10 +45,6 @@ class Report:
     path: Path
 
 
-#: What a comparison may ask.
-QUESTIONS = ("different", "better", "not-worse", "equivalent")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSection:
     """What a suite says about its comparison; None where it says nothing."""

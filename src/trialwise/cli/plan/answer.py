@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.option_types import DURATION, RATE, TRIALS, USD, option_name, refusal
+from trialwise.cli.plan.option_types import DURATION, RATE, RATES, TRIALS, USD, option_name, refusal
 
 if TYPE_CHECKING:
     from trialwise.runtime.trial_sizing import Format, SizingAnswer
@@ -29,6 +29,8 @@ _OPTIONS = {
     "limit_s": "--limit",
     "trial_usd": "--price",
     "trial_s": "--seconds",
+    "rates": "--expect",
+    "max_pairs": "--max-trials",
 }
 
 
@@ -115,7 +117,9 @@ def _as_written(name: str, value: object) -> object:
     from decimal import Decimal
 
     params = click.get_current_context().command.params
-    rates = [option_name(param) for param in params if param.type is RATE]
+    rates = [option_name(param) for param in params if param.type in (RATE, RATES)]
+    if name in rates and isinstance(value, tuple):
+        return ":".join(str(_as_written(name, one)) for one in value)
     if name not in rates or not isinstance(value, float):
         return value
     return f"{(100 * Decimal(repr(value))).normalize():f}%"

@@ -18,10 +18,12 @@ from trialwise.cli.plan.option_types import (
     LIMIT,
     PERCENTILE,
     RATE,
+    RATES,
     SUCCESSES,
     TRIALS,
     UNNAMED_LIMIT,
 )
+from trialwise.stats.paired_questions import PAIRED_QUESTIONS
 
 
 @click.command("compliance", short_help="Show that a required rate is met, with fixed trials.")
@@ -143,30 +145,67 @@ def precision_form(**given: Any) -> int:
     return answer("plan_precision", given)
 
 
-@click.command("compare", short_help="Tell two variants apart (A/B).")
-@click.option("--rate", type=RATE, required=True, help="The rate of A.")
-@click.option("--drop", type=RATE, required=True, help="How far B lies below it.")
-@click.option("--pairs", type=TRIALS, help="What this many pairs would do.")
+@click.command("compare", short_help="Compare arms pair by pair (A/B), or tell two apart.")
+@click.option(
+    "--expect",
+    type=RATES,
+    help="The rates you expect of the control and of the candidate.  [default: 80%:90%]",
+)
+@click.option(
+    "--question",
+    type=click.Choice(PAIRED_QUESTIONS),
+    help="What is asked of the candidate.  [default: different; not-worse with --margin]",
+)
+@click.option("--margin", type=RATE, help="The margin of the question, such as 2%.")
+@click.option("--trials", "--pairs", "pairs", type=TRIALS, help="A fixed number of pairs.")
+@click.option("--max-trials", "max_pairs", type=TRIALS, help="Upper limit on pairs.")
+@click.option(
+    "--tests", type=TRIALS, default=1, help="Criteria times candidates, which share the level."
+)
+@click.option("--arms", type=TRIALS, default=2, help="Arms that run, the control included.")
+@click.option("--concurrency", type=TRIALS, default=1, help="Trials that may run at once.")
 @click.option(
     "--discordance",
     type=RATE,
-    help="Inputs on which exactly one of the two passes.  [default: what is possible]",
+    help="Pairs in which exactly one passes.  [default: the arms have nothing in common]",
 )
-@click.option("--two-sided", is_flag=True, help="Look for a difference either way.")
+@click.option("--rate", type=RATE, help="Instead of --expect: the rate of A.")
+@click.option("--drop", type=RATE, help="With --rate: how far B lies below it.")
+@click.option("--two-sided", is_flag=True, help="With --rate: look for a difference either way.")
 @confidence_option
 @power_option
 @priced
 @written
 def compare_form(**given: Any) -> int:
-    """Plan an A/B comparison: on the same inputs, and on separate ones.
+    """Plan a comparison: pairs, chances of each verdict, money and time.
 
-    The exact McNemar test by enumeration, for as often as the two may disagree, and Fisher's exact
-    test for separate inputs.
+    The sequential rule of `trialwise compare`, and the fixed number of pairs with the same power,
+    by enumeration: for arms as expected, for equal arms and for a worse candidate.
+
+    With --rate and --drop: the size that finds a drop by the exact McNemar test, for as often as
+    the two may disagree, and by Fisher's exact test on separate inputs.
 
     \b
-    Example:
+    Examples:
+      trialwise plan compare --expect 80%:90% --price 0.02 --seconds 3s
+      trialwise plan compare --question not-worse --margin 5% --expect 90%:90%
       trialwise plan compare --rate 90% --drop 5% --pairs 200
     """
+    of_drop = ("rate", "drop", "two_sided")
+    of_pairs = ("expect", "question", "margin", "max_pairs", "tests", "arms", "concurrency")
+    if not any(given[name] for name in of_drop):
+        for name in of_drop:
+            given.pop(name)
+        given["question"] = given["question"] or ("not-worse" if given["margin"] else "different")
+        return answer("plan_pairs", given)
+    if given["rate"] is None or given["drop"] is None:
+        raise click.UsageError("give --rate and --drop together, or --expect alone")
+    for name in of_pairs:
+        value = given.pop(name)
+        if value not in (None, 1, 2):
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} belongs to --expect: leave out --rate"
+            )
     return answer("plan_compare", given)
 
 

@@ -68,6 +68,18 @@ def _read_successes(text: str) -> tuple[int, int] | None:
     return int(found[1]), int(found[2])
 
 
+def read_rates(text: str) -> tuple[float, float] | None:
+    """Read the expected rates of the control and of the candidate.
+
+    >>> read_rates("80%:90%"), read_rates("80%")
+    ((0.8, 0.9), None)
+    """
+    parts = [rate(part.strip()) for part in text.split(":")]
+    if len(parts) != 2 or any(part is None or not 0 < part < 1 for part in parts):
+        return None
+    return float(parts[0] or 0), float(parts[1] or 0)
+
+
 def _read_trials(text: str) -> int | None:
     return int(text) if re.fullmatch(r"\d{1,9}", text) and int(text) > 0 else None
 
@@ -85,3 +97,4 @@ DURATION = Written("time", _TIME, _read_duration)
 LIMIT = Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _read_duration(text))
 SUCCESSES = Written("k/n", _OF_TRIALS, _read_successes)
 TRIALS = Written("n", "be a whole number of at least 1", _read_trials)
+RATES = Written("rate:rate", "be two rates such as 80%:90%", read_rates)

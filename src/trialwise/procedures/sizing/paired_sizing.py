@@ -1,0 +1,302 @@
+"""The plan of a comparison: how many pairs it takes, and how likely each verdict is.
+
+The sequential rule that `trialwise compare` decides by stands beside the smallest fixed number of
+pairs with the same power. Both are enumerated, not simulated, for what the arms might truly be:
+as expected, equal, and worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache as remembered
+
+from trialwise.decimals import as_written
+from trialwise.errors import InvalidArgument
+from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
+from trialwise.stats.paired_questions import PAIRED_QUESTIONS, PairedQuestion
+from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
+from trialwise.stats.result_types import Decision
+from trialwise.stats.sequential.shipped_designs import DesignCache
+from trialwise.validation import require_choice, require_count, require_given, require_open_rate
+
+#: What the rule that ships with the package is made for.
+USUAL_RATES = (0.8, 0.9)
+#: Rates at which a margin is asked about where nobody says what to expect.
+_USUAL_EQUAL = (0.9, 0.9)
+#: A fixed size is looked for up to here.
+MOST_PAIRS = 5_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedSizingQuestion(PowerQuestion):
+    """How many pairs answer a question about a candidate?"""
+
+    question: PairedQuestion = "different"
+    margin: float | None = None
+    rates: tuple[float, float] | None = None
+    """What is expected of the control and of the candidate."""
+    discordance: float | None = None
+    """P(exactly one of the two passes), where it can be said."""
+    pairs: int | None = None
+    """A fixed number of pairs."""
+    max_pairs: int | None = None
+    tests: int = 1
+    """Criteria times candidates: they share the level."""
+    arms: int = 2
+    concurrency: int = 1
+
+    def __post_init__(self) -> None:
+        PowerQuestion.__post_init__(self)
+        require_choice("question", self.question, PAIRED_QUESTIONS)
+        require_given(self, "pairs max_pairs tests arms concurrency", require_count, minimum=1)
+        if self.pairs is not None and self.max_pairs is not None:
+            allowed = "be left out where the number of pairs is fixed"
+            raise InvalidArgument("max_pairs", self.max_pairs, allowed)
+        if self.margin is not None:
+            require_open_rate("margin", self.margin)
+            if self.question == "different":
+                allowed = "be left out where the question is whether the arms are different"
+                raise InvalidArgument("margin", self.margin, allowed)
+        elif self.question in ("not-worse", "equivalent"):
+            allowed = f'be given, such as 0.02, where the question is "{self.question}"'
+            raise InvalidArgument("margin", None, allowed)
+        for rate in self.rates or ():
+            require_open_rate("rates", rate)
+        self._check_expected()
+
+    def _check_expected(self) -> None:
+        first, second = self.expected
+        if self.question in ("different", "better") and first == second:
+            allowed = "differ: equal arms are never told apart"
+            raise InvalidArgument("rates", self.rates, allowed)
+        if self.discordance is not None:
+            require_open_rate("discordance", self.discordance)
+            low = float(abs(as_written(first) - as_written(second)))
+            high = min(first + second, 2 - first - second)
+            if not low <= self.discordance <= high:
+                allowed = f"lie between {low:g} and {high:g}, which the rates allow"
+                raise InvalidArgument("discordance", self.discordance, allowed)
+
+    @property
+    def expected(self) -> tuple[float, float]:
+        """The rates that are expected, or the usual ones."""
+        if self.rates is not None:
+            return self.rates
+        return USUAL_RATES if self.question in ("different", "better") else _USUAL_EQUAL
+
+    @property
+    def level(self) -> float:
+        """The level of one test."""
+        return self.alpha / self.tests
+
+    def split(self, control: float, candidate: float) -> tuple[float, float]:
+        """Return how often only the control passes a pair, and how often only the candidate.
+
+        Without a discordance the arms pass independently of each other.
+        """
+        gap = candidate - control
+        if self.discordance is None:
+            return control * (1 - candidate), candidate * (1 - control)
+        total = max(self.discordance, abs(gap))
+        return (total - gap) / 2, (total + gap) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedChances:
+    """What a rule does where the arms truly have these rates."""
+
+    truth: str
+    control: float
+    candidate: float
+    passes: float
+    """P(PASS), P(FAIL) and P(INCONCLUSIVE) of one test."""
+    fails: float
+    inconclusive: float
+    mean_pairs: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedMethod:
+    """A way to decide, and what it does."""
+
+    name: str
+    """`sequential` or `fixed`."""
+    most_pairs: int | None
+    certificate: float | None
+    """Expected pairs over the proven minimum, where one is known."""
+    rows: tuple[PairedChances, ...]
+
+    @property
+    def expected(self) -> PairedChances:
+        """What it does where the rates are as expected."""
+        return self.rows[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """The pairs it takes for one share of discordant pairs, at the expected rates."""
+
+    kind: str
+    discordance: float
+    mean_pairs: float | None
+    passes: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedPlan(SizingPlan):
+    """The sizes of a comparison."""
+
+    form = "pairs"
+
+    question: PairedSizingQuestion
+    methods: tuple[PairedMethod, ...]
+    """The one that decides first."""
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def chosen(self) -> PairedMethod:
+        """The method that decides."""
+        return self.methods[0]
+
+
+def plan_pairs(question: PairedSizingQuestion, *, cache: DesignCache | None = None) -> PairedPlan:
+    """Plan a comparison: the sequential rule and a fixed size, with their chances, exactly.
+
+    Args:
+        question: What is asked.
+        cache: Where boundaries that were searched for are kept.
+
+    >>> plan = plan_pairs(PairedSizingQuestion(rates=(0.8, 0.9)))
+    >>> sequential, fixed = plan.methods
+    >>> sequential.expected.passes > 0.79, sequential.expected.mean_pairs < fixed.most_pairs
+    (True, True)
+    """
+    rules = list(_list_rules(question, cache))
+    methods = tuple(_describe_rule(question, rule) for rule in rules)
+    return PairedPlan(
+        question=question,
+        methods=methods,
+        disagreements=tuple(_list_disagreements(question, rules[0])),
+    )
+
+
+def _list_rules(question: PairedSizingQuestion, cache: DesignCache | None) -> Iterator[PairedRule]:
+    if question.pairs is not None:
+        yield _plan_rule(question, pairs=question.pairs)
+        return
+    yield _plan_rule(question, rates=question.rates, max_pairs=question.max_pairs, cache=cache)
+    size = find_fixed_pairs(question)
+    if size is not None:
+        yield _plan_rule(question, pairs=size)
+
+
+def _plan_rule(question: PairedSizingQuestion, **size: object) -> PairedRule:
+    both = None
+    if question.discordance is not None and size.get("rates") is not None:
+        first, second = question.expected
+        both = (first + second - question.discordance) / 2
+    return plan_paired_rule(
+        question.question,
+        margin=question.margin,
+        alpha=question.level,
+        power=question.power,
+        both=both,
+        **size,  # type: ignore[arg-type]
+    )
+
+
+def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
+    """Find the smallest fixed number of pairs with the power asked for; None beyond 5,000.
+
+    >>> find_fixed_pairs(PairedSizingQuestion(rates=(0.5, 0.9)))
+    24
+    """
+    split = question.split(*question.expected)
+
+    @remembered
+    def has_power(pairs: int) -> bool:
+        found = _plan_rule(question, pairs=pairs).characteristic(*split)
+        return found.chance_of(Decision.PASS) >= question.power
+
+    if question.expected[1] < question.expected[0] and question.question == "different":
+        # A candidate that is expected to be worse is found by a FAIL.
+        split = split[1], split[0]
+    low, high = 1, 32
+    while not has_power(high):
+        low, high = high, 2 * high
+        if high > MOST_PAIRS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if has_power(middle) else (middle, high)
+    # The power rises with the pairs but for a small sawtooth.
+    return next(n for n in range(max(1, high - 6), high + 1) if has_power(n))
+
+
+def _list_truths(question: PairedSizingQuestion) -> Iterator[tuple[str, float, float]]:
+    """List what the arms might truly be, what is expected first."""
+    control, candidate = question.expected
+    gap = float(as_written(candidate) - as_written(control))
+    yield "as expected", control, candidate
+    margin = question.margin or 0.0
+    truths = [("equal", 0.0)]
+    if question.question == "different":
+        truths += [("half of it", gap / 2), ("the other way", -gap)]
+    elif question.question == "better":
+        truths += [("better by the margin", margin)] if margin else []
+        truths += [("as much worse", -abs(gap))]
+    elif question.question == "not-worse":
+        truths += [("worse by half the margin", -margin / 2), ("worse by the margin", -margin)]
+        truths += [("worse by twice the margin", -2 * margin)]
+    else:
+        truths += [("apart by half the margin", -margin / 2), ("apart by the margin", -margin)]
+        truths += [("apart by twice the margin", -2 * margin)]
+    for name, difference in truths:
+        rate = float(as_written(control) + as_written(difference))
+        if 0 < rate < 1 and (name != "equal" or gap != 0):
+            yield name, control, rate
+
+
+def _describe_rule(question: PairedSizingQuestion, rule: PairedRule) -> PairedMethod:
+    return PairedMethod(
+        name="sequential" if rule.is_sequential else "fixed",
+        most_pairs=rule.max_pairs,
+        certificate=rule.certificate,
+        rows=tuple(_find_chances(question, rule, *truth) for truth in _list_truths(question)),
+    )
+
+
+def _find_chances(
+    question: PairedSizingQuestion, rule: PairedRule, truth: str, control: float, candidate: float
+) -> PairedChances:
+    found = rule.characteristic(*question.split(control, candidate))
+    return PairedChances(
+        truth=truth,
+        control=control,
+        candidate=candidate,
+        passes=found.chance_of(Decision.PASS),
+        fails=found.chance_of(Decision.FAIL),
+        inconclusive=found.chance_of(Decision.INCONCLUSIVE),
+        mean_pairs=found.mean_pairs,
+    )
+
+
+def _list_disagreements(question: PairedSizingQuestion, rule: PairedRule) -> Iterator[Disagreement]:
+    """List what the expected difference takes, from the least to the most usual disagreement."""
+    first, second = question.expected
+    gap = second - first
+    independent = first * (1 - second) + second * (1 - first)
+    least = max(abs(gap), 0.01)
+    kinds = {"least": least, "halfway": (least + independent) / 2, "independent": independent}
+    if question.discordance is not None:
+        kinds = {"assumed": question.discordance}
+    for kind, total in kinds.items():
+        found = rule.characteristic((total - gap) / 2, (total + gap) / 2)
+        wanted = Decision.FAIL if gap < 0 and question.question == "different" else Decision.PASS
+        yield Disagreement(
+            kind=kind,
+            discordance=total,
+            mean_pairs=found.mean_pairs,
+            passes=found.chance_of(wanted),
+        )
