@@ -280,7 +280,7 @@ def test_a_value_is_refused_in_one_sentence(
         "compliance",
         "regression",
         "precision 95%",
-        "compare",
+        "compare --rate 90%",
     ],
 )
 def test_usage_is_refused_with_a_pointer(
