@@ -11,6 +11,9 @@ import pytest
 from tests.cli.suite_folders import Done, enter_folder
 from tests.cli.suite_folders import type_command as do
 
+from trialwise.cli.plan.option_types import QUESTIONS
+from trialwise.stats.paired_questions import PAIRED_QUESTIONS
+
 SERVICE = """
 from pathlib import Path
 from trialwise import Reply
@@ -105,6 +108,11 @@ def test_stored_arms_have_no_plan() -> None:
     do(SUITE, "compare", "support", "good", "--trials", "20", "--quiet")
     with pytest.raises(click.UsageError, match="leave out --dry-run"):
         do(SUITE, "compare", "support", "good", "--stored", "--dry-run")
+
+
+def test_the_options_know_every_question() -> None:
+    """They are written out there, so that help loads no statistics."""
+    assert QUESTIONS == PAIRED_QUESTIONS
 
 
 # --- `plan compare` -------------------------------------------------------------------------------

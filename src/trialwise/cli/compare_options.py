@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from trialwise.cli.plan.option_types import RATE, RATES, TRIALS, Written
+from trialwise.cli.plan.option_types import QUESTIONS, RATE, RATES, TRIALS, Written
 from trialwise.declarations.amounts import rate
 from trialwise.declarations.nearest_names import suggest_name
 from trialwise.errors import InvalidArgument
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
-from trialwise.stats.paired_questions import PAIRED_QUESTIONS
 from trialwise.suite.loaded_suite import CompareSection
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def compare_options(function: F) -> F:
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--question",
-        type=click.Choice(PAIRED_QUESTIONS),
+        type=click.Choice(QUESTIONS),
         help="What is asked of each candidate.  [default: different; not-worse with --margin]",
     ),
     click.option("--margin", type=RATE, help="The margin m of the question, such as 2%."),

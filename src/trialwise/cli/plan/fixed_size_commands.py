@@ -17,13 +17,13 @@ from trialwise.cli.plan.answer import (
 from trialwise.cli.plan.option_types import (
     LIMIT,
     PERCENTILE,
+    QUESTIONS,
     RATE,
     RATES,
     SUCCESSES,
     TRIALS,
     UNNAMED_LIMIT,
 )
-from trialwise.stats.paired_questions import PAIRED_QUESTIONS
 
 
 @click.command("compliance", short_help="Show that a required rate is met, with fixed trials.")
@@ -153,7 +153,7 @@ def precision_form(**given: Any) -> int:
 )
 @click.option(
     "--question",
-    type=click.Choice(PAIRED_QUESTIONS),
+    type=click.Choice(QUESTIONS),
     help="What is asked of the candidate.  [default: different; not-worse with --margin]",
 )
 @click.option("--margin", type=RATE, help="The margin of the question, such as 2%.")

@@ -98,3 +98,5 @@ LIMIT = Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _r
 SUCCESSES = Written("k/n", _OF_TRIALS, _read_successes)
 TRIALS = Written("n", "be a whole number of at least 1", _read_trials)
 RATES = Written("rate:rate", "be two rates such as 80%:90%", read_rates)
+#: The questions of a comparison, written out: a help page loads no statistics.
+QUESTIONS = ("different", "better", "not-worse", "equivalent")
