@@ -63,8 +63,9 @@ def test_three_discordant_pairs_show_nothing() -> None:
 
     assert done.exit_code == 3
     assert "INCONCLUSIVE" in done.output
-    (row,) = (line for line in done.output.splitlines() if line.startswith("  right "))
+    row, picture = (line for line in done.output.splitlines() if line.startswith("  right "))
     assert row.split()[-2:] == ["3/3", "0.25"]
+    assert picture.split()[-1] == "+30.0"
     assert "+30.0" in row
 
 

@@ -132,14 +132,18 @@ def _print(comparison: Comparison, given: dict[str, Any]) -> None:
 
     if given["as_json"]:
         say_json(comparison.to_dict())
-    elif given["markdown"]:
+        return
+    from trialwise.pages.comparison import summarize_comparison
+
+    page = summarize_comparison(comparison.verdict, comparison.arms, is_pictured=given["markdown"])
+    if given["markdown"]:
         from trialwise.renderers.document_markdown import render_document_markdown
 
-        say(render_document_markdown(comparison.build_page()))
+        say(render_document_markdown(page))
     else:
         from trialwise.renderers.document_text import render_document_text
 
-        say(render_document_text(comparison.build_page(), output_of()).rstrip("\n"))
+        say(render_document_text(page, output_of()).rstrip("\n"))
 
 
 def _write(comparison: Comparison, paths: tuple[Path, ...]) -> bool:

@@ -1,90 +1,131 @@
-"""Two services compared on the same inputs: a row for each criterion, and what qualifies it."""
+"""Arms compared on the same inputs, as a page: the answer, what it rests on, and what to read.
+
+comparison               the whole page, and a summary of it for a terminal, a comment, a notebook
+comparison_differences   the forest plot and the table of what was decided
+comparison_flips         pairs in which exactly one arm passed, with both replies
+comparison_inputs        each input under every arm
+comparison_arms          what the arms are, how well they did and what they took
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Cell,
-    Details,
-    Document,
-    Items,
-    Name,
-    Table,
-    build_table,
-)
-from trialwise.documents.charts import Strip
-from trialwise.documents.numbers import (
-    as_count,
-    as_money,
-    as_observed,
-    as_points,
-    as_seconds,
-)
+from trialwise.documents.blocks import Badge, Block, Details, Document, Items, Section
+from trialwise.documents.numbers import as_count, as_money, as_percent, as_points
 from trialwise.documents.phrases import keep_few
+from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import Status
-from trialwise.model.tally import Tally
-from trialwise.pages.comparison_amounts import list_amount_notes
-from trialwise.pages.suite_totals import write_amounts
-from trialwise.procedures.comparing.comparison_findings import (
-    AmountDifference,
-    ComparisonFinding,
-    ComparisonVerdict,
-    Contrast,
+from trialwise.pages.comparison_arms import (
+    build_arms_section,
+    list_factors,
+    list_setup,
+    tabulate_amounts,
 )
+from trialwise.pages.comparison_differences import build_forest, tabulate_differences
+from trialwise.pages.comparison_flips import build_few_flips, build_flips_section
+from trialwise.pages.comparison_inputs import build_arm_inputs
+from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
 
-#: Rows and notes that the page shows; the others are counted.
-_MOST_ROWS, _MOST_NOTES = 40, 15
-_CONTRASTS: dict[Contrast, Literal["pass", "fail", "open"]] = {
-    Contrast.BETTER: "pass",
-    Contrast.WORSE: "fail",
-    Contrast.NOT_TOLD_APART: "open",
-}
-_AMOUNTS = {"latency_s": "latency", "cost_usd": "cost", "tokens": "tokens"}
-_UNITS: dict[str, Callable[[float], str]] = {
-    "latency_s": as_seconds,
-    "cost_usd": as_money,
-    "tokens": lambda value: f"{value:,.0f}",
-}
+#: Notes that a summary shows, those of a page, and factors that are named at the top.
+_FEW_NOTES, _MOST_NOTES, _FACTORS = 15, 60, 4
+_NAME = 80
 
 
-def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = ()) -> Document:
-    """Build a comparison as a page.
+def build_comparison_page(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> Document:
+    """Build a comparison as a page with everything a reader may look for.
 
     Args:
-        verdict: What was decided.
-        runs: Where the runs are kept.
+        verdict: What was concluded.
+        arms: The runs of the arms; without them the page holds no flips and no inputs.
     """
-    margin, status = verdict.question.margin, Status(verdict.decision.value)
-    took = [
-        *(_describe_amount(one) for one in verdict.amounts if one.name != "score"),
-        *list_amount_notes(verdict),
-        *_describe_setup(verdict),
-    ]
-    usual = verdict.analysis == "measured"
+    forest = build_forest(verdict)
+    plot = () if forest is None else (forest,)
+    decided = Section(
+        heading="Criteria",
+        blocks=(*plot, tabulate_differences(verdict)),
+        depth="summary",
+    )
+    notes = list_notes(verdict)
+    sections = (
+        decided,
+        build_flips_section(verdict, arms),
+        build_arms_section(verdict, arms),
+        build_arm_inputs(verdict, arms),
+        Section(heading="Worth knowing", blocks=(Items(items=keep_few(notes, _MOST_NOTES)),))
+        if notes
+        else None,
+    )
+    return _frame(verdict, arms, tuple(one for one in sections if one is not None))
+
+
+def summarize_comparison(
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun] = (), *, is_pictured: bool = False
+) -> Document:
+    """Summarize a comparison: the answer, a row for each criterion, and a few flips.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms; without them the summary holds no flips.
+        is_pictured: Whether the table holds the intervals as pictures instead of a plot below it.
+    """
+    forest = None if is_pictured else build_forest(verdict)
+    blocks: tuple[Block | None, ...] = (
+        tabulate_differences(verdict, is_pictured=is_pictured),
+        forest,
+        build_few_flips(verdict, arms),
+        _fold_amounts(verdict),
+        _fold_notes(verdict),
+    )
+    return _frame(verdict, arms, tuple(one for one in blocks if one is not None))
+
+
+def _frame(
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun], blocks: tuple[Block, ...]
+) -> Document:
+    status = Status(verdict.decision.value)
     return Document(
         kind="Comparison",
         title=_name_arms(verdict),
         badge=Badge(word=status.value, tone=status.tone),
         lead=verdict.statement,
-        # Each says what it is: a notebook shows them side by side.
-        facts=(
-            ("", _describe_pairing(verdict)),
-            ("", verdict.about),
-            ("", None if margin is None else f"margin {as_points(margin)}"),
-            ("", None if usual else f"decided {verdict.analysis}"),
-            ("", ", ".join(_list_spending(verdict))),
-            *(("", f"run: {path}") for path in runs),
-        ),
-        blocks=(
-            _tabulate_contrasts(verdict),
-            *_fold("What trials took", took),
-            *_fold("Worth knowing", _list_notes(verdict)),
-        ),
+        facts=tuple(_list_facts(verdict, arms)),
+        blocks=blocks,
     )
+
+
+def _list_facts(
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield what was compared. Each value says what it is: a notebook shows them without labels."""
+    yield "compared", _describe_pairing(verdict)
+    yield "asked", _describe_question(verdict)
+    yield "claim", verdict.about
+    for key, values in list(list_factors(verdict, arms).items())[:_FACTORS]:
+        named = (cut_middle(one, _NAME) for one in values.values())
+        yield "differs in", f"{cut_middle(key, _NAME)}: {', '.join(named)}"
+    if verdict.analysis != "measured":
+        yield "analysis", f"decided {verdict.analysis}"
+    yield "took", ", ".join(_list_spending(verdict))
+    for arm in arms:
+        if arm.path is not None:
+            yield "run", f"{cut_middle(arm.label, _NAME)}: {arm.path}"
+
+
+def _describe_question(verdict: ComparisonVerdict) -> str:
+    asked = verdict.question
+    by = "" if asked.margin is None else f", margin {as_points(asked.margin)}"
+    whose = "the arms differ" if asked.against == "all" else "candidates differ from the control"
+    words = {
+        "different": f"whether {whose}",
+        "better": f"whether candidates are better{by}",
+        "not-worse": f"whether candidates are not worse{by}",
+        "equivalent": f"whether candidates are equivalent{by}",
+    }
+    guards = [f"{name}, margin {as_points(one)}" for name, one in asked.guardrails.items()]
+    guarded = f"; guardrails: {', '.join(guards)}" if guards else ""
+    return f"{words[asked.question]}, at {as_percent(asked.confidence)} confidence{guarded}"
 
 
 def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
@@ -93,12 +134,6 @@ def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
     known = [one.usd for one in spent if one.usd is not None]
     if known:
         yield as_money(sum(known))
-
-
-def _fold(title: str, notes: Sequence[str]) -> Iterator[Block]:
-    if notes:
-        items = Items(items=keep_few(notes, _MOST_NOTES))
-        yield Details(summary=title, blocks=(items,), is_printed=True)
 
 
 def _name_arms(verdict: ComparisonVerdict) -> str:
@@ -113,7 +148,7 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
     """Describe how the trials were put together, in a line."""
     pairs = sum(one.pairs for one in verdict.pairings)
     if not pairs:
-        return "two separate runs, nothing paired"
+        return "separate runs, nothing paired"
     alike = ["inputs"]
     alike += ["order"] if all(one.same_order for one in verdict.pairings) else []
     alike += ["seeds"] if all(one.same_seeds for one in verdict.pairings) else []
@@ -121,130 +156,31 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
     return f"{as_count(pairs, 'pair')} of the same {shared}"
 
 
-def _count_won(finding: ComparisonFinding) -> str:
-    """Count how many of the pairs, or inputs, that differ the candidate won."""
-    if finding.inputs_won is not None and finding.inputs_lost is not None:
-        return f"{finding.inputs_won}/{finding.inputs_won + finding.inputs_lost} inputs"
-    return "" if finding.pairs is None else f"{finding.pairs.only_b}/{finding.pairs.discordant}"
+def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
+    amounts, setup = tabulate_amounts(verdict), tuple(list_setup(verdict))
+    if amounts is None and not setup:
+        return None
+    blocks: list[Block] = [] if amounts is None else [replace(amounts, is_headed=False)]
+    blocks += [Items(items=setup)] if setup else []
+    return Details(summary="What trials took", blocks=tuple(blocks), is_printed=True)
 
 
-def _describe_difference(finding: ComparisonFinding) -> str:
-    """Describe the difference in points and its interval; nothing where there is none."""
-    if finding.difference is None:
-        return ""
-    text = _sign_points(100 * finding.difference)
-    if finding.interval is None:
-        return text
-    low, high = (_sign_points(100 * end) for end in finding.interval)
-    return f"{text} [{low}, {high}]"
+def _fold_notes(verdict: ComparisonVerdict) -> Details | None:
+    notes = list_notes(verdict)
+    if not notes:
+        return None
+    items = Items(items=keep_few(notes, _FEW_NOTES))
+    return Details(summary="Worth knowing", blocks=(items,), is_printed=True)
 
 
-def as_p_value(value: float | None) -> str:
-    """Write a p-value to three digits.
-
-    >>> as_p_value(0.015625), as_p_value(1e-9), as_p_value(1.0)
-    ('0.0156', '<0.0001', '1')
-    """
-    if value is None:
-        return ""
-    return "<0.0001" if value < 0.0001 else f"{value:.3g}"
-
-
-def _describe_amount(amount: AmountDifference) -> str:
-    """Describe what trials took on both sides, and the typical difference within pairs."""
-    shown = _UNITS[amount.name]
-    text = (
-        f"{_AMOUNTS[amount.name]}: mean {shown(amount.control_mean)} -> "
-        f"{shown(amount.candidate_mean)}, typical difference "
-        f"{_sign_amount(amount.difference, shown)}"
-    )
-    if amount.interval is not None:
-        low, high = (_sign_amount(end, shown) for end in amount.interval)
-        text += f" [{low}, {high}]"
-    return f"{text}, {as_count(amount.pairs, 'pair')} ({amount.basis.removeprefix('pairs ')})"
-
-
-def _describe_setup(verdict: ComparisonVerdict) -> Iterator[str]:
-    """Describe what preparing the trials took, which is no part of the amounts above."""
-    for side in verdict.arms:
-        spent = side.spending
-        if took := write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None):
-            yield f"setup of {side.label}, kept apart: {took}"
-
-
-def _list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:
+def list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:
     """List what each criterion came to and why, and what qualifies it."""
     several = len(verdict.findings) > 1
+    many = len(verdict.arms) > 2
     notes = [
-        f"{finding.criterion}: {note}" if several else note
+        f"{finding.criterion}{f', {finding.arm}' if many else ''}: {note}" if several else note
         for finding in verdict.findings
         for note in (finding.statement, *finding.caveats)
+        if note
     ]
     return tuple(filter(None, dict.fromkeys((*notes, *verdict.caveats, verdict.multiplicity))))
-
-
-def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
-    # Two arms give their names to the columns; of more, each row names its own.
-    several = len(verdict.arms) > 2
-    before, after = verdict.control.label, verdict.candidates[0].label
-    names = ("control", "candidate", "candidate is") if several else (before, after, f"{after} is")
-    reach, margin = _find_reach(verdict), verdict.question.margin
-    left = len(verdict.findings) - _MOST_ROWS
-
-    def draw(finding: ComparisonFinding) -> Cell:
-        if finding.interval is None or finding.difference is None:
-            return ""
-        low, high = finding.interval
-        return Strip(
-            low=low,
-            value=finding.difference,
-            high=high,
-            ink=_CONTRASTS[finding.contrast],
-            span=(-reach, reach),
-            need=0.0,
-            others=() if margin is None else (-margin,),
-        )
-
-    def write_side(side: Tally | None) -> str:
-        return "–" if side is None or side.rate is None else as_observed(side.rate)
-
-    return build_table(
-        "Criteria",
-        verdict.findings[:_MOST_ROWS],
-        *([("arm", _name_contrast)] if several else []),
-        ("criterion", lambda one: Name(one.criterion)),
-        (
-            names[2],
-            lambda one: Badge(word=one.contrast.value, tone=_CONTRASTS[one.contrast]),
-        ),
-        (names[0], lambda one: write_side(one.control)),
-        (names[1], lambda one: write_side(one.candidate)),
-        ("difference in points", _describe_difference),
-        ("", draw),
-        ("won", _count_won),
-        ("p", lambda one: as_p_value(one.adjusted_p_value)),
-        words=(0, 1, 2, 6) if several else (0, 1, 5),
-        notes=(f"and {left:,} more rows",) if left > 0 else (),
-    )
-
-
-def _name_contrast(finding: ComparisonFinding) -> Cell:
-    return Name(f"{finding.arm} against {finding.against}")
-
-
-def _find_reach(verdict: ComparisonVerdict) -> float:
-    """Return how far the pictures of the differences extend to either side of 0."""
-    far = [abs(end) for one in verdict.findings if one.interval is not None for end in one.interval]
-    far += [] if verdict.question.margin is None else [verdict.question.margin]
-    return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
-
-
-def _sign_points(value: float) -> str:
-    """Return a difference in points, with its sign; 0 has none."""
-    text = f"{value:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
-
-
-def _sign_amount(value: float, shown: Callable[[float], str]) -> str:
-    sign = "+" if value > 0 else "−"
-    return f"{sign}{shown(abs(value))}" if value else shown(0.0)

@@ -1,4 +1,4 @@
-"""An expected answer beside the reply, with the words that differ marked in both."""
+"""Two texts beside each other, with the words that differ marked in both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from trialwise.documents.blocks import Compared, Piece
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-def compare_texts(expected: str, reply: str) -> Compared:
+def compare_texts(
+    expected: str, reply: str, headings: tuple[str, str] = ("Expected", "Reply")
+) -> Compared:
     """Compare the two texts in pieces, each common to both or found in one of them only.
 
     >>> found = compare_texts("Paris, France", "Lyon, France")
@@ -21,13 +23,14 @@ def compare_texts(expected: str, reply: str) -> Compared:
     Args:
         expected: What a right reply says or is.
         reply: What came back.
+        headings: What the two are called.
     """
     one, two = _WORDS.findall(expected), _WORDS.findall(reply)
     steps = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
     left = [("".join(one[a:b]), tag != "equal") for tag, a, b, _, _ in steps]
     right = [("".join(two[a:b]), tag != "equal") for tag, _, _, a, b in steps]
     return Compared(
-        headings=("Expected", "Reply"),
+        headings=headings,
         left=tuple(Piece(text=text, differs=differs) for text, differs in left if text),
         right=tuple(Piece(text=text, differs=differs) for text, differs in right if text),
     )

@@ -87,7 +87,7 @@ def _build_card(
     raised, asked = texts.find_traceback(trial), texts.find_input(trial)
     blocks: list[Block | None] = [
         Prose(paragraphs=(why,), tone="quiet") if why else None,
-        *(block for outcome in failed for block in _list_failure(outcome, trial.reply)),
+        *(block for outcome in failed for block in list_failure_blocks(outcome, trial.reply)),
         Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
         Verbatim(heading="Metadata", text=cut_middle(asked.metadata, _REPLY))
         if asked and asked.metadata
@@ -133,7 +133,13 @@ def _ends_with(session: Timeline | None, reply: str) -> bool:
     return isinstance(last, Message) and last.text.text == reply
 
 
-def _list_failure(outcome: Outcome, reply: str | None) -> Iterator[Block]:
+def list_failure_blocks(outcome: Outcome, reply: str | None) -> Iterator[Block]:
+    """List why a criterion failed, and what in the reply it failed on.
+
+    Args:
+        outcome: What the criterion says of a trial.
+        reply: What came back, which is shown elsewhere.
+    """
     result = outcome.result
     check = f" · {_shorten(outcome.postcondition)}" if outcome.postcondition else ""
     name = Value(text=_shorten(outcome.criterion), tone="fail", strong=True)

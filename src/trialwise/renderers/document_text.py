@@ -63,15 +63,18 @@ class _Writer:
         self.width = max(_NARROWEST, able.width)
 
     def write_document(self, document: Document) -> Iterator[str]:
+        answer = [*self.fill(document.lead, badge=document.badge), ""]
+        # A verdict is what a reader looks for; a lead without one introduces the blocks.
+        if document.badge is not None:
+            yield from answer
         if document.title:
             yield from self.fill(document.title, style=self.heading_style)
             yield ""
         if document.facts:
             yield from self.align_terms(document.facts)
             yield ""
-        if document.lead or document.badge is not None:
-            yield from self.fill(document.lead, badge=document.badge)
-            yield ""
+        if document.lead and document.badge is None:
+            yield from answer
         for block in (*document.opening, *document.blocks):
             lines = [*self.write_block(block)]
             if lines:

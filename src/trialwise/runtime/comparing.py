@@ -97,8 +97,7 @@ class Comparison:
         """Build the page that every report of the comparison is made from."""
         from trialwise.pages.comparison import build_comparison_page
 
-        kept = tuple(str(path) for path in self.paths if path is not None)
-        return build_comparison_page(self.verdict, runs=kept)
+        return build_comparison_page(self.verdict, self.arms)
 
     def score_lift(self, criterion: str, *, confidence: float = 0.95) -> ScoreLift:
         """Measure how much better the candidate's scores are, pair by pair.
@@ -113,11 +112,13 @@ class Comparison:
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
+        from trialwise.pages.comparison import summarize_comparison
         from trialwise.renderers.capabilities import read_capabilities
         from trialwise.renderers.document_text import render_document_text
 
         out = sys.stdout if stream is None else stream
-        out.write(render_document_text(self.build_page(), read_capabilities(out)))
+        page = summarize_comparison(self.verdict, self.arms)
+        out.write(render_document_text(page, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as plain values, fit for JSON."""
@@ -141,10 +142,10 @@ class Comparison:
         return comparison_frame(self, kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.pages.comparison import build_comparison_page
+        from trialwise.pages.comparison import summarize_comparison
         from trialwise.renderers.html.page_frame import render_fragment
 
-        return render_fragment(build_comparison_page(self.verdict))
+        return render_fragment(summarize_comparison(self.verdict, self.arms, is_pictured=True))
 
 
 def compare(

@@ -1,0 +1,284 @@
+"""The arms of a comparison beside each other: what differs, how well they did, what they took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from trialwise.documents.blocks import Block, Cell, Column, Name, Section, Table, Value, build_table
+from trialwise.documents.numbers import (
+    as_count,
+    as_ends,
+    as_money,
+    as_observed,
+    as_percent,
+    as_score,
+    as_seconds,
+)
+from trialwise.documents.printable import cut_middle
+from trialwise.model.run import RunRecord
+from trialwise.pages.comparison_differences import name_arms, name_columns
+from trialwise.pages.suite_totals import write_amounts
+from trialwise.procedures.comparing.comparison_findings import (
+    AmountDifference,
+    ArmRun,
+    ComparedArm,
+    ComparisonVerdict,
+)
+from trialwise.stats.rate_intervals import clopper_pearson
+
+#: Criteria whose rates have a column, and characters of a name and of a factor.
+_CRITERIA, _NAME, _FACTOR = 4, 80, 60
+
+
+class Unit(NamedTuple):
+    """How an amount is named and written."""
+
+    name: str
+    write: Callable[[float], str]
+    more_is_better: bool = False
+
+
+_UNITS: Mapping[str, Unit] = {
+    "latency_s": Unit("latency", as_seconds),
+    "cost_usd": Unit("cost", as_money),
+    "tokens": Unit("tokens", lambda value: f"{value:,.0f}"),
+    "score": Unit("score", as_score, more_is_better=True),
+}
+
+
+def find_unit(amount: str) -> Unit:
+    """Find how an amount is written; one that is not known is a plain number."""
+    return _UNITS.get(amount) or Unit(amount.replace("_", " "), lambda value: f"{value:,.4g}")
+
+
+# --- The arms ---------------------------------------------------------------------------------
+
+
+def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Section:
+    """Build what the arms are, how well each did and what each took.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms, where they are known.
+    """
+    differing = list_factors(verdict, arms)
+    records = {one.label: one.record for one in arms}
+    criteria = list(dict.fromkeys(one.criterion for one in verdict.findings))
+    columns: list[Column[ComparedArm]] = [
+        ("arm", lambda one: _name_arm(one, verdict)),
+        *((cut_middle(key, _FACTOR), _read_factor(values)) for key, values in differing.items()),
+    ]
+    if records:
+        columns += [
+            (Name(cut_middle(name, _NAME)), _read_rate(name, verdict, records))
+            for name in criteria[:_CRITERIA]
+        ]
+    words = (0, *range(1, 1 + len(differing)))
+    columns.append(("trials", lambda one: _count_trials(one, records)))
+    if any(_count_unmeasured(one) for one in records.values()):
+        columns.append(("not measured", lambda one: _write_unmeasured(records.get(one.label))))
+    columns += _list_spending(verdict, records)
+    left = len(criteria) - _CRITERIA
+    notes = [f"{as_count(left, 'further criterion', 'further criteria')} not shown."] * (left > 0)
+    notes += [_describe_intervals(verdict)] * bool(records)
+    notes += list(_list_alike(verdict, arms))
+    table = build_table(
+        "Arms", verdict.arms, *columns, words=words, is_headed=False, notes=tuple(notes)
+    )
+    amounts = tabulate_amounts(verdict)
+    blocks: list[Block] = [table, *([] if amounts is None else [amounts])]
+    return Section(
+        heading="Arms",
+        blocks=tuple(blocks),
+        note="What each arm is, how often it passed, and what it took. Setup is kept apart.",
+    )
+
+
+def list_factors(
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun]
+) -> dict[str, Mapping[str, str]]:
+    """List the factors and conditions in which the arms differ, with the value of each arm.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms, whose plans name their conditions.
+    """
+    plans = {one.label: one.record.plan for one in arms}
+    known = {
+        arm.label: {
+            **(plans[arm.label].covariates if arm.label in plans else {}),
+            **arm.factors,
+        }
+        for arm in verdict.arms
+    }
+    keys = dict.fromkeys(key for values in known.values() for key in values)
+    values = {key: {label: mine.get(key, "–") for label, mine in known.items()} for key in keys}
+    return {key: mine for key, mine in values.items() if len(set(mine.values())) > 1}
+
+
+def _read_factor(values: Mapping[str, str]) -> Callable[[ComparedArm], Cell]:
+    return lambda one: Name(cut_middle(values[one.label], _FACTOR))
+
+
+def _list_alike(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[str]:
+    if len(arms) == len(verdict.arms) and not list_factors(verdict, arms):
+        yield "The runs name no factor or condition in which the arms differ."
+
+
+def _name_arm(arm: ComparedArm, verdict: ComparisonVerdict) -> Cell:
+    label = Name(cut_middle(arm.label, _NAME))
+    return (label, " (control)") if arm is verdict.control else label
+
+
+def _read_rate(
+    criterion: str, verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
+) -> Callable[[ComparedArm], Cell]:
+    def read(arm: ComparedArm) -> Cell:
+        record = records.get(arm.label)
+        findings = () if record is None else record.verdict.findings
+        found = next((one for one in findings if one.criterion == criterion), None)
+        tally = None if found is None else found.all_trials
+        if tally is None or tally.rate is None:
+            return "–"
+        interval = ""
+        if _is_fixed(verdict):
+            level = verdict.question.confidence
+            interval = as_ends(clopper_pearson(tally.passed, tally.trials, confidence=level))
+        return Value(text=as_observed(tally.rate), note=interval)
+
+    return read
+
+
+def _is_fixed(verdict: ComparisonVerdict) -> bool:
+    """Return whether no outcome had a say in the number of trials of any arm."""
+    return all(one.fixed_size for one in verdict.pairings)
+
+
+def _describe_intervals(verdict: ComparisonVerdict) -> str:
+    if _is_fixed(verdict):
+        level = as_percent(verdict.question.confidence)
+        return f"Intervals are exact, at {level}, for the rate of one arm and criterion alone."
+    return (
+        "The number of trials depended on what was seen, so that the rate of one arm alone has no "
+        "interval."
+    )
+
+
+def _count_trials(arm: ComparedArm, records: Mapping[str, RunRecord]) -> str:
+    record = records.get(arm.label)
+    return f"{arm.spending.trials if record is None else len(record.trials):,}"
+
+
+def _count_unmeasured(record: RunRecord) -> int:
+    return sum(trial.is_excused for trial in record.trials.sketches())
+
+
+def _write_unmeasured(record: RunRecord | None) -> str:
+    if record is None:
+        return "–"
+    found = _count_unmeasured(record)
+    share = f" ({as_observed(found / len(record.trials))})" if found else ""
+    return f"{found:,}{share}"
+
+
+def _list_spending(
+    verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
+) -> Iterator[Column[ComparedArm]]:
+    """Yield what the trials cost, for each trial and each success, and what preparing them took."""
+    if any(one.spending.usd is not None for one in verdict.arms):
+        yield "cost", lambda one: _write_usd(one.spending.usd)
+        yield (
+            "cost of\na trial",
+            lambda one: _divide_usd(one.spending.usd, one.spending.trials),
+        )
+        if records:
+            yield (
+                "cost of\na success",
+                lambda one: _divide_usd(one.spending.usd, _count_successes(records[one.label])),
+            )
+    if any(map(_write_setup, verdict.arms)):
+        yield "setup", lambda one: _write_setup(one) or "–"
+
+
+def _count_successes(record: RunRecord) -> int:
+    return len(record.trials) - record.trials.failures
+
+
+def _write_usd(usd: float | None) -> str:
+    return "–" if usd is None else as_money(usd)
+
+
+def _divide_usd(usd: float | None, count: int) -> str:
+    return "–" if usd is None or not count else as_money(usd / count)
+
+
+def list_setup(verdict: ComparisonVerdict) -> Iterator[str]:
+    """Describe what preparing the trials of each arm took, which is no part of the amounts."""
+    for arm in verdict.arms:
+        if took := _write_setup(arm):
+            yield f"setup of {cut_middle(arm.label, _NAME)}, kept apart: {took}"
+
+
+def _write_setup(arm: ComparedArm) -> str:
+    spent = arm.spending
+    return write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
+
+
+# --- What trials took -------------------------------------------------------------------------
+
+
+def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
+    """Tabulate what trials took under both arms, pair by pair; None where no trial says.
+
+    Args:
+        verdict: What was concluded.
+    """
+    if not verdict.amounts:
+        return None
+    several = len(verdict.arms) > 2
+    names = name_columns(verdict)
+    samplings = len({one.experiment for one in verdict.amounts}) > 1
+    bases = dict.fromkeys(f"{_name_amount(one)}: {one.basis}" for one in verdict.amounts)
+    return build_table(
+        "What trials took",
+        verdict.amounts,
+        ("mean of", lambda one: _name_row(one, samplings)),
+        *([("arm", lambda one: Name(name_arms(one, verdict)))] if several else []),
+        (names[0], lambda one: find_unit(one.name).write(one.control_mean)),
+        (names[1], lambda one: find_unit(one.name).write(one.candidate_mean)),
+        ("median difference", _write_change),
+        ("pairs", lambda one: f"{one.pairs:,}"),
+        words=(0, 1) if several else (0,),
+        notes=(f"Described, not decided. Which pairs are counted: {'; '.join(bases)}.",),
+    )
+
+
+def _name_amount(amount: AmountDifference) -> str:
+    return find_unit(amount.name).name
+
+
+def _name_row(amount: AmountDifference, samplings: bool) -> str:
+    where = f", {cut_middle(amount.experiment, _NAME)}" if samplings else ""
+    return f"{_name_amount(amount)}{where}"
+
+
+def _write_change(amount: AmountDifference) -> Cell:
+    """Write the difference within pairs; one that its interval tells from 0 has a colour."""
+    unit = find_unit(amount.name)
+    text = sign_amount(amount.median_difference, unit.write)
+    if amount.interval is None:
+        return text
+    low, high = amount.interval
+    text += f" [{sign_amount(low, unit.write)}, {sign_amount(high, unit.write)}]"
+    if low <= 0 <= high:
+        return text
+    rises = low > 0
+    good = rises is unit.more_is_better
+    return Value(text=text, tone="pass" if good else "fail")
+
+
+def sign_amount(value: float, write: Callable[[float], str]) -> str:
+    """Write an amount with its sign; 0 has none."""
+    sign = "+" if value > 0 else "−"
+    return f"{sign}{write(abs(value))}" if value else write(0.0)

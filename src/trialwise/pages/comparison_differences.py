@@ -1,0 +1,260 @@
+"""The differences that a comparison decides on: a forest plot of them, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from trialwise.documents.blocks import Badge, Cell, Name, Table, build_table
+from trialwise.documents.charts import Axis, Strip, StripRow, Strips
+from trialwise.documents.numbers import as_count, as_observed, as_percent, as_signed_points
+from trialwise.documents.printable import cut_middle, make_visible, shorten
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.comparison_findings import (
+    AmountDifference,
+    ComparisonFinding,
+    ComparisonVerdict,
+)
+
+#: Rows of the plot and of the table; the others are counted.
+_MOST_DRAWN, _MOST_ROWS = 60, 40
+_NAME = 80
+LABEL = 30
+"""Characters of an arm's label in a row or a heading."""
+
+INKS: Mapping[Decision, Literal["pass", "fail", "open"]] = {
+    Decision.PASS: "pass",
+    Decision.FAIL: "fail",
+    Decision.INCONCLUSIVE: "open",
+}
+"""How a decision stands out, as a tone and as an ink."""
+
+_WORDS: Mapping[tuple[str, Decision], str] = {
+    ("different", Decision.PASS): "better",
+    ("different", Decision.FAIL): "worse",
+    ("better", Decision.PASS): "better",
+    ("better", Decision.FAIL): "not better",
+    ("not-worse", Decision.PASS): "not worse",
+    ("not-worse", Decision.FAIL): "worse",
+    ("equivalent", Decision.PASS): "equivalent",
+    ("equivalent", Decision.FAIL): "not equivalent",
+}
+
+
+def name_outcome(finding: ComparisonFinding) -> str:
+    """Name what was shown of a candidate, in the words of the question that was asked."""
+    return _WORDS.get((finding.question, finding.decision), finding.contrast.value)
+
+
+def order_findings(verdict: ComparisonVerdict) -> list[ComparisonFinding]:
+    """Return the findings by criterion as declared, so that candidates stand below each other."""
+    ranked: dict[str, int] = {}
+    for one in verdict.findings:
+        ranked.setdefault(one.criterion, len(ranked))
+    return sorted(verdict.findings, key=lambda one: ranked[one.criterion])
+
+
+def describe_difference(finding: ComparisonFinding) -> str:
+    """Describe the difference in points and its interval; nothing where there is none."""
+    if finding.difference is None:
+        return ""
+    ends = _write_ends(finding)
+    return f"{as_signed_points(finding.difference, digits=1)} {ends}".rstrip()
+
+
+def _write_ends(finding: ComparisonFinding) -> str:
+    if finding.interval is None:
+        return ""
+    low, high = (as_signed_points(end, digits=1) for end in finding.interval)
+    return f"[{low}, {high}]"
+
+
+def as_p_value(value: float | None) -> str:
+    """Write a p-value to three digits.
+
+    >>> as_p_value(0.015625), as_p_value(1e-9), as_p_value(1.0)
+    ('0.0156', '<0.0001', '1')
+    """
+    if value is None:
+        return ""
+    return "<0.0001" if value < 0.0001 else f"{value:.3g}"
+
+
+# --- The plot ---------------------------------------------------------------------------------
+
+
+def build_forest(verdict: ComparisonVerdict) -> Strips | None:
+    """Build the forest plot: a row for each criterion and candidate; None where nothing is known.
+
+    Args:
+        verdict: What was concluded.
+    """
+    known = [one for one in order_findings(verdict) if one.difference is not None]
+    if not known:
+        return None
+    reach = _find_reach(verdict)
+    several = len(verdict.arms) > 2
+    rows = tuple(_make_row(one, reach, verdict) for one in known[:_MOST_DRAWN])
+    control, other = verdict.control.label, "candidate"
+    if not several:
+        other = verdict.candidates[0].label
+    elif verdict.question.against == "all":
+        control, other = "second arm", "first arm"
+    ends = tuple(f"{cut_middle(one, _NAME)} is better" for one in (control, other))
+    return Strips(
+        heading="Differences",
+        summary=_summarize(verdict, len(known)),
+        axis=Axis(low=-reach, high=reach, label="points", unit="points"),
+        rows=rows,
+        ends=(ends[0], ends[1]),
+    )
+
+
+def _summarize(verdict: ComparisonVerdict, known: int) -> str:
+    found = [one.interval.confidence for one in verdict.findings if one.interval is not None]
+    levels = sorted({one for one in found if one is not None})
+    stated = f" ({', '.join(map(as_percent, levels))})" if levels else ""
+    margins = any(_list_margins(one) for one in verdict.findings)
+    left = len(verdict.findings) - min(known, _MOST_DRAWN)
+    return (
+        "A dot is the difference of the passing rates in points, a line its interval"
+        f"{stated}, and the upright stroke no difference."
+        + (" A dashed stroke is the margin." if margins else "")
+        + (f" {as_count(left, 'row')} not drawn." if left else "")
+    )
+
+
+def _make_row(finding: ComparisonFinding, reach: float, verdict: ComparisonVerdict) -> StripRow:
+    name = finding.criterion
+    if len(verdict.arms) > 2:
+        name = f"{name} · {name_arms(finding, verdict)}"
+    strip = _draw(finding, reach)
+    assert strip is not None
+    assert finding.difference is not None
+    return StripRow(
+        name=cut_middle(name, _NAME),
+        strip=strip,
+        value=as_signed_points(finding.difference, digits=1),
+        interval=_write_ends(finding),
+        note=name_outcome(finding),
+    )
+
+
+def name_arms(one: ComparisonFinding | AmountDifference, verdict: ComparisonVerdict) -> str:
+    """Name the candidate of a row, and what it is compared with where that is not the control."""
+    arm = shorten(make_visible(one.arm), LABEL)
+    if verdict.question.against == "control":
+        return arm
+    return f"{arm} against {shorten(make_visible(one.against), LABEL)}"
+
+
+def name_columns(verdict: ComparisonVerdict) -> tuple[str, str]:
+    """Name the columns of both sides: by the arms where there are two, else by their part."""
+    if len(verdict.arms) > 2:
+        return "control", "candidate"
+    first, second = (shorten(make_visible(one.label), LABEL) for one in verdict.arms)
+    return first, second
+
+
+def _draw(finding: ComparisonFinding, reach: float) -> Strip | None:
+    if finding.difference is None:
+        return None
+    low, high = finding.interval or (finding.difference, finding.difference)
+    ends = _write_ends(finding)
+    interval = f", interval {ends}" if ends else ""
+    points = as_signed_points(finding.difference, digits=1)
+    return Strip(
+        low=low,
+        value=finding.difference,
+        high=high,
+        ink="quiet" if finding.advisory else INKS[finding.decision],
+        span=(-reach, reach),
+        need=0.0,
+        others=_list_margins(finding),
+        hint=f"{finding.criterion}: {name_outcome(finding)}, {points} points{interval}",
+    )
+
+
+def _list_margins(finding: ComparisonFinding) -> tuple[float, ...]:
+    """List the differences that the question draws a line at, other than 0."""
+    margin = finding.margin
+    if not margin or finding.question == "different":
+        return ()
+    if finding.question == "equivalent":
+        return -margin, margin
+    return (margin,) if finding.question == "better" else (-margin,)
+
+
+def _find_reach(verdict: ComparisonVerdict) -> float:
+    """Return how far the scale of the differences extends to either side of 0."""
+    far = [
+        abs(end)
+        for one in verdict.findings
+        if one.difference is not None
+        for end in (*(one.interval or ()), one.difference, *_list_margins(one))
+    ]
+    return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
+
+
+# --- The table --------------------------------------------------------------------------------
+
+
+def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = False) -> Table:
+    """Tabulate a row for each criterion and candidate.
+
+    Args:
+        verdict: What was concluded.
+        is_pictured: Whether each row holds its interval as a picture, where no plot is shown.
+    """
+    # Two arms give their names to the columns; of more, each row names its own.
+    several = len(verdict.arms) > 2
+    before, after = name_columns(verdict)
+    rows, reach = order_findings(verdict), _find_reach(verdict)
+    left = len(rows) - _MOST_ROWS
+    won = any(map(_count_won, rows))
+    return build_table(
+        "Criteria",
+        rows[:_MOST_ROWS],
+        ("criterion", lambda one: Name(cut_middle(one.criterion, _NAME))),
+        *([("arm", lambda one: Name(name_arms(one, verdict)))] if several else []),
+        (f"{after} is", _make_badge),
+        (before, lambda one: _write_side(one.control)),
+        (after, lambda one: _write_side(one.candidate)),
+        ("difference in points", describe_difference),
+        *([("", lambda one: _draw_cell(one, reach))] if is_pictured else []),
+        ("won", _count_won),
+        ("p", lambda one: as_p_value(one.adjusted_p_value)),
+        words=(*range(3 if several else 2), *((6 if several else 5,) if is_pictured else ())),
+        notes=(
+            *((f"and {left:,} more rows",) if left > 0 else ()),
+            *(
+                ("won: pairs that only the candidate passed, of those that one passed",)
+                if won
+                else ()
+            ),
+        ),
+    )
+
+
+def _draw_cell(finding: ComparisonFinding, reach: float) -> Cell:
+    strip = None if finding.interval is None else _draw(finding, reach)
+    return "" if strip is None else strip
+
+
+def _make_badge(finding: ComparisonFinding) -> Cell:
+    word = name_outcome(finding)
+    if finding.advisory:
+        return Badge(word=f"{word} (reported)", tone="quiet")
+    return Badge(word=word, tone=INKS[finding.decision])
+
+
+def _write_side(side: Tally | None) -> str:
+    return "–" if side is None or side.rate is None else as_observed(side.rate)
+
+
+def _count_won(finding: ComparisonFinding) -> str:
+    """Count how many of the pairs, or inputs, that differ the candidate won."""
+    if finding.inputs_won is not None and finding.inputs_lost is not None:
+        return f"{finding.inputs_won}/{finding.inputs_won + finding.inputs_lost} inputs"
+    return "" if finding.pairs is None else f"{finding.pairs.only_b}/{finding.pairs.discordant}"

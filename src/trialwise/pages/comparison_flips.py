@@ -1,0 +1,348 @@
+"""Flips: the pairs in which exactly one of two arms passed, with both replies to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Card,
+    Cards,
+    Choice,
+    Compared,
+    Details,
+    Facts,
+    Items,
+    Piece,
+    Prose,
+    Section,
+    Verbatim,
+)
+from trialwise.documents.numbers import as_count, as_money, as_seconds
+from trialwise.documents.printable import cut_middle, estimate_size
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Outcome, Trial
+from trialwise.pages.criterion_details import REASONS
+from trialwise.pages.reply_differences import compare_texts
+from trialwise.pages.trial_cards import NAME, list_failure_blocks
+from trialwise.procedures.comparing.comparison_findings import (
+    ArmRun,
+    ComparisonFinding,
+    ComparisonVerdict,
+)
+from trialwise.procedures.comparing.trial_pairing import Pair, pair_trials
+
+#: Losses and gains with a card of their own, and the bytes that all of them may take.
+_MOST_LOST, _MOST_WON, _SIZE = 40, 20, 400_000
+#: Flips that a short report names.
+_FEW = 5
+_REPLY, _EXPLANATION, _SHORT = 1200, 400, 160
+_NOT_KEPT = "(not kept)"
+
+
+class Flip(NamedTuple):
+    """A pair in which exactly one of two arms passed some criterion."""
+
+    arm: str
+    against: str
+    pair: Pair
+    lost: tuple[str, ...]
+    """Criteria that only the arm on the left passed, which is the control as a rule."""
+    won: tuple[str, ...]
+    """Criteria that only the other arm passed."""
+
+
+def list_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> list[Flip]:
+    """List all flips: first those in which the candidate failed, each kind in the order of pairs.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms; no flips are known without them.
+    """
+    records = {one.label: one.record for one in arms}
+    coupled: dict[tuple[str, str], list[ComparisonFinding]] = {}
+    for finding in verdict.findings:
+        if finding.arm in records and finding.against in records:
+            coupled.setdefault((finding.against, finding.arm), []).append(finding)
+    flips = [
+        flip
+        for (against, arm), findings in coupled.items()
+        for flip in _list_between(
+            (against, records[against]), (arm, records[arm]), [one.criterion for one in findings]
+        )
+    ]
+    return sorted(flips, key=lambda one: not one.lost)
+
+
+def _list_between(
+    control: tuple[str, RunRecord], candidate: tuple[str, RunRecord], criteria: Sequence[str]
+) -> Iterator[Flip]:
+    samplings: dict[tuple[str, str], list[str]] = {}
+    places = [
+        {one.criterion: one.experiment for one in record.plan.criteria}
+        for _, record in (control, candidate)
+    ]
+    for name in criteria:
+        if name in places[0] and name in places[1]:
+            samplings.setdefault((places[0][name], places[1][name]), []).append(name)
+    analysis = control[1].plan.analysis
+    for names, shared in samplings.items():
+        for pair in pair_trials(control[1], candidate[1], names).pairs:
+            if pair.is_left_out(analysis):
+                continue
+            lost, won = _tell_apart(pair, shared)
+            if lost or won:
+                yield Flip(candidate[0], control[0], pair, lost, won)
+
+
+def _tell_apart(pair: Pair, criteria: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the criteria that only the first passed, and those that only the second did."""
+    told = [
+        (name, pair.control.outcome(name).passed, pair.candidate.outcome(name).passed)
+        for name in criteria
+        if not pair.is_unjudged(name)
+    ]
+    lost = tuple(name for name, ours, theirs in told if ours and not theirs)
+    return lost, tuple(name for name, ours, theirs in told if theirs and not ours)
+
+
+# --- To read ----------------------------------------------------------------------------------
+
+
+def build_flips_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Section | None:
+    """Build a card for each flip, as far as there is room; None where no pairs are known.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms.
+    """
+    if not arms or not any(one.pairs for one in verdict.pairings):
+        return None
+    flips = list_flips(verdict, arms)
+    lost = [one for one in flips if one.lost]
+    won = [one for one in flips if not one.lost]
+    chosen = [*lost[:_MOST_LOST], *won[:_MOST_WON]]
+    cards = tuple(_fit_cards(chosen, verdict, {one.label: one.record for one in arms}))
+    blocks: list[Block] = [
+        Cards(
+            cards=cards,
+            choices=_list_choices(verdict, chosen[: len(cards)]),
+            noun="flip",
+            is_searched=len(cards) > 1,
+        )
+        if cards
+        else Prose(paragraphs=("Both passed or both failed in every pair.",))
+    ]
+    if left := len(flips) - len(cards):
+        said = f"{as_count(left, 'further flip')} not shown; the journals of the runs hold them."
+        blocks.append(Prose(paragraphs=(said,), tone="quiet"))
+    return Section(heading="Flips", blocks=tuple(blocks), note=_describe_flips(verdict, flips))
+
+
+def _describe_flips(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> str:
+    lost = sum(bool(one.lost) for one in flips)
+    against = verdict.control.label if verdict.question.against == "control" else "the first arm"
+    other = verdict.candidates[0].label if len(verdict.arms) == 2 else "the other arm"
+    return (
+        f"Pairs in which exactly one arm passed a criterion: {lost:,} that only {against} passed, "
+        f"which come first, and {len(flips) - lost:,} that only {other} passed."
+    )
+
+
+def build_few_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Details | None:
+    """Build a list of the first flips for a short report; None where there are none.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms.
+    """
+    flips = list_flips(verdict, arms)
+    if not flips:
+        return None
+    records = {one.label: one.record for one in arms}
+    items = [_describe_flip(one, records) for one in flips[:_FEW]]
+    if left := len(flips) - len(items):
+        items.append(f"and {as_count(left, 'further flip')}")
+    lost = sum(bool(one.lost) for one in flips)
+    summary = f"Flips: {lost:,} lost, {len(flips) - lost:,} won"
+    return Details(summary=summary, blocks=(Items(items=tuple(items)),), is_printed=True)
+
+
+def _describe_flip(flip: Flip, records: Mapping[str, RunRecord]) -> str:
+    """Describe a flip in a line: the pair, who failed and why, and what both said."""
+    read = _Read.of(flip, records)
+    texts = [
+        f"{name}: {' '.join(cut_middle(text, _SHORT).split())}"
+        for name, text in zip((flip.against, flip.arm), read.replies, strict=True)
+        if text is not None
+    ]
+    said = f" ({' · '.join(texts)})" if texts else ""
+    return f"{read.place}, input {cut_middle(read.input_id, NAME)}: {read.headline}{said}"
+
+
+class _Read(NamedTuple):
+    """A flip with the texts of its trials, which a pair leaves out."""
+
+    flip: Flip
+    control: Trial
+    candidate: Trial
+
+    @classmethod
+    def of(cls, flip: Flip, records: Mapping[str, RunRecord]) -> _Read:
+        pair = flip.pair
+        return cls(
+            flip,
+            _read_whole(records[flip.against], pair.control),
+            _read_whole(records[flip.arm], pair.candidate),
+        )
+
+    @property
+    def input_id(self) -> str:
+        return self.control.input_id
+
+    @property
+    def place(self) -> str:
+        return f"pair {self.control.index}"
+
+    @property
+    def failing(self) -> tuple[tuple[str, Trial, Outcome], ...]:
+        """Who failed which criterion, those that the candidate lost first."""
+        lost = (
+            (self.flip.arm, self.candidate, self.candidate.outcome(one)) for one in self.flip.lost
+        )
+        won = (
+            (self.flip.against, self.control, self.control.outcome(one)) for one in self.flip.won
+        )
+        return (*lost, *won)
+
+    @property
+    def headline(self) -> str:
+        """Who failed, and why."""
+        arm, trial, outcome = self.failing[0]
+        why = outcome.result.explanation or trial.error or REASONS[str(outcome.result.reason)]
+        return f"{arm} failed {outcome.criterion}: {cut_middle(why, _EXPLANATION)}"
+
+    @property
+    def replies(self) -> tuple[str | None, str | None]:
+        """What both said, or which error came instead; None where it was not kept."""
+        first, second = (
+            f"error: {one.error}" if one.reply is None and one.error else one.reply
+            for one in (self.control, self.candidate)
+        )
+        return first, second
+
+
+def _read_whole(record: RunRecord, sketch: Trial) -> Trial:
+    table = record.trials.of_experiment(sketch.experiment)
+    place = table.find(sketch.index)
+    return sketch if place is None else table[place]
+
+
+def _fit_cards(
+    flips: Sequence[Flip], verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
+) -> Iterator[Card]:
+    order = {one: str(place) for place, one in enumerate(_list_criteria(verdict))}
+    labels = {one.label: str(place) for place, one in enumerate(verdict.arms)}
+    room = _SIZE
+    for number, flip in enumerate(flips):
+        card = _build_card(_Read.of(flip, records), records, order, labels, is_open=not number)
+        room -= estimate_size(card)
+        if room < 0:
+            return
+        yield card
+
+
+def _list_criteria(verdict: ComparisonVerdict) -> list[str]:
+    return list(dict.fromkeys(one.criterion for one in verdict.findings))
+
+
+def _build_card(
+    read: _Read,
+    records: Mapping[str, RunRecord],
+    order: Mapping[str, str],
+    labels: Mapping[str, str],
+    *,
+    is_open: bool,
+) -> Card:
+    flip = read.flip
+    asked = records[flip.against].texts.find_input(read.control)
+    # Evidence is a piece of the reply, which stands below where it was kept.
+    blocks: list[Block] = [
+        block
+        for _, trial, outcome in read.failing
+        for block in list_failure_blocks(outcome, trial.reply)
+        if trial.reply is None or isinstance(block, Prose)
+    ]
+    if asked is not None:
+        blocks.append(Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)))
+        if asked.expected is not None:
+            blocks.append(Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY)))
+    blocks.append(_compare_replies(read))
+    blocks.append(Facts(pairs=tuple(_list_facts(read))))
+    several = f"{cut_middle(flip.arm, NAME)} · " if len(labels) > 2 else ""
+    return Card(
+        label=f"{several}{read.place}",
+        name=cut_middle(read.input_id, NAME),
+        badges=(
+            *(Badge(word=f"lost {cut_middle(one, NAME)}", tone="fail") for one in flip.lost),
+            *(Badge(word=f"won {cut_middle(one, NAME)}", tone="pass") for one in flip.won),
+        ),
+        text=read.headline,
+        blocks=tuple(blocks),
+        is_open=is_open,
+        tags={
+            "way": (("lost",) if flip.lost else ()) + (("won",) if flip.won else ()),
+            "criterion": tuple(order[one] for one in (*flip.lost, *flip.won)),
+            "arm": (labels[flip.arm],),
+        },
+    )
+
+
+def _compare_replies(read: _Read) -> Block:
+    """Put both replies beside each other, with what differs marked where they have much alike."""
+    ours, theirs = read.replies
+    if ours is None and theirs is None:
+        said = "The runs keep no replies of these trials, so that there is nothing to read."
+        return Prose(paragraphs=(said,), tone="quiet")
+    lost, mixed = bool(read.flip.lost), bool(read.flip.lost and read.flip.won)
+    words = ("", "") if mixed else (": passed", ": failed") if lost else (": failed", ": passed")
+    headings = f"{read.flip.against}{words[0]}", f"{read.flip.arm}{words[1]}"
+    left, right = (_NOT_KEPT if one is None else cut_middle(one, _REPLY) for one in (ours, theirs))
+    found = compare_texts(left, right, headings)
+    common = sum(len(one.text) for one in found.left if not one.differs and one.text.strip())
+    if None not in (ours, theirs) and 2 * common >= min(len(left), len(right)):
+        return found
+    # Marks on nearly every word would say nothing.
+    return Compared(headings=headings, left=(Piece(text=left),), right=(Piece(text=right),))
+
+
+def _list_facts(read: _Read) -> Iterator[tuple[str, str]]:
+    for name, trial in ((read.flip.against, read.control), (read.flip.arm, read.candidate)):
+        parts = [f"trial {trial.index}", f"seed {trial.seed}"]
+        parts += [] if trial.latency_s is None else [as_seconds(round(trial.latency_s, 6))]
+        parts += [] if trial.usage is None else [f"{trial.usage.total_tokens:,} tokens"]
+        parts += [] if trial.cost_usd is None else [as_money(trial.cost_usd)]
+        yield name, ", ".join(parts)
+
+
+def _list_choices(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> tuple[Choice, ...]:
+    if len(flips) < 2:
+        return ()
+    criteria = _list_criteria(verdict)
+    choices = []
+    if any(one.lost for one in flips) and any(one.won for one in flips):
+        ways = (("lost", "lost by the candidate"), ("won", "won by the candidate"))
+        choices.append(Choice(name="way", label="Flip", everything="all", options=ways))
+    if len(criteria) > 1:
+        options = tuple((str(place), cut_middle(one, NAME)) for place, one in enumerate(criteria))
+        choices.append(
+            Choice(name="criterion", label="Criterion", everything="all", options=options)
+        )
+    if len(verdict.arms) > 2:
+        options = tuple(
+            (str(place), cut_middle(one.label, NAME)) for place, one in enumerate(verdict.arms)
+        )[1:]
+        choices.append(Choice(name="arm", label="Arm", everything="all", options=options))
+    return tuple(choices)
