@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 
 import trialwise as tw
 from trialwise.model.evidence import Spending
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.comparison_findings import (
@@ -28,6 +30,7 @@ from trialwise.stats.result_types import Interval
 INPUTS = ["How much is 15 * 37?", "What is half of 1110?", "Say 555.", "Count to 555."]
 HOSTILE = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp \x1b[31mred"
 TRIALS = 40
+STARTED = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 
 #: By index: A alone passes at 3, 13, 23 and 33; B alone at 5, 15, 25, 35 and 7, 17, 27, 37.
 LOST, WON = (3, 13, 23, 33), (5, 7, 15, 17, 25, 27, 35, 37)
@@ -78,10 +81,14 @@ def arms(count: int = 2, *, hostile: bool = False) -> tuple[ArmRun, ...]:
         made = compare(
             control, candidate, inputs=inputs, trials=TRIALS, seed=1, store=None, progress=False
         )
-        records = [one.record for one in made.arms]
+        records = [_fix_time(one.record) for one in made.arms]
         found += [ArmRun(labels[0], records[0])] if not found else []
         found.append(ArmRun(labels[len(found)], records[1]))
     return tuple(found)
+
+
+def _fix_time(record: RunRecord) -> RunRecord:
+    return replace(record, verdict=replace(record.verdict, started_at=STARTED))
 
 
 def verdict(count: int = 2) -> ComparisonVerdict:

@@ -148,33 +148,13 @@ def _print(comparison: Comparison, given: dict[str, Any]) -> None:
 
 def _write(comparison: Comparison, paths: tuple[Path, ...]) -> bool:
     """Write the files; return whether all of them are there. A verdict is printed before."""
-    from trialwise.cli.printing import write_file
+    from trialwise.reports.report_files import ReportNotWritten
 
     complete = True
     for path in paths:
         try:
-            write_file(path, _render(comparison, path))
-        except click.FileError as error:
-            click.echo(f"trialwise: {error.format_message()}", err=True)
+            click.echo(f"wrote {comparison.write(path)}", err=True)
+        except ReportNotWritten as error:
+            click.echo(f"trialwise: {error}", err=True)
             complete = False
     return complete
-
-
-def _render(comparison: Comparison, path: Path) -> str:
-    ending = path.suffix.lower()
-    if ending == ".json":
-        from trialwise.renderers.json_text import render_json
-
-        return render_json(comparison.to_dict())
-    page = comparison.build_page()
-    if ending == ".html":
-        from trialwise.renderers.html.page_frame import render_document
-
-        return render_document(page)
-    if ending == ".md":
-        from trialwise.renderers.document_markdown import render_document_markdown
-
-        return render_document_markdown(page)
-    from trialwise.renderers.document_text import render_document_text
-
-    return render_document_text(page)

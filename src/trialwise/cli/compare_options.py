@@ -12,7 +12,7 @@ import click
 from trialwise.cli.plan.option_types import QUESTIONS, RATE, RATES, TRIALS, Written
 from trialwise.declarations.amounts import rate
 from trialwise.declarations.nearest_names import suggest_name
-from trialwise.errors import InvalidArgument
+from trialwise.reports.comparison_reports import list_comparison_endings, match_comparison_format
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.suite.loaded_suite import CompareSection
 
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Question
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ENDINGS = (".html", ".json", ".md", ".txt")
 
 
 def _check_endings(
     _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
 ) -> tuple[Path, ...]:
     for path in paths:
-        if path.suffix.lower() not in _ENDINGS:
-            raise InvalidArgument("output", str(path), f"end with {', '.join(_ENDINGS)}")
+        match_comparison_format(path)
         if not path.parent.is_dir():
             raise click.FileError(str(path), f"there is no folder {path.parent}")
     return paths
@@ -91,7 +89,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         multiple=True,
         type=click.Path(path_type=Path, dir_okay=False),
         callback=_check_endings,
-        help=f"Write the comparison to a file: {' '.join(_ENDINGS)}; may be repeated.",
+        help=f"Write a report: {' '.join(list_comparison_endings())}; may be repeated.",
     ),
 )
 

@@ -87,7 +87,7 @@ def _frame(
     status = Status(verdict.decision.value)
     return Document(
         kind="Comparison",
-        title=_name_arms(verdict),
+        title=name_comparison(verdict),
         badge=Badge(word=status.value, tone=status.tone),
         lead=verdict.statement,
         facts=tuple(_list_facts(verdict, arms)),
@@ -136,8 +136,8 @@ def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
         yield as_money(sum(known))
 
 
-def _name_arms(verdict: ComparisonVerdict) -> str:
-    """Name who against whom, and of which contract where all have one."""
+def name_comparison(verdict: ComparisonVerdict) -> str:
+    """Name who is compared with whom, and of which contract where all have one."""
     candidates = ", ".join(one.label for one in verdict.candidates)
     name = f"{candidates} against {verdict.control.label}"
     contracts = {one.contract for one in verdict.arms}

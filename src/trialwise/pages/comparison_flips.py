@@ -182,6 +182,33 @@ def _describe_flip(flip: Flip, records: Mapping[str, RunRecord]) -> str:
     return f"{read.place}, input {cut_middle(read.input_id, NAME)}: {read.headline}{said}"
 
 
+def describe_losses(
+    flips: Sequence[Flip], arms: Sequence[ArmRun], finding: ComparisonFinding
+) -> tuple[str, ...]:
+    """Describe the first pairs that a candidate lost in one criterion, a line each.
+
+    Args:
+        flips: Those of all criteria and arms.
+        arms: The runs of the arms.
+        finding: The criterion under two of them.
+    """
+    records = {one.label: one.record for one in arms}
+    lost = [
+        one
+        for one in flips
+        if (one.arm, one.against) == (finding.arm, finding.against)
+        and finding.criterion in one.lost
+    ]
+    lines = [_describe_flip(one, records) for one in lost[:_FEW]]
+    left = len(lost) - len(lines)
+    return (*lines, *([f"and {as_count(left, 'further pair')} lost"] if left else ()))
+
+
+def shorten_reply(text: str) -> str:
+    """Shorten a reply as cards show it."""
+    return cut_middle(text, _REPLY)
+
+
 class _Read(NamedTuple):
     """A flip with the texts of its trials, which a pair leaves out."""
 
@@ -194,8 +221,8 @@ class _Read(NamedTuple):
         pair = flip.pair
         return cls(
             flip,
-            _read_whole(records[flip.against], pair.control),
-            _read_whole(records[flip.arm], pair.candidate),
+            read_whole(records[flip.against], pair.control),
+            read_whole(records[flip.arm], pair.candidate),
         )
 
     @property
@@ -234,7 +261,8 @@ class _Read(NamedTuple):
         return first, second
 
 
-def _read_whole(record: RunRecord, sketch: Trial) -> Trial:
+def read_whole(record: RunRecord, sketch: Trial) -> Trial:
+    """Read a trial of a pair with its texts, which a pair leaves out."""
     table = record.trials.of_experiment(sketch.experiment)
     place = table.find(sketch.index)
     return sketch if place is None else table[place]
@@ -309,7 +337,7 @@ def _compare_replies(read: _Read) -> Block:
     lost, mixed = bool(read.flip.lost), bool(read.flip.lost and read.flip.won)
     words = ("", "") if mixed else (": passed", ": failed") if lost else (": failed", ": passed")
     headings = f"{read.flip.against}{words[0]}", f"{read.flip.arm}{words[1]}"
-    left, right = (_NOT_KEPT if one is None else cut_middle(one, _REPLY) for one in (ours, theirs))
+    left, right = (_NOT_KEPT if one is None else shorten_reply(one) for one in (ours, theirs))
     found = compare_texts(left, right, headings)
     common = sum(len(one.text) for one in found.left if not one.differs and one.text.strip())
     if None not in (ours, theirs) and 2 * common >= min(len(left), len(right)):

@@ -12,6 +12,7 @@ from itertools import pairwise, zip_longest
 from trialwise.documents.blocks import (
     Badge,
     Block,
+    Cards,
     Cell,
     Columns,
     Compared,
@@ -94,7 +95,7 @@ class _Writer:
             case Columns():
                 for one in block.blocks:
                     yield from self.write_block(one)
-            case Details(is_printed=True):
+            case Details() if block.is_printed or block.is_open:
                 yield from self.put_heading(block.summary, ())
                 for one in block.blocks:
                     yield from self.write_block(one)
@@ -124,11 +125,16 @@ class _Writer:
                 yield from self.put_heading(heading, self.write_table(block))
             case Chart():
                 yield from self.write_chart(block)
+            case Cards():
+                for card in block.cards:
+                    words = [card.label, card.name, *(one.word for one in card.badges)]
+                    head = self.able.dot.join(words)
+                    yield from self.fill((f"{head}:", card.text), lead=f"{INDENT}- ")
             case Strips():
                 drawn = render_strip_characters(block, self.able, self.width)
                 yield from self.put_heading(block.heading, drawn)
             case _:
-                # Other details are for those who ask; bars and cards are for a browser.
+                # Other details are for those who ask; bars and timelines are for a browser.
                 return
 
     def write_section(self, section: Section) -> Iterator[str]:
@@ -215,7 +221,8 @@ def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
         case Badge():
             return able.show(cell.word)
         case Value():
-            return able.show(f"{cell.text} !" if cell.mark else cell.text)
+            noted = f"{cell.text} {cell.note}".strip()
+            return able.show(f"{noted} !" if cell.mark else noted)
         case Link() | Name():
             return able.show(cell.text)
         case tuple():

@@ -100,7 +100,19 @@ def write_report(
         exit_code=exit_code,
         locations=locations or {},
     )
-    text = chosen.render(source)
+    return write_whole(place, chosen.render(source))
+
+
+def write_whole(place: Path, text: str) -> Path:
+    """Write the text of a report whole or not at all.
+
+    Args:
+        place: Where.
+        text: All of it.
+
+    Raises:
+        ReportNotWritten: The file system refused to write it.
+    """
     try:
         # No character that a service may have sent is worth a report.
         _replace(place, text.encode(errors="backslashreplace"))

@@ -122,10 +122,19 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as plain values, fit for JSON."""
-        from trialwise.model.codec import to_plain
+        from trialwise.pages.comparison_json import describe_comparison
 
-        plain: dict[str, Any] = to_plain(self.verdict)
-        return plain
+        return describe_comparison(self.verdict, self.arms)
+
+    def write(self, path: str | Path) -> Path:
+        """Write a report: `.html`, `.md`, `.xml` (JUnit), `.json` or `.txt`.
+
+        Args:
+            path: Where; its ending says the format.
+        """
+        from trialwise.reports.comparison_reports import write_comparison
+
+        return write_comparison(path, self.verdict, self.arms)
 
     def __repr__(self) -> str:
         return f"<Comparison {self.decision.value}: {self.verdict.statement.removesuffix('.')}>"
