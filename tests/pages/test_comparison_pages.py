@@ -28,7 +28,7 @@ from trialwise.pages.comparison_arms import list_factors
 from trialwise.pages.comparison_differences import build_forest, name_outcome
 from trialwise.pages.comparison_flips import list_flips
 from trialwise.pages.comparison_inputs import count_inputs
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
+from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict, Contrast
 from trialwise.procedures.comparing.run_comparison import compare_records
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_markdown import render_document_markdown
@@ -152,6 +152,13 @@ def test_the_words_answer_the_question(question: Any, decision: Decision, word: 
     finding = replace(given.verdict().findings[0], question=question, decision=decision)
 
     assert word == name_outcome(finding)
+
+
+def test_more_than_was_asked_is_named() -> None:
+    """A candidate that is shown to be better is not only not worse."""
+    finding = given.verdict().findings[0]
+
+    assert "better" == name_outcome(replace(finding, contrast=Contrast.BETTER))
 
 
 # --- Flips ------------------------------------------------------------------------------------

@@ -486,7 +486,7 @@ def test_it_is_shown_as_text_without_anything_that_moves_a_cursor(compared: Comp
     assert f"{found.wins}/{found.wins}" in text
     assert "better" in text
     assert "PASS  new is better: 32.5 points, at least " in text
-    (cost,) = (line.split() for line in text.splitlines() if line.startswith("  cost "))
+    cost = next(line.split() for line in text.splitlines() if line.startswith("  cost "))
     assert ["$0.02", "$0.01"] == cost[1:3]
     assert "setup of old, kept apart: 2" in text
 

@@ -40,7 +40,7 @@ class Unit(NamedTuple):
 
 
 _UNITS: Mapping[str, Unit] = {
-    "latency_s": Unit("latency", as_seconds),
+    "latency_s": Unit("latency", lambda value: as_seconds(float(f"{value:.3g}"))),
     "cost_usd": Unit("cost", as_money),
     "tokens": Unit("tokens", lambda value: f"{value:,.0f}"),
     "score": Unit("score", as_score, more_is_better=True),

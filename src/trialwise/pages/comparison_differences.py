@@ -15,6 +15,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,
+    Contrast,
 )
 
 #: Rows of the plot and of the table; the others are counted.
@@ -43,7 +44,12 @@ _WORDS: Mapping[tuple[str, Decision], str] = {
 
 
 def name_outcome(finding: ComparisonFinding) -> str:
-    """Name what was shown of a candidate, in the words of the question that was asked."""
+    """Name what was shown of a candidate, in the words of the question that was asked.
+
+    Where more was shown than a candidate that is not worse, that is named.
+    """
+    if finding.question == "not-worse" and finding.contrast is Contrast.BETTER:
+        return finding.contrast.value
     return _WORDS.get((finding.question, finding.decision), finding.contrast.value)
 
 

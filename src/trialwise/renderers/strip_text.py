@@ -70,7 +70,7 @@ def _draw(strip: Strip, across: int, able: Capabilities) -> str:
 def _write_scale(strips: Strips, across: int, able: Capabilities) -> str:
     """Write the ticks of the scale, each under its place; one that has no room is left out."""
     cells = [" "] * across
-    for value, text in strips.axis.list_ticks(most=4):
+    for value, text in strips.axis.list_ticks(most=6):
         shown = able.show(text)
         middle = round((across - 1) * strips.axis.place(value))
         start = max(0, min(middle - len(shown) // 2, across - len(shown)))
