@@ -40,7 +40,7 @@ class Unit(NamedTuple):
 
 
 _UNITS: Mapping[str, Unit] = {
-    "latency_s": Unit("latency", lambda value: as_seconds(float(f"{value:.3g}"))),
+    "latency_s": Unit("latency", lambda value: as_seconds(round(float(f"{value:.3g}"), 6))),
     "cost_usd": Unit("cost", as_money),
     "tokens": Unit("tokens", lambda value: f"{value:,.0f}"),
     "score": Unit("score", as_score, more_is_better=True),
@@ -280,5 +280,5 @@ def _write_change(amount: AmountDifference) -> Cell:
 
 def sign_amount(value: float, write: Callable[[float], str]) -> str:
     """Write an amount with its sign; 0 has none."""
-    sign = "+" if value > 0 else "−"
-    return f"{sign}{write(abs(value))}" if value else write(0.0)
+    text, sign = write(abs(value)), "+" if value > 0 else "−"
+    return text if text == write(0.0) else f"{sign}{text}"
