@@ -5,6 +5,9 @@ comparison_differences   the forest plot and the table of what was decided
 comparison_flips         pairs in which exactly one arm passed, with both replies
 comparison_inputs        each input under every arm
 comparison_arms          what the arms are, how well they did and what they took
+comparison_amounts       costs of a success, scores and steadiness in sentences
+comparison_results       result lines for JUnit
+comparison_json          everything for programs
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from trialwise.documents.numbers import as_count, as_money, as_percent, as_point
 from trialwise.documents.phrases import keep_few
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import Status
+from trialwise.pages.comparison_amounts import list_amount_notes
 from trialwise.pages.comparison_arms import (
     build_arms_section,
     list_factors,
@@ -157,11 +161,12 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
 
 
 def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
-    amounts, setup = tabulate_amounts(verdict), tuple(list_setup(verdict))
-    if amounts is None and not setup:
+    amounts = tabulate_amounts(verdict)
+    notes = (*list_amount_notes(verdict), *list_setup(verdict))
+    if amounts is None and not notes:
         return None
     blocks: list[Block] = [] if amounts is None else [replace(amounts, is_headed=False)]
-    blocks += [Items(items=setup)] if setup else []
+    blocks += [Items(items=notes)] if notes else []
     return Details(summary="What trials took", blocks=tuple(blocks), is_printed=True)
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from trialwise.documents.blocks import Block, Cell, Column, Name, Section, Table, Value, build_table
+from trialwise.documents.blocks import (
+    Block,
+    Cell,
+    Column,
+    Items,
+    Name,
+    Section,
+    Table,
+    Value,
+    build_table,
+)
 from trialwise.documents.numbers import (
     as_count,
     as_ends,
@@ -17,6 +27,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunRecord
+from trialwise.pages.comparison_amounts import list_amount_notes
 from trialwise.pages.comparison_differences import name_arms, name_columns
 from trialwise.pages.suite_totals import write_amounts
 from trialwise.procedures.comparing.comparison_findings import (
@@ -87,7 +98,9 @@ def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Se
         "Arms", verdict.arms, *columns, words=words, is_headed=False, notes=tuple(notes)
     )
     amounts = tabulate_amounts(verdict)
+    notes = list(list_amount_notes(verdict))
     blocks: list[Block] = [table, *([] if amounts is None else [amounts])]
+    blocks += [Items(items=tuple(notes))] if notes else []
     return Section(
         heading="Arms",
         blocks=tuple(blocks),
@@ -247,7 +260,7 @@ def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
         *([("arm", lambda one: Name(name_arms(one, verdict)))] if several else []),
         (names[0], lambda one: find_unit(one.name).write(one.control_mean)),
         (names[1], lambda one: find_unit(one.name).write(one.candidate_mean)),
-        ("median difference", _write_change),
+        ("typical difference", _write_change),
         ("pairs", lambda one: f"{one.pairs:,}"),
         words=(0, 1) if several else (0,),
         notes=(f"Described, not decided. Which pairs are counted: {'; '.join(bases)}.",),
@@ -255,7 +268,8 @@ def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
 
 
 def _name_amount(amount: AmountDifference) -> str:
-    return find_unit(amount.name).name
+    of = f" of {cut_middle(amount.criterion, _NAME)}" if amount.criterion else ""
+    return f"{find_unit(amount.name).name}{of}"
 
 
 def _name_row(amount: AmountDifference, samplings: bool) -> str:
@@ -266,7 +280,7 @@ def _name_row(amount: AmountDifference, samplings: bool) -> str:
 def _write_change(amount: AmountDifference) -> Cell:
     """Write the difference within pairs; one that its interval tells from 0 has a colour."""
     unit = find_unit(amount.name)
-    text = sign_amount(amount.median_difference, unit.write)
+    text = sign_amount(amount.difference, unit.write)
     if amount.interval is None:
         return text
     low, high = amount.interval
