@@ -232,6 +232,108 @@ def test_several_samplings_are_compared_each_in_its_own_order() -> None:
     assert {"near", "far"} == {one.experiment for one in found.verdict.pairings}
 
 
+# --- As many pairs as it takes ----------------------------------------------------------------
+
+
+def test_without_a_number_of_pairs_the_runs_end_when_the_pairs_decide() -> None:
+    """Wins only: as soon as so many in a row are rarer than half of 5 % between equals."""
+    found = compare(contract(never), contract(always), inputs=QUESTIONS, seed=1, store=None)
+    pairs = found.findings[0].pairs
+    assert pairs is not None
+
+    assert tw.Decision.PASS is found.decision
+    assert "paired/sequential" == found.findings[0].decision_rule
+    assert [pairs.pairs] * 2 == [len(one.record.trials) for one in found.arms]
+    assert pairs.pairs == pairs.only_b
+    # Half of 5 % for each direction; equal arms win a discordant pair with probability 1/2.
+    assert 2**-pairs.pairs <= 0.025
+    assert {tw.StopReason.DECIDED} == {one.record.verdict.stop for one in found.arms}
+    assert [] == [d for one in found.arms for d in verify(one.record).differences]
+
+
+def test_arms_that_never_differ_end_at_the_most_pairs_undecided() -> None:
+    found = compare(contract(always), contract(always), inputs=QUESTIONS, max_trials=40, store=None)
+
+    assert (tw.Decision.INCONCLUSIVE, 40) == (found.decision, len(found.control.trials))
+    assert {tw.StopReason.COMPLETE} == {one.record.verdict.stop for one in found.arms}
+
+
+def test_several_candidates_are_compared_and_a_decided_one_is_asked_no_more() -> None:
+    """One candidate is much better, one is like the control: the first one's calls are saved."""
+    found = compare(
+        contract(never),
+        contract(always),
+        contract(never),
+        inputs=QUESTIONS,
+        labels=["old", "new", "same"],
+        max_trials=60,
+        store=None,
+    )
+    better, same = found.findings
+
+    assert ("new", "same") == (better.arm, same.arm)
+    assert (Contrast.BETTER, Contrast.NOT_TOLD_APART) == (better.contrast, same.contrast)
+    assert better.pairs is not None
+    assert [60, better.pairs.pairs, 60] == [len(one.record.trials) for one in found.arms]
+    # Two tests share 5 %: a quarter of it for each direction of each.
+    assert 2**-better.pairs.pairs <= 0.0125
+
+
+def test_every_arm_is_compared_with_every_other_on_request() -> None:
+    found = compare(
+        contract(never),
+        contract(always),
+        contract(never),
+        inputs=QUESTIONS,
+        labels=["old", "new", "same"],
+        against="all",
+        max_trials=60,
+        store=None,
+    )
+
+    assert [("old", "new"), ("old", "same"), ("new", "same")] == [
+        (one.against, one.arm) for one in found.findings
+    ]
+    assert Contrast.WORSE is found.findings[2].contrast
+
+
+def test_concurrency_does_not_change_what_is_decided() -> None:
+    """Pairs count in the order of inputs, whichever comes back first."""
+
+    async def slow(trial: TrialContext) -> str:
+        await anyio.sleep((trial.seed % 7) / 1000)
+        return "yes" if trial.seed // 2 % 4 else "no"
+
+    def seen(concurrency: int) -> Any:
+        found = compare(
+            contract(slow),
+            contract(always),
+            inputs=QUESTIONS,
+            seed=5,
+            concurrency=concurrency,
+            store=None,
+        )
+        one = found.findings[0]
+        return one.pairs, one.p_value, one.interval, found.decision
+
+    assert seen(1) == seen(8)
+
+
+def test_a_pair_that_could_not_be_measured_is_left_out_of_the_decision() -> None:
+    """The rule sees the pairs before and after it as if it were not there."""
+
+    def shaky(trial: TrialContext) -> str:
+        if trial.index == 2:
+            raise tw.ServiceError("busy", tw.ErrorClass.INFRASTRUCTURE)
+        return "yes"
+
+    whole = compare(contract(never), contract(always), inputs=QUESTIONS, seed=1, store=None)
+    found = compare(contract(never), contract(shaky), inputs=QUESTIONS, seed=1, store=None)
+
+    assert whole.findings[0].pairs == found.findings[0].pairs
+    assert len(whole.control.trials) + 1 == len(found.control.trials)
+
+
 # --- What ends a comparison -------------------------------------------------------------------
 
 
@@ -418,7 +520,7 @@ def test_contracts_bring_their_own_inputs_where_they_are_the_same() -> None:
 
     assert 10 == len(compare(old, new, trials=10, store=None).candidate.trials)
     assert 10 == len(compare(new, old, trials=10, store=None).candidate.trials)
-    with pytest.raises(tw.InvalidArgument, match="inputs must be the same for both"):
+    with pytest.raises(tw.InvalidArgument, match="inputs must be the same for all arms"):
         compare(old, old.with_inputs(["one", "three"]), trials=10, store=None)
     with pytest.raises(tw.InvalidArgument, match="inputs must be given"):
         compare(new, new, trials=10, store=None)
@@ -436,12 +538,10 @@ def test_contracts_that_ask_different_things_are_refused() -> None:
             compare(contract(always), wrong, inputs=["one"], trials=10, store=None)
 
 
-@pytest.mark.parametrize(
-    "setting", [{"max_trials": 50}, {"baseline": "b-1"}, {"horizon": 10}], ids=str
-)
+@pytest.mark.parametrize("setting", [{"baseline": "b-1"}, {"horizon": 10}], ids=str)
 def test_settings_without_a_meaning_here_are_refused(setting: dict[str, Any]) -> None:
-    """A comparison has a fixed size and no baseline."""
-    with pytest.raises(tw.InvalidArgument, match="fixed size"):
+    """A comparison has no baseline."""
+    with pytest.raises(tw.InvalidArgument, match="needs no baseline"):
         compare(contract(always), contract(never), inputs=["one"], store=None, **setting)
 
 

@@ -157,9 +157,22 @@ def comparing(contract: tw.Contract, other: tw.Result) -> None:
     assert_type(compared.findings[0].difference, float | None)
     assert_type(compared.to_dict(), dict[str, Any])
     compared.show()
+    several = compare(
+        contract,
+        contract.with_service(slow_agent),
+        contract.with_service(slow_agent),
+        labels=["old", "new", "newer"],
+        against="all",
+        question="better",
+        expect=(0.8, 0.9),
+        max_trials=500,
+        resume=True,
+    )
+    assert_type(several.arms[2].label, str)
+    assert_type(several.path, Path | None)
     compared.to_frame("findings", library="pandas").head()
     assert_type(compare_runs(other, "2026-11-15T06-25-24Z-agent-3f9c"), Comparison)
-    assert_type(compare_runs(other.record, Path("runs") / "one"), Comparison)
+    assert_type(compare_runs(other.record, Path("runs") / "one", other), Comparison)
 
 
 def what_may_go_wrong(contract: tw.Contract) -> None:

@@ -58,6 +58,7 @@ def comparing(contract: tw.Contract, compared: Comparison) -> None:
     compare(contract, agent, inputs=["q"])  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     compare(contract, contract, correction="fisher")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     compare(contract, contract, margin="5%")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    compare(contract, contract, labels=("old",))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    compare(contract, contract, labels=(1, 2))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    compare(contract, contract, against="first")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     print(compared.findings[0].difference + 1)  # type: ignore[operator] # pyright: ignore[reportOptionalOperand] # noqa: T201
     compared.to_frame("trials")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -99,15 +99,15 @@ def _compare(
         baseline=None,
         horizon=None,
     )
-    if len(others) > 1:
-        raise click.UsageError("one candidate runs at a time: name one")
     return compare(
         first,
-        others[0],
-        labels=(chosen.labels[0], chosen.labels[1]),
+        *others,
+        labels=chosen.labels,
         question=asked.question,
         margin=asked.margin,
         guardrails=asked.guardrails,
+        against="all" if asked.all_pairs else "control",
+        expect=asked.expect,
         confidence=asked.confidence,
         correction=asked.correction,
         options=options,

@@ -44,6 +44,8 @@ class RunSummary:
     plan_hash: str = ""
     session: str = ""
     """Runs of one session have it in common; empty for a run of an earlier version."""
+    comparison: str = ""
+    """The name of the comparison whose arm it is; empty for any other run."""
     decision: Decision | None = None
     stop: StopReason | None = None
     """None: there is no verdict, as the run goes on or was killed."""

@@ -3,6 +3,7 @@
 Before the first trial:
     preparing            plans a contract, with the baseline and the earlier run that it needs
     chosen_baselines     finds the baseline that a run is compared with, and the one shown beside it
+    arm_plans            plans the arms of a comparison, and the rules that end it
     earlier_runs         which earlier run serves again: one policy for all ways to run
     guardrail_contract   a contract about a guardrail
 
@@ -11,6 +12,7 @@ A run:
     side_by_side         several contracts at a time, for `trialwise run --jobs`
     measuring            `measure`: writes a baseline
     comparing            `compare`: several services in turn, with `interleaving`
+    open_comparison      keeps a comparison from its plans to its verdict, and resumes it
     outcome_scoring      `score`: decides outcomes that other tools produced
     workspace            where runs are kept, who hears of them, where a plain function runs
     looping              async work from plain code, and Ctrl-C

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trialwise.decimals import as_written
-from trialwise.errors import TrialwiseError
+from trialwise.errors import RunNotFound, TrialwiseError
 from trialwise.model.evidence import Threshold
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
@@ -87,6 +87,11 @@ class EarlierRuns:
     def _newest(self, contract: str, purpose: str) -> StoredRun | None:
         if self._named is not None:
             found = self._runs.open(self._named)
+            if found.comparison:
+                raise RunNotFound(
+                    f"{self._named} is an arm of the comparison {found.comparison}: "
+                    f"`trialwise compare --resume {found.comparison}` continues it"
+                )
             return found if found.plan.contract == contract else None
         for summary in self._of(contract):
             found = self._runs.open(summary.run_id)
@@ -95,7 +100,8 @@ class EarlierRuns:
         return None
 
     def _of(self, contract: str) -> list[RunSummary]:
-        return [one for one in self._list() if one.contract == contract]
+        # The arms of a comparison go on with it, and never alone.
+        return [one for one in self._list() if one.contract == contract and not one.comparison]
 
     def _was_stopped(self, session: str) -> bool:
         """Return whether a session left a run unfinished, or is the newest one."""

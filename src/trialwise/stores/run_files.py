@@ -32,7 +32,7 @@ def summarize_files(path: Path) -> RunSummary:
             kept = read_kept(path / "plan.json")
             shown = {"contract": kept["plan"]["contract"]}
         shown |= {name: kept[name] for name in ("plan_hash", "started_at")}
-        shown["session"] = kept.get("session", "")
+        shown |= {name: kept.get(name, "") for name in ("session", "comparison")}
         return from_plain(RunSummary, {"run_id": path.name, **shown})
     except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
         return RunSummary(run_id=path.name, damage=str(error))

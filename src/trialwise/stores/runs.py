@@ -158,6 +158,11 @@ class StoredRun:
         return str(self._head.get("session", ""))
 
     @property
+    def comparison(self) -> str:
+        """The name of the comparison whose arm it is; empty for any other run."""
+        return str(self._head.get("comparison", ""))
+
+    @property
     def plan_hash(self) -> str:
         """What its plan was known by when it was created."""
         return self._read("plan_hash", str)
@@ -213,6 +218,8 @@ class StoredRun:
         path = self.path / "record.json"
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
         head["session"] = self.session
+        if self.comparison:
+            head["comparison"] = self.comparison
         # The plan stands in the verdict, once.
         plan = to_plain(self.plan) if self._plain_plan is None else self._plain_plan
         if verdict.plan is not self.plan:
@@ -327,12 +334,13 @@ class RunStore:
         self._runs = folder / "runs"
         self._suffix = suffix
 
-    def create(self, plan: Plan, started_at: datetime) -> StoredRun:
+    def create(self, plan: Plan, started_at: datetime, *, comparison: str = "") -> StoredRun:
         """Create a new run with its journal open and its plan on disk.
 
         Args:
             plan: What will be run.
             started_at: Now, with its zone.
+            comparison: The name of the comparison whose arm it is.
         """
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
@@ -350,6 +358,7 @@ class RunStore:
                 "run_id": path.name,
                 "started_at": started_at.isoformat(),
                 "session": name_session(),
+                **({"comparison": comparison} if comparison else {}),
                 "plan_hash": hash_plain_plan(plain),
                 "plan": plain,
             }
@@ -418,12 +427,13 @@ class RunStore:
             if one.is_decided and one.contract == contract:
                 yield self.open(one.run_id)
 
-    def resume(self, run: str | PathLike[str], plan: Plan) -> StoredRun:
+    def resume(self, run: str | PathLike[str], plan: Plan, *, is_arm: bool = False) -> StoredRun:
         """Return a run to resume, with its journal open.
 
         Args:
             run: Its name, its folder, or a file in its folder.
             plan: May differ from the stored one in what `plan_hash` does not count.
+            is_arm: Whether its comparison is resumed, whose other arms may need more trials.
 
         Raises:
             RunNotFound: There is none, or it is finished.
@@ -433,7 +443,7 @@ class RunStore:
         stored = self.open(run)
         journal = Journal(stored.path / "journal.jsonl")
         try:
-            if not stored.is_unfinished:
+            if not (is_arm or stored.is_unfinished):
                 raise RunNotFound(f"{stored.run_id} is finished; start a new run")
             stored.check_plan(plan)
         except BaseException:

@@ -4,6 +4,7 @@ run_comparison         the whole comparison of two or more arms
 criterion_conclusion   what is concluded of one criterion under two arms
 answer_sentences       the sentences that answer the question
 trial_pairing          which trials belong together
+pair_following         the pairs of each test in order, and when they decide it
 validity_checks        whether the arms saw the same cases and were measured alike
 change_assessment      which test is valid for a criterion, and what it says
 amount_findings        all that is found beside the pass rate

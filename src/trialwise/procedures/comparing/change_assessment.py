@@ -9,6 +9,8 @@ How the pairs were made says which test is valid:
 - A number of trials settled beforehand: McNemar's exact test on the discordant pairs. It is exact
   where the two are equally good on every input; where they trade inputs, each better on some, the
   count of wins varies less than it assumes, and the level is kept with room to spare.
+- Runs that stopped by a rule which was planned beforehand: that rule, on the pairs in the order of
+  inputs.
 - A run that stopped because of what it saw: a bet on the discordant pairs in the order of inputs,
   whose anytime p-value no stopping can bias.
 - A claim about a population whose inputs were repeated: inputs are the units, by the sign of each.
@@ -32,6 +34,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
     Evidence,
 )
+from trialwise.procedures.comparing.pair_following import conclude_path
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
 from trialwise.stats.confidence_sequences import anytime_p_value
 from trialwise.stats.paired import (
@@ -40,6 +43,7 @@ from trialwise.stats.paired import (
     pairs_from_outcomes,
     sign_test,
 )
+from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
 from trialwise.stats.score_difference import difference_interval
 from trialwise.stats.unconditional import boschloo
@@ -81,7 +85,11 @@ def collect_pairings(assessed: Sequence[Assessed]) -> list[Pairing]:
 
 
 def assess_criterion(
-    name: str, control: ArmRun, candidate: ArmRun, question: ComparisonQuestion
+    name: str,
+    control: ArmRun,
+    candidate: ArmRun,
+    question: ComparisonQuestion,
+    rule: PairedRule | None = None,
 ) -> Assessed:
     """Return what the trials of two arms say of one criterion.
 
@@ -90,6 +98,7 @@ def assess_criterion(
         control: The arm that is known.
         candidate: The arm that is compared with it.
         question: How surely they are to be told apart.
+        rule: The rule that ended the runs; None where no rule did.
     """
     records = control.record, candidate.record
     ours, theirs = (_experiment(record, name) for record in records)
@@ -97,7 +106,7 @@ def assess_criterion(
         return _assess_one_sided(name, control, candidate)
     labels = control.label, candidate.label
     pairing = pair_trials(*records, (ours, theirs), labels=labels)
-    evidence, obstacle = _evidence(name, pairing, *records, question)
+    evidence, obstacle = _evidence(name, pairing, *records, question, rule=rule)
     structures = [record.plan.structure.get(name) for record in records]
     if structures[0] != structures[1]:
         obstacle = "its postconditions differ between the two runs: these are two criteria"
@@ -156,6 +165,8 @@ def _evidence(
     control: RunRecord,
     candidate: RunRecord,
     question: ComparisonQuestion,
+    *,
+    rule: PairedRule | None,
 ) -> tuple[Evidence, str]:
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
     claim = control.plan.claim
@@ -172,6 +183,8 @@ def _evidence(
         counts = Evidence(control=ours, candidate=theirs)
         return counts, obstacle or "no pair is left to compare"
     outcomes = [_find_outcomes(name, pair) for pair in pairs]
+    if rule is not None:
+        return follow_evidence(outcomes, rule, ran_all=pairing.summary.fixed_size), obstacle
     if not pairing.summary.fixed_size:
         return anytime_evidence(outcomes, question), obstacle
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
@@ -228,6 +241,11 @@ def _find_outcomes(name: str, pair: Pair) -> tuple[bool, bool]:
 
 def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis) -> Iterator[str]:
     summary = pairing.summary
+    used = evidence.pairs
+    if evidence.decision_rule == "paired/sequential" and used is not None:
+        later = summary.pairs - summary.excused - used.pairs
+        if later > 0:
+            yield f"It was decided after {used.pairs} pairs; {later} later pairs do not count."
     if evidence.decision_rule == "paired/anytime-bet":
         yield (
             "A run ended before its planned size or because of what it saw, so that a test which "
@@ -281,6 +299,31 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
         p_value=sign_test(pairs.only_a, pairs.only_b).p_value,
         favours_candidate=pairs.only_b > pairs.only_a,
         interval=_interval(pairs, question.confidence),
+    )
+
+
+def follow_evidence(
+    outcomes: Sequence[tuple[bool, bool]], rule: PairedRule, *, ran_all: bool
+) -> Evidence:
+    """Return what the rule that ended the runs says of pairs in the order of inputs.
+
+    Args:
+        outcomes: Whether the control and whether the candidate passed, pair by pair.
+        rule: Planned before the first pair.
+        ran_all: Whether every planned pair was made.
+
+    >>> from trialwise.stats.paired_rules import plan_paired_rule
+    >>> found = follow_evidence([(False, True)] * 20, plan_paired_rule(), ran_all=False)
+    >>> found.favours_candidate, found.pairs.pairs < 20
+    (True, True)
+    """
+    found = conclude_path(rule, outcomes, ran_all=ran_all)
+    return _weigh_pairs(
+        found.used,
+        decision_rule="paired/sequential" if rule.is_sequential else "paired/mcnemar-exact",
+        p_value=found.p_value,
+        favours_candidate=found.used.only_b > found.used.only_a,
+        interval=found.interval,
     )
 
 

@@ -6,11 +6,12 @@ minus the rate of the arm it is compared with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
@@ -24,6 +25,8 @@ from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_open_rate
+
+T = TypeVar("T")
 
 
 class Contrast(StrEnum):
@@ -117,6 +120,17 @@ class ComparisonQuestion:
         if criterion in self.guardrails:
             return "not-worse", self.guardrails[criterion]
         return self.question, self.margin or 0.0
+
+    def couple_arms(self, arms: Sequence[T]) -> Iterator[tuple[T, T]]:
+        """Yield which arms are compared with each other, the known one first.
+
+        >>> list(ComparisonQuestion(against="all").couple_arms("abc"))
+        [('a', 'b'), ('a', 'c'), ('b', 'c')]
+        """
+        if self.against == "all":
+            yield from combinations(arms, 2)
+        else:
+            yield from ((arms[0], other) for other in arms[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

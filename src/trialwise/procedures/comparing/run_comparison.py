@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import combinations
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
@@ -29,6 +28,7 @@ from trialwise.procedures.comparing.criterion_conclusion import (
     conclude_criterion,
     fewest_discordant,
 )
+from trialwise.procedures.comparing.pair_following import TestRules
 from trialwise.procedures.comparing.validity_checks import (
     check_validity,
     state_checks,
@@ -41,13 +41,16 @@ DEFAULT_LABELS = ("control", "candidate")
 
 
 def compare_records(
-    arms: Sequence[ArmRun], question: ComparisonQuestion | None = None
+    arms: Sequence[ArmRun],
+    question: ComparisonQuestion | None = None,
+    rules: TestRules | None = None,
 ) -> ComparisonVerdict:
     """Compare arms from the records of their runs alone, so that anybody can compare them again.
 
     Args:
         arms: Two or more; the first is the control.
         question: What is asked, and how surely it is to be answered.
+        rules: The rules that the runs were made by; None where their sizes were fixed.
 
     Raises:
         InvalidArgument: The runs make different claims or are analysed differently.
@@ -59,8 +62,10 @@ def compare_records(
     for arm in arms[1:]:
         _check_alike(control, arm.record)
     assessed = [
-        assess_criterion(name, first, second, asked)
-        for first, second in _couple_arms(arms, asked)
+        assess_criterion(
+            name, first, second, asked, (rules or {}).get((first.label, second.label, name))
+        )
+        for first, second in asked.couple_arms(arms)
         for name in _list_criteria(first.record, second.record)
     ]
     _check_guardrails(assessed, asked)
@@ -107,18 +112,11 @@ def name_arms(
         records: The control's run first.
         labels: One for each; their contracts unless given, where those have different names.
     """
-    names = _name_by_contract(records) if labels is None else _check_labels(labels, len(records))
-    return tuple(ArmRun(name, record) for name, record in zip(names, records, strict=True))
-
-
-def _couple_arms(
-    arms: Sequence[ArmRun], asked: ComparisonQuestion
-) -> Iterator[tuple[ArmRun, ArmRun]]:
-    """Yield which arms are compared with each other, the known one first."""
-    if asked.against == "all":
-        yield from combinations(arms, 2)
+    if labels is None:
+        names = label_contracts([record.plan.contract for record in records])
     else:
-        yield from ((arms[0], other) for other in arms[1:])
+        names = check_labels(labels, len(records))
+    return tuple(ArmRun(name, record) for name, record in zip(names, records, strict=True))
 
 
 def _list_criteria(*records: RunRecord) -> list[str]:
@@ -162,16 +160,30 @@ def _scope(claim: Claim) -> tuple[str, str, str]:
     return claim.population.value, claim.population_name, claim.estimand.value
 
 
-def _name_by_contract(records: Sequence[RunRecord]) -> tuple[str, ...]:
-    names = tuple(record.plan.contract for record in records)
+def label_contracts(contracts: Sequence[str]) -> tuple[str, ...]:
+    """Return what to call arms: their contracts, where those have different names.
+
+    >>> label_contracts(["old", "new"]), label_contracts(["agent", "agent"])
+    (('old', 'new'), ('control', 'candidate'))
+    """
+    names = tuple(contracts)
     if len(set(names)) == len(names):
         return names
-    if len(records) == 2:
+    if len(names) == 2:
         return DEFAULT_LABELS
-    return ("control", *(f"candidate {place}" for place in range(1, len(records))))
+    return ("control", *(f"candidate {place}" for place in range(1, len(names))))
 
 
-def _check_labels(labels: Sequence[object], arms: int) -> tuple[str, ...]:
+def check_labels(labels: Sequence[object], arms: int) -> tuple[str, ...]:
+    """Return labels that are different names, one for each arm.
+
+    Args:
+        labels: As somebody gave them.
+        arms: How many arms there are.
+
+    Raises:
+        InvalidArgument: They are not.
+    """
     given = tuple(one for one in labels if isinstance(one, str) and one.strip())
     if isinstance(labels, str) or not len(labels) == len(given) == len(set(given)) == arms:
         number = "two" if arms == 2 else str(arms)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Analysis, Trial
+from trialwise.model.trial import NOT_MEASURED, Analysis, Trial
 from trialwise.procedures.comparing.comparison_findings import PairingSummary
 
 
@@ -103,7 +103,8 @@ def pair_trials(
     )
     pairs: tuple[Pair, ...] = ()
     if fixed and same_inputs:
-        pairs = _by_repetition(ours, theirs)
+        planned = plans[0].trials, plans[1].trials
+        pairs = _by_repetition(_replace_lost(ours, planned[0]), _replace_lost(theirs, planned[1]))
     elif same_order:
         pairs = _beginning(ours, theirs)
     return Pairing(
@@ -155,10 +156,35 @@ def _by_repetition(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair
     return tuple(Pair(trial, partners[key]) for key, trial in _repetitions(ours) if key in partners)
 
 
+def _replace_lost(trials: Sequence[Trial], planned: int) -> Sequence[Trial]:
+    """Return trials in their order, those asked again in the place of those not measured.
+
+    Args:
+        trials: All trials of an experiment.
+        planned: How many were planned; those after them were asked again.
+    """
+    again: dict[str, list[Trial]] = {}
+    trials = sorted(trials, key=lambda one: one.index)
+    for trial in trials:
+        if trial.index >= planned:
+            again.setdefault(trial.input_id, []).append(trial)
+    if not again:
+        return trials
+    found = []
+    for trial in trials:
+        if trial.index >= planned:
+            continue
+        kept, fresh = trial, again.get(trial.input_id)
+        while fresh and kept.error_class in NOT_MEASURED:
+            kept = fresh.pop(0)
+        found.append(kept)
+    return found
+
+
 def _repetitions(trials: Sequence[Trial]) -> list[tuple[tuple[str, int], Trial]]:
     seen: Counter[str] = Counter()
     found = []
-    for trial in sorted(trials, key=lambda one: one.index):
+    for trial in trials:
         found.append(((trial.input_id, seen[trial.input_id]), trial))
         seen[trial.input_id] += 1
     return found

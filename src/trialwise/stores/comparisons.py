@@ -1,0 +1,231 @@
+"""Comparisons on disk: which runs are the arms, and what decides them, so that one can be resumed.
+
+    .trialwise/comparisons/2026-11-15T06-25-24Z-support-agent-3f9c/
+        comparison.json   written before the first trial: arms, question, rules, seed
+        verdict.json      what was concluded; absent while it goes on, and after a kill
+
+The trials are in the runs, which name the comparison that they belong to.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trialwise.errors import RunNotFound
+from trialwise.model.evidence import StopReason
+from trialwise.model.verdict import Decision
+from trialwise.stores._files import (
+    StoreUnusable,
+    disk_trouble,
+    make_store,
+    read_json,
+    safe_name,
+    sync_folder,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+COMPARISON_FORMAT = "trialwise.comparison/1"
+VERDICT_FORMAT = "trialwise.comparison-verdict/1"
+_TIME = "%Y-%m-%dT%H-%M-%SZ"
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonHead:
+    """What is known of a comparison before its first trial."""
+
+    comparison_id: str
+    started_at: datetime
+    labels: tuple[str, ...]
+    """Of the arms, the control first."""
+    runs: tuple[str, ...]
+    """The names of the arms' runs."""
+    seed: int
+    question: Mapping[str, Any]
+    """As plain values."""
+    rules: Sequence[Mapping[str, Any]] = ()
+    """The rule of each test, with the arms and the criterion; none for a fixed size."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """How to find the contracts again, such as the suite and the names given to the command."""
+
+
+class StoredComparison:
+    """One comparison's folder.
+
+    Args:
+        path: The folder.
+        head: What comparison.json holds, where it was just written.
+    """
+
+    def __init__(self, path: Path, head: ComparisonHead | None = None) -> None:
+        self.path = path
+        self._head = head
+
+    @property
+    def comparison_id(self) -> str:
+        """Its name, by which it is opened."""
+        return os.path.basename(os.path.abspath(self.path))
+
+    @property
+    def head(self) -> ComparisonHead:
+        """What was known before the first trial; read when it is needed."""
+        if self._head is None:
+            file = self.path / "comparison.json"
+            kept = read_json(file, COMPARISON_FORMAT)
+            try:
+                self._head = ComparisonHead(
+                    comparison_id=self.comparison_id,
+                    started_at=datetime.fromisoformat(kept["started_at"]),
+                    labels=tuple(kept["labels"]),
+                    runs=tuple(kept["runs"]),
+                    seed=kept["seed"],
+                    question=kept["question"],
+                    rules=tuple(kept.get("rules", ())),
+                    source=kept.get("source", {}),
+                )
+            except (KeyError, TypeError, ValueError) as error:
+                reason = f"it is not as it was written ({error}). Restore it from a copy."
+                raise StoreUnusable(file, "read it", reason) from None
+        return self._head
+
+    def write_verdict(self, verdict: Mapping[str, Any], stops: Sequence[StopReason]) -> None:
+        """Keep what was concluded; what was kept before is replaced.
+
+        Args:
+            verdict: As plain values, with its decision.
+            stops: Why each arm's run ended.
+        """
+        ends = [one.value for one in stops]
+        kept = {"format": VERDICT_FORMAT, "stops": ends, "verdict": dict(verdict)}
+        write_json(self.path / "verdict.json", kept)
+
+    def verdict(self) -> dict[str, Any] | None:
+        """Return what was concluded, as plain values; None where nothing was yet."""
+        file = self.path / "verdict.json"
+        if not file.exists():
+            return None
+        verdict: dict[str, Any] = read_json(file, VERDICT_FORMAT)["verdict"]
+        return verdict
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it can be resumed: it was cut short, and its question is open."""
+        file = self.path / "verdict.json"
+        if not file.exists():
+            return True
+        kept = read_json(file, VERDICT_FORMAT)
+        was_cut = any(StopReason(one).is_premature for one in kept["stops"])
+        return was_cut and kept["verdict"]["decision"] == Decision.INCONCLUSIVE.value
+
+
+class ComparisonStore:
+    """A folder of comparisons.
+
+    Args:
+        folder: The store; made with the first comparison.
+        suffix: What tells apart comparisons that start in one second.
+    """
+
+    def __init__(
+        self,
+        folder: Path = Path(".trialwise"),
+        *,
+        suffix: Callable[[], str] = lambda: secrets.token_hex(2),
+    ) -> None:
+        self._folder = folder / "comparisons"
+        self._suffix = suffix
+
+    def reserve(self, contract: str, started_at: datetime) -> Path:
+        """Make the folder of a new comparison, so that its runs can name it.
+
+        Args:
+            contract: The control's.
+            started_at: Now, with its zone.
+        """
+        stem = f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(contract)}"
+        with disk_trouble(self._folder, "keep a comparison there"):
+            make_store(self._folder)
+            for _ in range(_ATTEMPTS):
+                path = self._folder / f"{stem}-{self._suffix()}"
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                sync_folder(self._folder)
+                return path
+        raise StoreUnusable(self._folder, "name a comparison", f"every suffix of {stem} is taken.")
+
+    def write(self, path: Path, head: ComparisonHead) -> StoredComparison:
+        """Write down a comparison before its first trial.
+
+        Args:
+            path: Its folder.
+            head: What is known of it.
+        """
+        write_json(
+            path / "comparison.json",
+            {
+                "format": COMPARISON_FORMAT,
+                "comparison_id": head.comparison_id,
+                "started_at": head.started_at.isoformat(),
+                "labels": list(head.labels),
+                "runs": list(head.runs),
+                "seed": head.seed,
+                "question": dict(head.question),
+                "rules": [dict(one) for one in head.rules],
+                "source": dict(head.source),
+            },
+        )
+        return StoredComparison(path, head)
+
+    def open(self, name: str | PathLike[str]) -> StoredComparison:
+        """Return a comparison.
+
+        Args:
+            name: Its name or its folder.
+
+        Raises:
+            RunNotFound: There is none.
+        """
+        given = Path(name)
+        path = self._folder / given.name if given.name == str(given) else given
+        if not (path / "comparison.json").is_file():
+            known = [one.comparison_id for one in self.list()]
+            hint = f"The newest is {known[0]}" if known else "No comparison is kept here"
+            raise RunNotFound(f"{self._folder}: no comparison {str(name)!r}. {hint}")
+        return StoredComparison(path)
+
+    def list(self) -> list[StoredComparison]:
+        """List every comparison, newest first."""
+        try:
+            names = sorted(os.listdir(self._folder), reverse=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        folders = (self._folder / name for name in names)
+        return [StoredComparison(one) for one in folders if (one / "comparison.json").is_file()]
+
+    def find_unfinished(self, name: str | None = None) -> StoredComparison:
+        """Return the comparison to resume: the named one, or the newest.
+
+        Args:
+            name: Its name or folder.
+
+        Raises:
+            RunNotFound: There is none.
+        """
+        if name is not None:
+            return self.open(name)
+        for one in self.list():
+            if one.is_unfinished:
+                return one
+            break
+        raise RunNotFound(f"{self._folder}: no comparison is unfinished: there is none to resume")
