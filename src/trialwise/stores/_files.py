@@ -9,8 +9,10 @@ import errno
 import json
 import os
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
@@ -228,6 +230,43 @@ def safe_name(text: str) -> str:
     if cleaned == text:
         return text
     return f"{cleaned}~{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+#: In names of folders: it sorts, and no file system minds it.
+_TIME = "%Y-%m-%dT%H-%M-%SZ"
+#: With 65,536 suffixes a second, more collisions than this are a broken source of chance.
+_ATTEMPTS = 100
+
+
+def draw_suffix() -> str:
+    """Return what tells apart folders of one second."""
+    return secrets.token_hex(2)
+
+
+def make_dated_folder(
+    parent: Path, what: str, started_at: datetime, name: str, suffix: Callable[[], str]
+) -> Path:
+    """Make a folder whose name sorts by time.
+
+    Args:
+        parent: A folder of a store.
+        what: What is kept in the folder.
+        started_at: Now, with its zone.
+        name: Of whom it is.
+        suffix: What tells apart folders of one second.
+    """
+    stem = f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(name)}"
+    with disk_trouble(parent, f"keep a {what} there"):
+        make_store(parent)
+        for _ in range(_ATTEMPTS):
+            path = parent / f"{stem}-{suffix()}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            sync_folder(parent)
+            return path
+    raise StoreUnusable(parent, f"name a {what}", f"every suffix of {stem} is taken.")
 
 
 def make_store(folder: Path) -> None:

@@ -10,10 +10,9 @@ The trials are in the runs, which name the comparison that they belong to.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +21,9 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.verdict import Decision
 from trialwise.stores._files import (
     StoreUnusable,
-    disk_trouble,
-    make_store,
+    draw_suffix,
+    make_dated_folder,
     read_json,
-    safe_name,
-    sync_folder,
     write_json,
 )
 
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 
 COMPARISON_FORMAT = "trialwise.comparison/1"
 VERDICT_FORMAT = "trialwise.comparison-verdict/1"
-_TIME = "%Y-%m-%dT%H-%M-%SZ"
-_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +134,7 @@ class ComparisonStore:
         self,
         folder: Path = Path(".trialwise"),
         *,
-        suffix: Callable[[], str] = lambda: secrets.token_hex(2),
+        suffix: Callable[[], str] = draw_suffix,
     ) -> None:
         self._folder = folder / "comparisons"
         self._suffix = suffix
@@ -151,18 +146,7 @@ class ComparisonStore:
             contract: The control's.
             started_at: Now, with its zone.
         """
-        stem = f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(contract)}"
-        with disk_trouble(self._folder, "keep a comparison there"):
-            make_store(self._folder)
-            for _ in range(_ATTEMPTS):
-                path = self._folder / f"{stem}-{self._suffix()}"
-                try:
-                    path.mkdir()
-                except FileExistsError:
-                    continue
-                sync_folder(self._folder)
-                return path
-        raise StoreUnusable(self._folder, "name a comparison", f"every suffix of {stem} is taken.")
+        return make_dated_folder(self._folder, "comparison", started_at, contract, self._suffix)
 
     def write(self, path: Path, head: ComparisonHead) -> StoredComparison:
         """Write down a comparison before its first trial.

@@ -13,10 +13,9 @@ runs of several processes in one store do not meet.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,9 +31,9 @@ from trialwise.model.verdict import Decision, Verdict
 from trialwise.stores._files import (
     StoreUnusable,
     disk_trouble,
-    make_store,
+    draw_suffix,
+    make_dated_folder,
     safe_name,
-    sync_folder,
     write_json,
 )
 from trialwise.stores.journal import Journal, count_journal, count_torn_bytes
@@ -55,17 +54,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PlanChanged", "RecordNotKept", "RunStore", "StoreUnusable", "StoredRun"]
 
-#: In names of folders: it sorts, and no file system minds it.
-_TIME = "%Y-%m-%dT%H-%M-%SZ"
 _TIME_LENGTH = len("2026-11-15T06-25-24Z")
-#: With 65,536 suffixes a second, more collisions than this are a broken source of chance.
-_ATTEMPTS = 100
 
 T = TypeVar("T")
-
-
-def _suffix() -> str:
-    return secrets.token_hex(2)
 
 
 class PlanChanged(RunNotFound):
@@ -329,7 +320,7 @@ class RunStore:
     """
 
     def __init__(
-        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = _suffix
+        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = draw_suffix
     ) -> None:
         self._runs = folder / "runs"
         self._suffix = suffix
@@ -344,7 +335,7 @@ class RunStore:
         """
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
-        path = self._new_folder(f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(plan.contract)}")
+        path = make_dated_folder(self._runs, "run", started_at, plan.contract, self._suffix)
         # The journal first: nobody can resume a run before its maker holds it. Writing the plan
         # makes the names of all files safe from a power cut at once.
         journal = Journal(path / "journal.jsonl", syncs_folder=False)
@@ -451,19 +442,6 @@ class RunStore:
             raise
         join_session(stored.session)
         return StoredRun(stored.path, plan=plan, journal=journal)
-
-    def _new_folder(self, stem: str) -> Path:
-        with disk_trouble(self._runs, "keep a run there"):
-            make_store(self._runs)
-            for _ in range(_ATTEMPTS):
-                path = self._runs / f"{stem}-{self._suffix()}"
-                try:
-                    path.mkdir()
-                except FileExistsError:
-                    continue
-                sync_folder(self._runs)
-                return path
-        raise StoreUnusable(self._runs, "name a run", f"every suffix of {stem} is taken.")
 
     def _newest(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[RunSummary]:
         # Names sort by the second; within one, what is written down decides.

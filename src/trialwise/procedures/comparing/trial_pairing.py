@@ -50,10 +50,12 @@ class Pairing:
 
     summary: PairingSummary
     pairs: tuple[Pair, ...]
-    """In the control's order of inputs."""
+    """In the control's order of inputs; a trial that was asked again replaces one that was lost."""
     control: tuple[Trial, ...]
     candidate: tuple[Trial, ...]
     stops: tuple[StopReason, StopReason]
+    asked: tuple[Pair, ...] = ()
+    """The same pairs as they were asked first, with trials that were not measured."""
 
     @property
     def repeats(self) -> bool:
@@ -102,11 +104,13 @@ def pair_trials(
         for record, name, stop in zip((control, candidate), experiments, stops, strict=True)
     )
     pairs: tuple[Pair, ...] = ()
+    asked = pairs
     if fixed and same_inputs:
         planned = plans[0].trials, plans[1].trials
         pairs = _by_repetition(_replace_lost(ours, planned[0]), _replace_lost(theirs, planned[1]))
+        asked = _by_repetition(ours, theirs)
     elif same_order:
-        pairs = _beginning(ours, theirs)
+        pairs = asked = _beginning(ours, theirs)
     return Pairing(
         summary=PairingSummary(
             experiment=experiments[0],
@@ -121,6 +125,7 @@ def pair_trials(
             excused=sum(pair.is_excused for pair in pairs),
         ),
         pairs=pairs,
+        asked=asked,
         control=ours,
         candidate=theirs,
         stops=stops,

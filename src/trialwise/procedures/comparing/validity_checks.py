@@ -80,6 +80,7 @@ def _list_differences(pairing: Pairing) -> Iterator[str]:
             for trial in mine
             if id(trial) not in partners
             # A fresh trial in place of one that was not measured is no case of its own.
+            and trial.error_class not in NOT_MEASURED
             and not (trial.index > last and trial.input_id in asked_again)
         ]
         if alone:
@@ -106,7 +107,7 @@ def _check_measured(pairing: Pairing, level: float, analysis: Analysis) -> Valid
     def is_lost(trial: Trial) -> bool:
         return trial.error_class in NOT_MEASURED or analysis.leaves_out(trial.error_class)
 
-    lost = [(is_lost(pair.control), is_lost(pair.candidate)) for pair in pairing.pairs]
+    lost = [(is_lost(pair.control), is_lost(pair.candidate)) for pair in pairing.asked]
     p_value = sign_test(lost.count((True, False)), lost.count((False, True))).p_value
     ours, theirs = (sum(side) for side in zip(*lost, strict=True)) if lost else (0, 0)
     shares = (
