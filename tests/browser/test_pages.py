@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.pages import compared_arms
 from tests.reports.run_records import SHAPES, fixed_fail
 
 from trialwise.pages.run_report import render_html
 from trialwise.pages.sizing import build_sizing_page
+from trialwise.procedures.comparing.run_comparison import compare_records
 from trialwise.procedures.sizing.sequential_sizing import plan_sequential
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
 from trialwise.renderers.html.page_frame import render_document
+from trialwise.reports.comparison_reports import render_comparison
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
+COMPARED = ("comparison", "three-arms", "hostile-arms")
 SUITE = ("fixed-fail", "sequential-pass", "observational")
 PHONE, DESK = 390, 1280
 
@@ -83,10 +87,17 @@ def _rendered(shape: str) -> str:
     if shape == "plan":
         question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8, max_trials=50)
         return render_document(build_sizing_page(plan_sequential(question)))
+    if shape == "comparison":
+        return render_comparison(compared_arms.verdict(), compared_arms.arms(), "html")
+    if shape == "three-arms":
+        return render_comparison(compared_arms.verdict(3), compared_arms.arms(3), "html")
+    if shape == "hostile-arms":
+        arms = compared_arms.arms(3, hostile=True)
+        return render_comparison(compare_records(arms), arms, "html")
     return render_html(SHAPES[shape]())
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, "suite", "plan"])
+@pytest.mark.parametrize("shape", [*SHAPES, "suite", "plan", *COMPARED])
 def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: str) -> None:
     """No console message, no error, no dialog, one request: the page itself. Nothing overflows."""
     with visit(shape, width=PHONE) as seen:
@@ -106,6 +117,10 @@ def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: s
         ("each-input", DESK, "light"),
         ("regression-inconclusive", PHONE, "dark"),
         ("agent", PHONE, "dark"),
+        ("comparison", DESK, "light"),
+        pytest.param("comparison", PHONE, "dark", marks=pytest.mark.slow),
+        pytest.param("three-arms", DESK, "dark", marks=pytest.mark.slow),
+        pytest.param("hostile-arms", PHONE, "light", marks=pytest.mark.slow),
         pytest.param("agent", DESK, "light", marks=pytest.mark.slow),
         pytest.param("fixed-fail", DESK, "light", marks=pytest.mark.slow),
         pytest.param("fixed-fail", PHONE, "dark", marks=pytest.mark.slow),
@@ -289,3 +304,58 @@ def test_paper_is_white_and_holds_what_failed(visit: Open) -> None:
         assert page.locator("[data-trials] .trial pre").first.is_visible()
         assert page.locator("details.whole .part.deep").first.is_visible()
         assert page.pdf().startswith(b"%PDF")
+
+
+# --- Comparisons ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_a_forest_plot_places_intervals_on_one_scale(visit: Open, width: int) -> None:
+    """Every row is drawn; what favours the candidate lies to the right of no difference."""
+    with visit("comparison", width=width) as seen:
+        rows = seen.page.locator(".strips .strip")
+        places = [
+            [
+                row.locator(part).first.bounding_box()["x"]
+                for part in ("line.need", "line.other", ".point")
+            ]
+            for row in rows.all()
+        ]
+        words = seen.page.locator(".strips").inner_text().replace("\u00a0", " ")
+
+    zero, margin, estimate = places[0]
+    assert margin < zero < estimate
+    assert {round(zero)} == {round(one[0]) for one in places}
+    assert "+10.0 [−6.2, +25.5]" in words
+    assert "prompt-a is better" in words
+
+
+def test_flips_unfold_and_are_narrowed_down(visit: Open) -> None:
+    """The first is open with both replies side by side; the others by a click or a choice."""
+    lost, won = len(compared_arms.LOST), len(compared_arms.WON)
+    with visit("comparison") as seen:
+        cards = seen.page.locator("[data-trials] .trial")
+        shown = seen.page.locator("[data-trials] .trial:visible")
+        assert lost + won == cards.count()
+        left, right = (one.bounding_box() for one in cards.first.locator(".compared .quoted").all())
+        assert (left["y"], True) == (right["y"], left["x"] < right["x"])
+        assert "555" == cards.first.locator(".compared del").first.inner_text()
+        assert not cards.nth(1).locator(".compared").is_visible()
+        cards.nth(1).locator("> summary").click()
+        assert cards.nth(1).locator(".compared").is_visible()
+        seen.page.locator("[data-filter] select[name=way]").select_option("won")
+        assert won == shown.count()
+        assert f"{won} flips shown" == seen.page.locator("[data-filter] output").inner_text()
+
+    assert [] == seen.complaints
+
+
+def test_hostile_arms_stay_text(visit: Open) -> None:
+    """Neither a label nor a reply became an element, ran, or turned the writing round."""
+    with visit("hostile-arms") as seen:
+        assert 0 == seen.page.locator("img").count()
+        assert 1 == seen.page.locator("script").count()
+        said = seen.page.locator("[data-trials] .trial").first.inner_text()
+
+    assert "</style><script>alert(1)</script><img src=x onerror=alert(2)>⟨U+202E⟩gnp" in said
+    assert [] == seen.complaints

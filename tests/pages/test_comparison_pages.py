@@ -144,7 +144,8 @@ def test_a_criterion_without_a_difference_is_counted_and_not_drawn() -> None:
         ("not-worse", Decision.FAIL, "worse"),
         ("equivalent", Decision.PASS, "equivalent"),
         ("equivalent", Decision.FAIL, "not equivalent"),
-        ("equivalent", Decision.INCONCLUSIVE, "not told apart"),
+        ("equivalent", Decision.INCONCLUSIVE, "not shown"),
+        ("different", Decision.INCONCLUSIVE, "not told apart"),
     ],
 )
 def test_the_words_answer_the_question(question: Any, decision: Decision, word: str) -> None:
@@ -197,7 +198,7 @@ def test_flips_are_found_by_direction_and_arm() -> None:
 
     assert ["way", "arm"] == [one.name for one in found.choices if one.name != "criterion"]
     assert {"1", "2"} == {value for one in found.cards for value in one.tags["arm"]}
-    assert all(one.label.startswith(("prompt-b · ", "prompt-c · ")) for one in found.cards)
+    assert {"prompt-b", "prompt-c"} == {one.badges[0].word for one in found.cards}
 
 
 def without_replies(arm: ArmRun) -> ArmRun:

@@ -12,6 +12,7 @@ comparison_json          everything for programs
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -150,14 +151,19 @@ def name_comparison(verdict: ComparisonVerdict) -> str:
 
 def _describe_pairing(verdict: ComparisonVerdict) -> str:
     """Describe how the trials were put together, in a line."""
-    pairs = sum(one.pairs for one in verdict.pairings)
-    if not pairs:
+    pairs: Counter[tuple[str, str]] = Counter()
+    for one in verdict.pairings:
+        pairs[one.arm, one.against] += one.pairs
+    if not any(pairs.values()):
         return "separate runs, nothing paired"
     alike = ["inputs"]
     alike += ["order"] if all(one.same_order for one in verdict.pairings) else []
     alike += ["seeds"] if all(one.same_seeds for one in verdict.pairings) else []
     shared = alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
-    return f"{as_count(pairs, 'pair')} of the same {shared}"
+    fewest, most = min(pairs.values()), max(pairs.values())
+    count = as_count(most, "pair") if fewest == most else f"{fewest:,} to {as_count(most, 'pair')}"
+    each = "" if len(pairs) == 1 else ", for every two arms that are compared"
+    return f"{count} of the same {shared}{each}"
 
 
 def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:

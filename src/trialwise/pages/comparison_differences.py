@@ -50,7 +50,9 @@ def name_outcome(finding: ComparisonFinding) -> str:
     """
     if finding.question == "not-worse" and finding.contrast is Contrast.BETTER:
         return finding.contrast.value
-    return _WORDS.get((finding.question, finding.decision), finding.contrast.value)
+    if finding.question == "different" and finding.decision is Decision.INCONCLUSIVE:
+        return finding.contrast.value
+    return _WORDS.get((finding.question, finding.decision), "not shown")
 
 
 def order_findings(verdict: ComparisonVerdict) -> list[ComparisonFinding]:

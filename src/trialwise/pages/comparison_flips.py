@@ -309,11 +309,12 @@ def _build_card(
             blocks.append(Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY)))
     blocks.append(_compare_replies(read))
     blocks.append(Facts(pairs=tuple(_list_facts(read))))
-    several = f"{cut_middle(flip.arm, NAME)} · " if len(labels) > 2 else ""
+    whose = [Badge(word=cut_middle(flip.arm, NAME), tone="quiet")] if len(labels) > 2 else []
     return Card(
-        label=f"{several}{read.place}",
+        label=read.place,
         name=cut_middle(read.input_id, NAME),
         badges=(
+            *whose,
             *(Badge(word=f"lost {cut_middle(one, NAME)}", tone="fail") for one in flip.lost),
             *(Badge(word=f"won {cut_middle(one, NAME)}", tone="pass") for one in flip.won),
         ),
