@@ -181,7 +181,8 @@ def trialwise(request: pytest.FixtureRequest) -> Workbench:
     """trialwise inside a test: its public names, with the folders and settings of this session.
 
     `trialwise.verify(contract, inputs=…)` runs a contract and fails the test unless it passes;
-    `trialwise.run(…)` runs it and leaves the conclusion to the test.
+    `trialwise.run(…)` runs it and leaves the conclusion to the test. In the same way
+    `trialwise.verify_comparison(control, candidate, …)` and `trialwise.compare(…)` compare services.
     """
     return _loaded(request.config).workbench(request.node)
 

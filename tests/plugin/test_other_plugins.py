@@ -494,3 +494,44 @@ def test_a_property_is_recorded_once_for_the_test(project: Project) -> None:
     text = (project.path / "out.xml").read_text()
     assert 4 == text.count('<property name="kind" value="tool"')
     assert "*" in (project.path / ".trialwise" / ".gitignore").read_text().splitlines()
+
+
+def test_the_trialwise_fixture_compares_services_in_the_session(project: Project) -> None:
+    """Kept where the session keeps its runs, on its budget, with a line of its summary each."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.fixture
+        def old(trialwise):
+            return trialwise.Contract(
+                "sums", lambda question: "554",
+                [trialwise.Criterion("answers", trialwise.contains("555"), at_least=0.9)],
+                sampling=["What is 15 * 37?"],
+            )
+
+        def test_better(trialwise, old):
+            new = old.with_service(lambda question: "555")
+            found = trialwise.verify_comparison(old, new, labels=["old", "new"])
+            assert found.passed
+
+        def test_worse(trialwise, old):
+            new = old.with_service(lambda question: "555")
+            assert trialwise.compare(new, old).decision == "FAIL"
+            trialwise.verify_comparison(new, old, labels=["new", "old"])
+
+        def test_alike(trialwise, old):
+            trialwise.verify_comparison(old, old, max_trials=20)
+        """
+    )
+
+    result = project.run(
+        "--trialwise-seed=8", "--trialwise-inconclusive=skip", "--junitxml=out.xml"
+    )
+
+    result.assert_outcomes(passed=1, failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*FAIL: old is worse*", "*FAIL  answers, old against new: *"])
+    result.stdout.fnmatch_lines(["=* trialwise =*", "PASS  new is better*", "FAIL  *worse*"])
+    assert {8} == {one.plan.seed for one in project.records()}
+    properties = (project.path / "out.xml").read_text()
+    assert 'name="trialwise.old / new.decision" value="PASS"' in properties

@@ -34,6 +34,7 @@ from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 
 if TYPE_CHECKING:
     from trialwise.plugin.worker_run import WorkerRun
+    from trialwise.runtime.comparing import Comparison
 
     AnyRun: TypeAlias = TestRun | WorkerRun
 
@@ -274,6 +275,30 @@ def note_result(
     return where
 
 
+def note_comparison(item: pytest.Item, comparison: Comparison, path: Path) -> str:
+    """Note what a comparison in a test came to, for pytest's reports and the session's summary.
+
+    Args:
+        item: The test.
+        comparison: What was compared.
+        path: Where it is kept.
+
+    Returns:
+        The path as reports show it.
+    """
+    where, verdict = shown_path(path, item), comparison.verdict
+    host = item.host if isinstance(item, TrialItem) else item
+    name = " / ".join(one.label for one in comparison.arms)
+    said = {
+        "decision": verdict.decision.value,
+        "statement": verdict.statement,
+        "comparison": where,
+    }
+    host.user_properties.extend((f"trialwise.{name}.{key}", value) for key, value in said.items())
+    host.stash.setdefault(RESULTS, []).append({"contract": name, **said})
+    return where
+
+
 def raise_verdict(
     item: pytest.Item, record: RunRecord, reasons: Reasons, where: str, settings: Settings
 ) -> None:
@@ -284,14 +309,23 @@ def raise_verdict(
         pytest.skip.Exception: INCONCLUSIVE is to be a skip.
     """
     text = headline(record.verdict)
-    if record.verdict.decision is Decision.INCONCLUSIVE:
-        if settings.inconclusive == "pass":
-            return
-        if settings.inconclusive == "skip":
-            raise pytest.skip.Exception(text, _use_item_location=True)
-        if settings.inconclusive == "xfail":
-            pytest.xfail(text)
+    if record.verdict.decision is Decision.INCONCLUSIVE and excuses(text, settings):
+        return
     raise Judged(text, verdict_repr(record, reasons, item, where))
+
+
+def excuses(text: str, settings: Settings) -> bool:
+    """Return whether an INCONCLUSIVE verdict passes a test, as the session's settings say.
+
+    Raises:
+        pytest.skip.Exception: It is to be a skip.
+        pytest.xfail.Exception: It is to be an expected failure.
+    """
+    if settings.inconclusive == "skip":
+        raise pytest.skip.Exception(text, _use_item_location=True)
+    if settings.inconclusive == "xfail":
+        pytest.xfail(text)
+    return settings.inconclusive == "pass"
 
 
 def shown_path(path: Path, item: pytest.Item) -> str:

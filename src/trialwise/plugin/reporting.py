@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest._code.code import (
@@ -43,6 +43,9 @@ from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.procedures.forecast import forecast
 from trialwise.procedures.registry import procedure_of
 
+if TYPE_CHECKING:
+    from trialwise.runtime.comparing import Comparison
+
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3
 _WIDTH = 88
@@ -66,6 +69,24 @@ class Judged(Failed):
     def __init__(self, text: str, shown: ExceptionChainRepr) -> None:
         super().__init__(text, pytrace=False)
         self.shown = shown
+
+
+def comparison_repr(comparison: Comparison, text: str, item: pytest.Item, path: str) -> Any:
+    """Return the failure of a test whose comparison did not pass.
+
+    Args:
+        comparison: What was compared.
+        text: The verdict in a line.
+        item: The test.
+        path: Where the comparison is kept.
+    """
+    facts = [
+        f"{one.decision.value}  {one.criterion}, {one.arm} against {one.against}: {one.statement}"
+        for one in comparison.findings
+    ]
+    facts += [*comparison.verdict.caveats, f"kept in {path}"]
+    head = _make_traceback(text, facts)
+    return ExceptionChainRepr([(head, _locate(item, text), None)])
 
 
 def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: str) -> Any:
@@ -92,10 +113,13 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
         rest = sum(one.count for one, _ in ranked[_SHOWN:])
         others = as_count(len(ranked) - _SHOWN, "other kind")
         parts[-1] = (*parts[-1][:2], f"and {as_count(rest, 'failure')} of {others}")
-    file, line, _ = item.location
-    crash = ReprFileLocation(file, (line or 0) + 1, headline(record.verdict))
-    parts[-1] = (parts[-1][0], crash, parts[-1][2])
+    parts[-1] = (parts[-1][0], _locate(item, headline(record.verdict)), parts[-1][2])
     return ExceptionChainRepr(parts)
+
+
+def _locate(item: pytest.Item, text: str) -> ReprFileLocation:
+    file, line, _ = item.location
+    return ReprFileLocation(file, (line or 0) + 1, text)
 
 
 def _list_failures(record: RunRecord, *, measured: bool) -> Iterator[tuple[Trial, list[Outcome]]]:

@@ -14,7 +14,7 @@ import pytest
 
 from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.printable import count_cells, pad, wrap_text
-from trialwise.documents.results import LineKind, ResultLine, RunResults
+from trialwise.documents.results import LineKind, ResultLine, RunResults, Status
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
@@ -54,6 +54,8 @@ def write_summary(
     runs = describe_verdicts(verdicts).runs if verdicts else ()
     for line in _draw_lines(runs, able):
         terminal.write_line(line)
+    for text in _list_comparisons(results, able):
+        terminal.write_line(text)
     for one in results:
         if "baseline" in one:
             rates = ", ".join(
@@ -67,6 +69,19 @@ def write_summary(
             terminal.write_line(f"{indent}{line}")
     for line in _write_reports(decided, settings):
         terminal.write_line(line)
+
+
+def _list_comparisons(results: Sequence[dict[str, Any]], able: Capabilities) -> Iterator[str]:
+    """List what each comparison came to, in the sentence that answers its question."""
+    for one in results:
+        if "comparison" in one:
+            decision = Decision(one["decision"])
+            mark = able.paint(decision.value, pick_style(Status(decision).tone))
+            indent = " " * (len(decision.value) + len(_GAP))
+            lines = wrap_text(able.show(one["statement"]), able.width - len(indent))
+            yield f"{mark}{_GAP}{lines[0]}"
+            yield from (f"{indent}{line}" for line in lines[1:])
+            yield f"{indent}{able.show(one['comparison'])}"
 
 
 def _read_capabilities(terminal: TerminalReporter) -> Capabilities:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import trialwise
 from trialwise.model.verdict import Decision
-from trialwise.plugin.marked_test import note_result, raise_verdict
+from trialwise.plugin.marked_test import excuses, note_comparison, note_result, raise_verdict
 from trialwise.plugin.reasons import Reasons
+from trialwise.plugin.reporting import Judged, comparison_repr
 
 if TYPE_CHECKING:
     from trialwise.model.contract import Contract
     from trialwise.plugin.session_budget import SessionBudget
     from trialwise.plugin.settings import Settings
+    from trialwise.runtime.comparing import Comparison
     from trialwise.runtime.result import Result
 
 
@@ -59,6 +62,42 @@ class Workbench:
         if result.decision is not Decision.PASS:
             raise_verdict(self._item, result.record, Reasons(), where, self._settings)
         return result
+
+    def compare(self, control: Contract, *candidates: Contract, **arguments: Any) -> Comparison:
+        """Compare services in turn; what the verdict means is left to the test.
+
+        Args:
+            control: What the candidates are compared with.
+            candidates: One or more.
+            arguments: As of `trialwise.compare`.
+        """
+        return self._compare((control, *candidates), arguments)[0]
+
+    def verify_comparison(
+        self, control: Contract, *candidates: Contract, **arguments: Any
+    ) -> Comparison:
+        """Compare services and fail the test unless the candidates pass.
+
+        An INCONCLUSIVE comparison is what `--trialwise-inconclusive` says.
+        """
+        found, where = self._compare((control, *candidates), arguments)
+        text = f"{found.decision.value}: {found.verdict.statement}"
+        if found.passed or (
+            found.decision is Decision.INCONCLUSIVE and excuses(text, self._settings)
+        ):
+            return found
+        raise Judged(text, comparison_repr(found, text, self._item, where))
+
+    def _compare(
+        self, contracts: Sequence[Contract], arguments: dict[str, Any]
+    ) -> tuple[Comparison, str]:
+        given = self._arguments(arguments)
+        del given["baselines"]
+        found = trialwise.compare(*contracts, **given)
+        for one in found.arms:
+            self._budget.pay_all(one.record.verdict.spending)
+        assert found.path is not None
+        return found, note_comparison(self._item, found, found.path)
 
     def _run(self, contract: Contract, arguments: dict[str, Any]) -> tuple[Result, str]:
         result = trialwise.run(contract, **self._arguments(arguments))

@@ -89,6 +89,11 @@ class Comparison:
         return self.verdict.decision
 
     @property
+    def passed(self) -> bool:
+        """Whether the decision is PASS: for an `assert`."""
+        return self.decision is Decision.PASS
+
+    @property
     def findings(self) -> tuple[ComparisonFinding, ...]:
         """One for every criterion of every two arms that are compared."""
         return self.verdict.findings
