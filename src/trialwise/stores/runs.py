@@ -44,6 +44,7 @@ from trialwise.stores.run_files import (
     RECORD_FORMAT,
     compare_checksums,
     read_kept,
+    read_start,
     summarize_files,
 )
 from trialwise.stores.run_sessions import join_session, name_session
@@ -447,9 +448,11 @@ class RunStore:
         # Names sort by the second; within one, what is written down decides.
         names = sorted(self._names(is_wanted), reverse=True)
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
+            runs = [self._runs / name for name in same if self._is_run(name)]
+            if len(runs) > 1:
+                runs.sort(key=read_start, reverse=True)
             # Looked at when it is its turn: there may be thousands, and the first is often enough.
-            runs = [summarize_files(self._runs / name) for name in same if self._is_run(name)]
-            yield from sorted(runs, key=_start_time, reverse=True)
+            yield from map(summarize_files, runs)
 
     def _names(self, is_wanted: Callable[[str], bool] = bool) -> Sequence[str]:
         """List the names in the folder, also of what is no run."""
@@ -483,7 +486,3 @@ def _list_asked(plan: Plan) -> list[object]:
     """Return what trials are read by: experiments with their inputs, and criteria."""
     criteria = [(one.criterion, one.experiment) for one in plan.criteria]
     return [[(one.name, one.input_ids) for one in plan.experiments], criteria]
-
-
-def _start_time(run: RunSummary) -> float:
-    return 0.0 if run.started_at is None else run.started_at.timestamp()
