@@ -102,6 +102,7 @@ class StoredRun:
         journal: Open for appending; None for reading.
         text_log: Open for appending, where there is one already.
         head: The content of plan.json, where it was just written with this plan.
+        kept: The content of record.json, where it was just read.
     """
 
     def __init__(
@@ -112,8 +113,10 @@ class StoredRun:
         journal: Journal | None = None,
         text_log: TextLog | None = None,
         head: dict[str, Any] | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
+        self._kept = kept
         self._plan_file = path / "plan.json"
         self._written_head = head
         self._plain_plan = None if head is None else head["plan"]
@@ -259,7 +262,7 @@ class StoredRun:
     def verdict(self) -> Verdict:
         """Return what was decided, without the trials."""
         path = self.path / "record.json"
-        return read_part(path, Verdict, read_kept(path)["verdict"])
+        return read_part(path, Verdict, (self._kept or read_kept(path))["verdict"])
 
     def left_nothing_open(self, purpose: str) -> bool:
         """Return whether it was run for this purpose, and decided every criterion.
@@ -267,7 +270,7 @@ class StoredRun:
         What cannot be read says no: reading the verdict then says why.
         """
         # Looked up in the JSON, since making a verdict of it takes as long as planning a run.
-        verdict = read_kept(self.path / "record.json")["verdict"]
+        verdict = (self._kept or read_kept(self.path / "record.json"))["verdict"]
         try:
             decisions = [one["decision"] for one in verdict["findings"]]
             is_same = verdict["plan"]["purpose"] == purpose
@@ -415,9 +418,16 @@ class RunStore:
             contract: Its name.
         """
         mine = safe_name(contract)
-        for one in self._newest(lambda name: name[_TIME_LENGTH + 1 :].rpartition("-")[0] == mine):
-            if one.is_decided and one.contract == contract:
-                yield self.open(one.run_id)
+        for path in self._newest_folders(
+            lambda name: name[_TIME_LENGTH + 1 :].rpartition("-")[0] == mine
+        ):
+            try:
+                kept = read_kept(path / "record.json")
+                is_mine = kept["verdict"]["plan"]["contract"] == contract
+            except (StoreUnusable, LookupError, TypeError):
+                continue
+            if is_mine:
+                yield StoredRun(path, kept=kept)
 
     def resume(self, run: str | PathLike[str], plan: Plan, *, is_arm: bool = False) -> StoredRun:
         """Return a run to resume, with its journal open.
@@ -444,15 +454,18 @@ class RunStore:
         join_session(stored.session)
         return StoredRun(stored.path, plan=plan, journal=journal)
 
-    def _newest(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[RunSummary]:
+    def _newest(self) -> Iterator[RunSummary]:
+        return map(summarize_files, self._newest_folders())
+
+    def _newest_folders(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[Path]:
         # Names sort by the second; within one, what is written down decides.
         names = sorted(self._names(is_wanted), reverse=True)
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
             runs = [self._runs / name for name in same if self._is_run(name)]
             if len(runs) > 1:
                 runs.sort(key=read_start, reverse=True)
-            # Looked at when it is its turn: there may be thousands, and the first is often enough.
-            yield from map(summarize_files, runs)
+            # One by one: there may be thousands, and the first is often enough.
+            yield from runs
 
     def _names(self, is_wanted: Callable[[str], bool] = bool) -> Sequence[str]:
         """List the names in the folder, also of what is no run."""
