@@ -128,6 +128,27 @@ def test_a_subclass_has_the_fields_of_its_base() -> None:
         Wider(1).x = 3  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("settings", [{"frozen": True}, {"frozen": True, "slots": True}, {}])
+def test_a_subclass_is_the_same_both_ways(settings: dict[str, bool]) -> None:
+    shown = []
+    for maker in MAKERS:
+        base = _make(maker, **settings)
+        fields = {"__annotations__": {"y": "int"}, "y": 2, "__module__": __name__}
+        plain: Any = type("Wider", (base,), fields)
+        wider: Any = maker(**settings)(plain)
+        made, same = wider(1, tags=["a"]), wider(1, y=2)
+        assert made == same != wider(1, y=3)
+        assert made != base(1)
+        hashes = wider.__hash__ is not None and hash(made) == hash(same)
+        shown.append((str(inspect.signature(wider)), repr(made), wider.__match_args__, hashes))
+        with pytest.raises(ValueError, match="at least 0"):
+            wider(-1)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+            wider(1, z=2)
+
+    assert shown[0] == shown[1]
+
+
 @quick_dataclass.dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """A class that can be found again by its name."""

@@ -103,8 +103,9 @@ def derive_keys(constructor: Callable[..., Any], *, texts: Mode = "kept") -> tup
         texts: What `${NAME}` means in its texts.
     """
     function: Any = constructor
-    if isinstance(constructor, type):
-        function = vars(constructor).get("__init__", constructor)
+    if isinstance(constructor, type) and "__init__" in vars(constructor):
+        # Asked for by name, since a class of fields makes it only then.
+        function = getattr(constructor, "__init__")  # noqa: B009
     hints = get_type_hints(function, include_extras=True)
     described = read_arguments(constructor)
     return tuple(
