@@ -823,3 +823,22 @@ def test_a_guardrail_is_asked_its_own_question() -> None:
     assert ("not-worse", 0.1, Decision.PASS) == (found.question, found.margin, found.decision)
     with pytest.raises(InvalidArgument, match="name a criterion: answers"):
         compare(*runs, ComparisonQuestion(guardrails={"anwsers": 0.1}))
+
+
+def test_the_sentence_names_what_several_criteria_show() -> None:
+    """What fails comes first, what is open last, each with its name."""
+    ours = run_of({"a": from_trial(8), "b": lambda *_: True, "c": lambda *_: True}, trials=40)
+    theirs = run_of({"a": lambda *_: True, "b": from_trial(9), "c": lambda *_: True}, trials=40)
+
+    assert compare(ours, theirs).statement == (
+        "candidate is worse in b (−22.5 points); better in a (+20.0 points); "
+        "not shown to differ in c."
+    )
+
+
+def test_an_arm_that_never_answered_is_named_first() -> None:
+    """No difference is claimed or denied: the first line says what could not be measured."""
+    ours = run_of({"a": lambda *_: True}, trials=20)
+    theirs = run_of({"a": lambda *_: False}, trials=20, stop=StopReason.ERROR_RATE)
+
+    assert compare(ours, theirs).statement.startswith("candidate could not be measured: ")

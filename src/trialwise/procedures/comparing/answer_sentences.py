@@ -42,7 +42,7 @@ def answer_question(
         if len(mine) == 1:
             parts.append(answer_criterion(mine[0], asked, shown))
         else:
-            parts.append(_count_contrasts(mine, against, arm))
+            parts.append(_list_criteria(mine, shown))
     left = len(couples) - _MOST_NAMED
     if left > 0:
         parts.append(f"The table has {left} more.")
@@ -105,15 +105,25 @@ _NOT_SHOWN: dict[Question, str] = {
 }
 
 
-def _count_contrasts(findings: Sequence[ComparisonFinding], against: str, arm: str) -> str:
-    told = [
-        f"{kind} in {', '.join(names)}"
-        for kind in (Contrast.WORSE, Contrast.BETTER)
-        if (names := [one.criterion for one in findings if one.contrast is kind][:_MOST_NAMED])
-    ]
-    left = sum(one.contrast is Contrast.NOT_TOLD_APART for one in findings)
-    told += [f"not shown to differ in {left} of {len(findings)} criteria"] if left else []
-    return f"{arm} against {against}: {', '.join(told)}."
+def _list_criteria(findings: Sequence[ComparisonFinding], arm: str) -> str:
+    """Return what several criteria show: what decides first, and each with its difference."""
+    groups: dict[str, list[str]] = {}
+    for one in sorted(findings, key=_rank):
+        head = _state_head(one, "").strip().removeprefix("is ")
+        shown = one.decision is not Decision.INCONCLUSIVE and one.difference is not None
+        gap = f" ({_sign_points(one.difference)} points)" if shown and one.difference else ""
+        groups.setdefault(head, []).append(f"{one.criterion}{gap}")
+    parts = []
+    for head, names in groups.items():
+        left = len(names) - _MOST_NAMED
+        more = f" and {left} more" if left > 0 else ""
+        parts.append(f"{head} in {', '.join(names[:_MOST_NAMED])}{more}")
+    return f"{arm} is {'; '.join(parts)}."
+
+
+def _rank(finding: ComparisonFinding) -> int:
+    """Return the place of a finding in a sentence: what fails comes first, what is open last."""
+    return (Decision.FAIL, Decision.PASS, Decision.INCONCLUSIVE).index(finding.decision)
 
 
 def describe_more_pairs(found: Evidence, alpha: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amount_findings import find_amounts
@@ -97,7 +98,8 @@ def compare_records(
         analysis=control.plan.analysis.value,
         about=_about(control),
         multiplicity=_multiplicity(adjustment, asked),
-        statement=state_checks(checks)
+        statement=_state_loss(arms)
+        or state_checks(checks)
         or answer_question(findings, asked, [one.label for one in arms]),
         caveats=tuple(_caveats(arms, [one.summary for one in pairings], checks)),
     )
@@ -117,6 +119,14 @@ def name_arms(
     else:
         names = check_labels(labels, len(records))
     return tuple(ArmRun(name, record) for name, record in zip(names, records, strict=True))
+
+
+def _state_loss(arms: Sequence[ArmRun]) -> str:
+    """Return why an arm could not be measured; nothing where all arms were."""
+    lost = [arm for arm in arms if arm.record.verdict.stop is StopReason.ERROR_RATE]
+    return (
+        f"{lost[0].label} could not be measured: {lost[0].record.verdict.aborted}" if lost else ""
+    )
 
 
 def _list_criteria(*records: RunRecord) -> list[str]:
