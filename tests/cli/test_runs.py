@@ -87,3 +87,35 @@ def test_the_help_names_every_ending(command: str, capsys: pytest.CaptureFixture
 
     assert "gl-code-quality-report.json" in shown.split("-o, --output")[1].split(" --")[0]
     assert "--html" not in shown
+
+
+def test_a_comparison_is_listed_with_its_arms_and_shown_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    criterion = tw.Criterion("right", tw.equals("OK"), at_least=0.5)
+    old = tw.Contract("agent", str.lower, [criterion], sampling=["ok"])
+    tw.run(old, trials=10)
+    found = tw.compare(old, old.with_service(str.upper), labels=["old", "new"])
+    assert found.path is not None
+    name = found.path.name
+
+    assert _run(["runs"]) == 0
+    comparison, control, candidate, alone = capsys.readouterr().out.splitlines()
+    assert re.match(rf"PASS +\S+ \S+ +2 arms  {name}", comparison)
+    assert [f"{one.record.run_id}  {one.label}" for one in found.arms] == [
+        line.split("trials  ")[1] for line in (control, candidate)
+    ]
+    assert alone.startswith("FAIL")
+    assert _run(["runs", "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert [name, name, None] == [one.get("comparison") for one in whole["runs"]]
+    assert [("PASS", found.verdict.statement)] == [
+        (one["result"], one["statement"]) for one in whole["comparisons"]
+    ]
+
+    assert _run(["show", name]) == 0
+    assert "PASS  new is better" in capsys.readouterr().out
+    (found.path / "verdict.json").unlink()
+    assert _run(["runs"]) == 0
+    assert capsys.readouterr().out.startswith("UNFINISHED")

@@ -462,6 +462,39 @@ def test_both_runs_are_kept_and_give_the_same_comparison_again(tmp_path: Path) -
     assert [] == [d for one in (found.control, found.candidate) for d in verify(one).differences]
 
 
+def test_replies_are_recorded_and_replayed_for_each_arm(tmp_path: Path) -> None:
+    """Under the labels of the arms, so that one contract can be two of them."""
+    file, calls = tmp_path / "replies.jsonl", Counter[str]()
+
+    def side(name: str) -> Any:
+        def answer(_question: str, seed: int) -> str:
+            calls[name] += 1
+            return "yes" if name == "new" or seed // 2 % 4 else "no"
+
+        return answer
+
+    def run(**more: Any) -> Comparison:
+        return compare(
+            contract(side("old")),
+            contract(side("new")),
+            inputs=QUESTIONS,
+            labels=["old", "new"],
+            seed=3,
+            store=None,
+            **more,
+        )
+
+    first = run(record=file)
+    made = dict(calls)
+    again = run(replay=file)
+
+    assert made == dict(calls)
+    assert first.findings[0].pairs == again.findings[0].pairs
+    assert first.decision is again.decision is tw.Decision.PASS
+    with pytest.raises(tw.TrialwiseError, match="holds"):
+        run(record=file)
+
+
 def test_results_of_plain_runs_can_be_compared(tmp_path: Path) -> None:
     """Two runs made by `run`, in memory or stored, with the same seed and nothing cut off."""
     options: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,9 @@ def command(
 ) -> int:
     """List stored runs, the newest first: verdict, start, number of trials and name.
 
-    `trialwise show NAME` shows one of them. Nothing is run, and nothing is written but with
-    --repair. That keeps the damaged file beside the repaired one.
+    The arms of a comparison stand below it. `trialwise show NAME` shows a run or a comparison.
+    Nothing is run, and nothing is written but with --repair. That keeps the damaged file beside
+    the repaired one.
 
     \b
     Examples:
@@ -57,17 +59,20 @@ def command(
     from trialwise.cli.stored import find_places
     from trialwise.stores.runs import RunStore
 
-    runs = RunStore(find_places().runs if store is None else store)
+    folder = find_places().runs if store is None else store
+    runs = RunStore(folder)
     if repair is not None:
         return _repair(runs.open(repair), as_json=as_json)
     kept = [one for one in runs.list() if not contracts or one.contract in contracts]
     shown = [_describe(runs, one) for one in kept[:last]]
+    compared = _list_comparisons(folder, {one.comparison for one in kept[:last]})
     if as_json:
-        say_json({"schema": SCHEMA, "runs": shown})
+        whole = {"schema": SCHEMA, "runs": shown}
+        say_json({**whole, "comparisons": [*compared.values()]} if compared else whole)
     elif not shown:
         say("no run is kept here")
     else:
-        say("\n".join(_render(one) for one in shown))
+        say("\n".join(_list_lines(shown, compared)))
         if len(kept) > last:
             say(f"{len(kept) - last:,} older; -n shows more")
     return ExitCode.PASS
@@ -119,12 +124,64 @@ def _describe(runs: Any, one: RunSummary) -> dict[str, Any]:
         "result": result,
         "started_at": None if one.started_at is None else one.started_at.isoformat(),
         "trials": trials,
+        **({"comparison": one.comparison} if one.comparison else {}),
     }
 
 
-def _render(one: dict[str, Any]) -> str:
+def _list_comparisons(folder: Path, names: set[str]) -> dict[str, dict[str, Any]]:
+    """Describe the comparisons whose arms are listed, by name; one that is damaged is left out."""
+    from trialwise.errors import TrialwiseError
+    from trialwise.stores.comparisons import ComparisonStore
+
+    found = {}
+    for name in filter(None, names):
+        try:
+            stored = ComparisonStore(folder).open(name)
+            head, verdict = stored.head, stored.verdict()
+        except TrialwiseError:
+            continue
+        result = "UNFINISHED" if verdict is None else str(verdict["decision"])
+        found[name] = {
+            "comparison": name,
+            "result": result,
+            "statement": "" if verdict is None else str(verdict.get("statement", "")),
+            "started_at": head.started_at.isoformat(),
+            "arms": dict(zip(head.runs, head.labels, strict=True)),
+        }
+    return found
+
+
+def _list_lines(
+    shown: Sequence[dict[str, Any]], compared: dict[str, dict[str, Any]]
+) -> Iterator[str]:
+    """Yield a line for each run, the arms of a comparison together below it."""
     from trialwise.documents.numbers import as_count
 
+    told: set[str] = set()
+    for one in shown:
+        comparison = compared.get(one.get("comparison", ""))
+        if comparison is None:
+            yield _render(one["result"], one, _count_trials(one), one["run_id"])
+        elif comparison["comparison"] not in told:
+            told.add(comparison["comparison"])
+            arms = comparison["arms"]
+            count = as_count(len(arms), "arm")
+            yield _render(comparison["result"], comparison, count, comparison["comparison"])
+            mine = {each["run_id"]: each for each in shown if each["run_id"] in arms}
+            for name, label in arms.items():
+                if name in mine:
+                    trials = _count_trials(mine[name])
+                    yield _render("  arm", mine[name], trials, f"{name}  {label}")
+
+
+def _count_trials(one: dict[str, Any]) -> str:
+    from trialwise.documents.numbers import as_count
+
+    return "" if one["trials"] is None else as_count(one["trials"], "trial")
+
+
+def _render(result: str, one: dict[str, Any], size: str, name: str) -> str:
+    from trialwise.cli.printing import output_of
+
     started = (one["started_at"] or "")[:16].replace("T", " ")
-    trials = "" if one["trials"] is None else as_count(one["trials"], "trial")
-    return f"{one['result']:<12}  {started:<16}  {trials:>13}  {one['run_id']}"
+    return output_of().show(f"{result:<12}  {started:<16}  {size:>13}  {name}")

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 def command(names: tuple[str, ...], every: bool, store: Path | None, **given: Any) -> int:
     """Show stored runs again; all that were run last where none is named.
 
-    RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
+    RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant. The
+    name of a comparison shows what it concluded; its arms are runs of their own.
     Nothing is run and nothing is written. --failures with --trials shows the first N failures.
 
     --verify decides the run again from its plan and its trials and compares every field.
@@ -50,6 +51,9 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
     """
     if given["as_json"] and given["transparent"]:
         raise click.UsageError("--transparent is text; --json holds the same figures")
+    folder = find_places().runs if store is None else store
+    if _show_comparisons(names, folder, given):
+        return ExitCode.PASS
     stored = chosen_runs(names, store, every=every)
     if names:
         from trialwise.cli.measured_runs import show_measured
@@ -61,6 +65,25 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
         return _verify(stored, given)
     _show([one.record() for one in stored], stored, given)
     return ExitCode.PASS
+
+
+def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> bool:
+    """Show comparisons again, where all names are those of comparisons."""
+    files = [folder / "comparisons" / name / "comparison.json" for name in names]
+    if not names or not all(one.is_file() for one in files):
+        return False
+    from trialwise.cli.printing import output_of, say, say_json
+    from trialwise.renderers.document_text import render_document_text
+    from trialwise.runtime.comparing import load_comparison
+
+    for name in names:
+        found = load_comparison(name, store=folder)
+        if given["as_json"]:
+            say_json(found.to_dict())
+        else:
+            able = output_of(ascii_only=given["ascii_only"])
+            say(render_document_text(found.build_page(), able).rstrip("\n"))
+    return True
 
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:

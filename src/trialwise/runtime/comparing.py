@@ -31,6 +31,7 @@ from trialwise.runtime.open_comparison import (
     PreparedComparison,
     find_rules,
     prepare_comparison,
+    read_rules,
 )
 from trialwise.runtime.preparing import options_of
 from trialwise.runtime.result import Result
@@ -385,6 +386,28 @@ def compare_runs(
     records = [record for record, _ in opened]
     arms = _place_arms(name_arms(records, labels), [path for _, path in opened])
     return Comparison(compare_records(arms, asked, find_rules(arms, asked)), arms)
+
+
+def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Comparison:
+    """Load a comparison that is kept, and compare its runs again by its own rules.
+
+    Args:
+        name: Its name or its folder.
+        store: The folder runs are kept in.
+
+    Raises:
+        RunNotFound: There is no such comparison, or one of its runs has no verdict.
+    """
+    from trialwise.model.codec import from_plain
+    from trialwise.stores.comparisons import ComparisonStore
+
+    stored = ComparisonStore(Path(store)).open(name)
+    head = stored.head
+    opened = [_open_run(one, Path(store)) for one in head.runs]
+    named = name_arms([record for record, _ in opened], head.labels)
+    arms = _place_arms(named, [path for _, path in opened])
+    asked = from_plain(ComparisonQuestion, dict(head.question))
+    return Comparison(compare_records(arms, asked, read_rules(head.rules)), arms, stored.path)
 
 
 def _conclude(

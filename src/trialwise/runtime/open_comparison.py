@@ -244,6 +244,7 @@ def prepare_comparison(
     record, replay = (None if one is None else Path(one) for one in recording)
     if not space.resume:
         planned = plan_arms(contracts, options, question, inputs=inputs, labels=labels, rates=rates)
+        _check_recording(planned.labels, record, replay)
         return PreparedComparison(planned, space, None, source, record, replay)
     from trialwise.stores.comparisons import ComparisonStore
     from trialwise.stores.runs import RunStore
@@ -266,7 +267,33 @@ def prepare_comparison(
     runs = RunStore(space.store)
     for name, plan in zip(head.runs, planned.plans, strict=True):
         runs.open(name).check_plan(plan)
+    _check_recording(head.labels, None, replay)
     return PreparedComparison(planned, space, stored, source, record, replay)
+
+
+def _check_recording(labels: Sequence[str], record: Path | None, replay: Path | None) -> None:
+    """Refuse a recording that has nothing to play, or that would hold replies of two comparisons.
+
+    Args:
+        labels: Of the arms, under which replies are kept.
+        record: The file to write replies to; a resumed comparison adds to its own.
+        replay: The file to read them from.
+    """
+    file = replay or record
+    if file is None:
+        return
+    from trialwise.runtime.running import RecordingRefused
+    from trialwise.services import ReplayService
+
+    for label in labels:
+        count = len(ReplayService(file, contract=label)) if replay or file.exists() else 0
+        if replay is not None and not count:
+            raise RecordingRefused(f"{file} holds no reply of {label}")
+        if replay is None and count:
+            raise RecordingRefused(
+                f"{file} holds {count} replies of {label} from another comparison: remove it, or "
+                "name another file"
+            )
 
 
 def _check_asked(
