@@ -4,6 +4,7 @@ A name loads its module on first use; type checkers read `__init__.pyi`.
 
     rubric, preference       a judge of one reply, and of which of two is better
     prompts, jurors, votes   what a juror is asked, how it is asked, and what it answered
+    preference_gold          pairs of outputs, and which of the two people prefer
     gold, calibrating, calibration   labelled outputs, and how often a judge agrees with them
     similarity               how alike two texts are, without a judge
 """
@@ -14,10 +15,11 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "calibrating": "Judged NothingJudged calibrate",
+    "calibrating": "Judged NothingJudged calibrate calibrate_pairwise",
     "calibration": "Calibration CalibrationError GoldFiles read_calibration write_calibration",
     "gold": "GoldSet GoldSetError GoldUnit draw_unlabelled read_gold",
     "jurors": "CacheUnusable Expenses Juror VoteCache",
+    "preference_gold": "PairGold PairUnit read_pair_gold",
     "preference": "Comparison Pairwise Preference WinRate pairwise win_rate",
     "rubric": "Judge judge",
     "similarity": "Similar similar",

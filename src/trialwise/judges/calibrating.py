@@ -12,6 +12,8 @@ from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
 from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit
+from trialwise.judges.preference import Comparison, Pairwise, Preference
+from trialwise.judges.preference_gold import PairGold, PairUnit
 from trialwise.judges.rubric import Judge
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass, FailReason
@@ -75,6 +77,70 @@ async def calibrate(
         missing=len(found) - len(told),
         measured_at=measured_at.isoformat(timespec="seconds"),
         wrong=tuple(one.unit.id for one in told if one.passed is not one.unit.label),
+    )
+
+
+async def calibrate_pairwise(
+    comparing: Pairwise,
+    gold: PairGold,
+    *,
+    measured_at: datetime,
+    seed: int = 0,
+    concurrency: int = 8,
+) -> Calibration:
+    """Ask which of two outputs is better about every pair of a gold set, and count.
+
+    A pass stands for a first output that is better. Pairs that the judge finds equal, or whose
+    order decides, are left out, as they are in a comparison.
+
+    Args:
+        comparing: The judge; its connections are closed at the end.
+        gold: What people prefer.
+        measured_at: The date and time, for the record.
+        seed: For the juror.
+        concurrency: Pairs at a time.
+
+    Raises:
+        NothingJudged: No pair was decided.
+        ServiceError: One that ends the run, such as an answer that cannot be cached.
+    """
+    from anyio import CapacityLimiter
+
+    require_count("concurrency", concurrency, minimum=1)
+    limiter = CapacityLimiter(concurrency)
+
+    async def ask(unit: PairUnit) -> Comparison:
+        async with limiter:
+            return await comparing.compare(
+                unit.first,
+                unit.second,
+                given=unit.input,
+                expected=unit.expected,
+                seed=derive_seed("gold", seed, unit.id),
+            )
+
+    try:
+        found = await gather([partial(ask, unit) for unit in gold.units])
+    finally:
+        await comparing.aclose()
+    decided = [
+        (one.preference is Preference.WIN, unit)
+        for one, unit in zip(found, gold.units, strict=True)
+        if one.preference in (Preference.WIN, Preference.LOSS)
+    ]
+    if not decided:
+        why = next((one.explanation for one in found if one.explanation), "all pairs were equal")
+        raise NothingJudged(f"the judge preferred no output of any pair: {why}")
+    return Calibration(
+        judge=comparing.identity,
+        gold=gold.fingerprint,
+        provenance=gold.provenance,
+        confusion=confusion_of(
+            [first for first, _ in decided], [unit.prefers_first for _, unit in decided]
+        ),
+        missing=sum(one.preference is Preference.MISSING for one in found),
+        measured_at=measured_at.isoformat(timespec="seconds"),
+        wrong=tuple(unit.id for first, unit in decided if first is not unit.prefers_first),
     )
 
 

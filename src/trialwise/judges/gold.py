@@ -116,6 +116,27 @@ def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
     Raises:
         GoldSetError: There is no such file, or it does not hold one; the first problems are named.
     """
+    provenance, entries = read_entries(path)
+    problems: list[str] = []
+    units = list(_units(entries, problems, needs_expected=needs_expected))
+    refuse_problems(path, problems)
+    if not units:
+        raise GoldSetError(f"{path}: the gold set holds no labelled output; {_FORM}")
+    try:
+        return GoldSet(units=tuple(units), provenance=describe_provenance(provenance))
+    except InvalidArgument as error:
+        raise GoldSetError(f"{path}: {error}") from None
+
+
+def read_entries(path: Path) -> tuple[Any, list[tuple[str, Any]]]:
+    """Read the provenance and the entries of a gold set, each entry with its place in the file.
+
+    Args:
+        path: The file: YAML or JSON, or JSON lines by its suffix.
+
+    Raises:
+        GoldSetError: There is no such file, or it is not in one of these forms.
+    """
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise GoldSetError(f"{path}: a gold set has at most {_MAX_BYTES:,} bytes")
@@ -124,19 +145,18 @@ def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
         raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GoldSetError(f"{path}: the gold set is not UTF-8 (byte {error.start})") from None
-    is_lines = path.suffix == ".jsonl"
-    provenance, entries = _from_lines(text) if is_lines else _from_document(path, text)
-    problems: list[str] = []
-    units = list(_units(entries, problems, needs_expected=needs_expected))
+    return _from_lines(text) if path.suffix == ".jsonl" else _from_document(path, text)
+
+
+def refuse_problems(path: Path, problems: list[str]) -> None:
+    """Refuse a gold set whose entries have problems, and name the first of them.
+
+    Raises:
+        GoldSetError: There are any.
+    """
     if problems:
         more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
         raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
-    if not units:
-        raise GoldSetError(f"{path}: the gold set holds no labelled output; {_FORM}")
-    try:
-        return GoldSet(units=tuple(units), provenance=_describe_provenance(provenance))
-    except InvalidArgument as error:
-        raise GoldSetError(f"{path}: {error}") from None
 
 
 def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
@@ -149,11 +169,11 @@ def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            value = _Broken(f"is not JSON: {error.msg} in column {error.colno}")
+            value = BrokenLine(f"is not JSON: {error.msg} in column {error.colno}")
         except ValueError:
-            value = _Broken("is not JSON: it holds a number of thousands of digits")
+            value = BrokenLine("is not JSON: it holds a number of thousands of digits")
         except RecursionError:
-            value = _Broken("is not JSON: it nests too deeply")
+            value = BrokenLine("is not JSON: it nests too deeply")
         if isinstance(value, dict) and set(value) == {"provenance"}:
             provenance = value["provenance"]
         else:
@@ -171,8 +191,8 @@ def _from_document(path: Path, text: str) -> tuple[Any, list[tuple[str, Any]]]:
     ]
 
 
-class _Broken(str):
-    """What is wrong with a line."""
+class BrokenLine(str):
+    """What is wrong with a line that is not JSON."""
 
     __slots__ = ()
 
@@ -198,7 +218,7 @@ def _units(
     entries: Iterable[tuple[str, Any]], problems: list[str], *, needs_expected: bool
 ) -> Iterator[GoldUnit]:
     for number, (where, entry) in enumerate(entries, 1):
-        if isinstance(entry, _Broken):
+        if isinstance(entry, BrokenLine):
             problems.append(f"{where} {entry}")
         elif not isinstance(entry, dict):
             problems.append(f"{where} must be a mapping with `output` and `label`")
@@ -228,7 +248,7 @@ def _units(
                 problems.append(f"{where}: `{error.argument}` must {error.allowed}")
 
 
-def _describe_provenance(provenance: Any) -> str:
+def describe_provenance(provenance: Any) -> str:
     """Provenance as a text; an empty one is none."""
     if not provenance:
         return ""

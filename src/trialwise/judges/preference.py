@@ -16,6 +16,7 @@ from trialwise.engine.async_calls import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
 from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
+from trialwise.judges.calibration import Calibration, GoldFiles
 from trialwise.judges.jurors import (
     OUTPUT_LIMIT,
     RETRIES,
@@ -27,14 +28,18 @@ from trialwise.judges.jurors import (
     VoteCache,
     juror_of,
 )
-from trialwise.judges.prompts import comparison_messages, shown_text
+from trialwise.judges.prompts import PROMPT_VERSION, comparison_messages, shown_text
 from trialwise.judges.votes import Choice, read_choice
+from trialwise.model.fingerprint import fingerprint
+from trialwise.stats.agreement import Confusion
 from trialwise.stats.paired import paired_difference_interval, sign_test
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_open_rate, require_text
 
 #: How much a choice is worth to the candidate, where it is the one chosen: by far, or slightly.
 _MUCH, _SLIGHTLY, _EQUAL = 1.0, 0.75, 0.5
+_NEVER_MEASURED = "nobody measured how often the judge prefers what people prefer"
+_NOT_YET = f"{_NEVER_MEASURED} yet: `trialwise judge calibrate` does"
 
 
 class Preference(StrEnum):
@@ -84,11 +89,40 @@ class Pairwise:
     rubric: str
     juror: Juror
     output_limit: int
+    name: str = "preference"
+    calibration: Calibration | None = None
+    files: GoldFiles | None = None
     asking: Asking = field(compare=False)
     expenses: Expenses = field(default_factory=Expenses, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         require_text("rubric", self.rubric, "be a text that says what is better")
+        require_text("name", self.name, "be a text that names the criterion")
+
+    @property
+    def identity(self) -> str:
+        """A fingerprint of everything that bears on its choices: a calibration belongs to one."""
+        asked = {
+            "pairwise": {
+                "rubric": self.rubric,
+                "juror": self.juror.name,
+                "output_limit": self.output_limit,
+            }
+        }
+        return fingerprint([asked, PROMPT_VERSION])
+
+    @property
+    def advisory(self) -> tuple[str, ...]:
+        """Why its preferences can only advise; nothing where they may decide."""
+        if self.calibration is None:
+            return (_NEVER_MEASURED if self.files is None else _NOT_YET,)
+        return self.calibration.marks(judge=self.identity)
+
+    @property
+    def errors(self) -> Confusion | None:
+        """Its choices beside people's, where they are good enough to decide by."""
+        measured = self.calibration
+        return None if measured is None or self.advisory else measured.confusion
 
     async def compare(
         self,
@@ -148,6 +182,9 @@ def pairwise(
     rubric: str,
     juror: Juror | Service,
     *,
+    name: str = "preference",
+    calibration: Calibration | None = None,
+    files: GoldFiles | None = None,
     output_limit: int = OUTPUT_LIMIT,
     timeout_s: float = TIMEOUT_S,
     retries: int = RETRIES,
@@ -159,6 +196,10 @@ def pairwise(
     Args:
         rubric: What makes one output better than another.
         juror: A service that answers a conversation.
+        name: What the criterion is called in a comparison.
+        calibration: How often it prefers what people prefer, by `calibrate_pairwise`. Without one
+            its preferences only advise.
+        files: Where its gold set and its calibration are kept.
         output_limit: The most characters of each output that it sees.
         timeout_s: The most seconds of one call.
         retries: Further calls after one that failed.
@@ -178,6 +219,9 @@ def pairwise(
         rubric=rubric,
         juror=juror_of(juror),
         output_limit=output_limit,
+        name=name,
+        calibration=calibration,
+        files=files,
         asking=Asking(
             timeout_s=timeout_s, retries=retries, cache=cache, clock=clock or SystemClock()
         ),

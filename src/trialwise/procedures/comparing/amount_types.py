@@ -140,6 +140,33 @@ class FlakinessDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceFinding:
+    """How often a judge prefers the replies of one arm to those of another."""
+
+    criterion: str
+    arm: str
+    against: str
+    wins: int
+    losses: int
+    ties: int
+    inconsistent: int
+    """The ties in which a swap of places turned the answer round."""
+    missing: int
+    rate: float | None
+    """(wins + ties/2)/pairs: above one half the judge prefers the candidate."""
+    interval: Interval | None
+    labels: int = 0
+    """Pairs with people's preferences that the judge's errors were measured on."""
+    corrected_rate: float | None = None
+    """The share of decided pairs in which people would prefer the candidate."""
+    corrected_interval: Interval | None = None
+    """Exact, for both uncertainties: the pairs' and the labels'."""
+    p_value: float | None = None
+    """Two-sided, of the test that counts: corrected where the judge's errors are known."""
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AmountsFound:
     """All that is found beside the pass rate."""
 
