@@ -108,6 +108,7 @@ def _compare(
         guardrails=asked.guardrails,
         against="all" if asked.all_pairs else "control",
         expect=asked.expect,
+        preference=chosen.suite.compare.preference,
         confidence=asked.confidence,
         correction=asked.correction,
         options=options,

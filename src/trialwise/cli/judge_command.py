@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from trialwise.cli.selecting import (
 )
 
 if TYPE_CHECKING:
-    from trialwise.judges import Calibration, Judge
-    from trialwise.suite import SuiteContract
+    from trialwise.judges import Calibration, Judge, Pairwise
+    from trialwise.suite import Suite, SuiteContract
 
 
 @click.group("judge", no_args_is_help=True)
@@ -73,7 +73,9 @@ def calibrate(
     suites = load_all(files)
     where = " and ".join(str(suite.path) for suite in suites)
     chosen = [one for _, one in choose(suites, names, tags, given.pop("expression"))]
-    found = list(_judges(chosen, criteria))
+    found: list[tuple[str, Judge | Pairwise]] = list(_judges(chosen, criteria))
+    if not names:
+        found += _list_preferences(suites, criteria)
     if not found:
         raise click.UsageError(f"no criterion of {where} that was asked for has a judge")
     with_gold = [(name, judge) for name, judge in found if judge.files is not None]
@@ -339,7 +341,15 @@ def _judges(
                     yield f"{one.name}: {criterion.name}", inner
 
 
-def _check_files(judges: Sequence[tuple[str, Judge]]) -> None:
+def _list_preferences(
+    suites: Sequence[Suite], criteria: tuple[str, ...]
+) -> list[tuple[str, Judge | Pairwise]]:
+    """Return the judges that prefer one of two replies in the comparisons of suites."""
+    judges = [one.compare.preference for one in suites if one.compare.preference is not None]
+    return [(f"compare: {one.name}", one) for one in judges if not criteria or one.name in criteria]
+
+
+def _check_files(judges: Sequence[tuple[str, Judge | Pairwise]]) -> None:
     """Two judges cannot keep what was measured of them in one file."""
     taken: dict[Path, tuple[str, str]] = {}
     for name, judge in judges:
@@ -355,30 +365,17 @@ def _check_files(judges: Sequence[tuple[str, Judge]]) -> None:
 
 
 def _calibrate_judge(
-    name: str, judge: Judge, given: dict[str, Any]
+    name: str, judge: Judge | Pairwise, given: dict[str, Any]
 ) -> tuple[ExitCode, dict[str, Any] | None]:
     """Ask, count, write; how it ended, and what a report needs of it."""
     from anyio import run
 
     from trialwise.cli.judge_texts import calibration_facts
     from trialwise.engine.ports import ServiceError
-    from trialwise.judges import GoldSetError, NothingJudged, read_gold, write_calibration
-    from trialwise.judges import calibrate as measure
+    from trialwise.judges import GoldSetError, NothingJudged, write_calibration
 
     assert judge.files is not None
-    gold = read_gold(judge.files.gold)
-    votes = "" if judge.votes == 1 else f", {judge.votes} votes on each"
-    click.echo(f"{name}: asking about {len(gold.units)} labelled outputs{votes}", err=True)
-
-    async def ask() -> Calibration:
-        return await measure(
-            judge,
-            gold,
-            measured_at=datetime.now(UTC),
-            seed=given["seed"],
-            concurrency=given["concurrency"],
-        )
-
+    ask = _prepare_questions(name, judge, given)
     try:
         found = run(ask)
     except GoldSetError as error:
@@ -390,6 +387,29 @@ def _calibrate_judge(
     write_calibration(judge.files.calibration, found)
     facts = calibration_facts(name, judge, found)
     return _code(found, facts["advisory"]), facts
+
+
+def _prepare_questions(
+    name: str, judge: Judge | Pairwise, given: dict[str, Any]
+) -> Callable[[], Awaitable[Calibration]]:
+    """Return what asks the judge about its gold set, once it is said how much that is."""
+    from trialwise.judges import Pairwise, calibrate_pairwise, read_gold, read_pair_gold
+    from trialwise.judges import calibrate as measure
+
+    assert judge.files is not None
+    options = {
+        "measured_at": datetime.now(UTC),
+        "seed": given["seed"],
+        "concurrency": given["concurrency"],
+    }
+    if isinstance(judge, Pairwise):
+        pairs = read_pair_gold(judge.files.gold)
+        click.echo(f"{name}: asking about {len(pairs.units)} labelled pairs, twice each", err=True)
+        return lambda: calibrate_pairwise(judge, pairs, **options)
+    gold = read_gold(judge.files.gold)
+    votes = "" if judge.votes == 1 else f", {judge.votes} votes on each"
+    click.echo(f"{name}: asking about {len(gold.units)} labelled outputs{votes}", err=True)
+    return lambda: measure(judge, gold, **options)
 
 
 def _code(found: Calibration, advisory: list[str]) -> ExitCode:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trialwise.judges import Calibration, Judge
+    from trialwise.judges import Calibration, Judge, Pairwise
     from trialwise.stats import (
         CorrectedRate,
         ExpectedJudge,
@@ -21,7 +21,7 @@ _SHOWN_UNITS = 10
 _SHOWN_PLANS = 6
 
 
-def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, Any]:
+def calibration_facts(name: str, judge: Judge | Pairwise, found: Calibration) -> dict[str, Any]:
     """Return what a calibration came to."""
     from trialwise.cli.printing import near
     from trialwise.stats import rectifier

@@ -1,6 +1,7 @@
 from trialwise.judges.calibrating import Judged as Judged
 from trialwise.judges.calibrating import NothingJudged as NothingJudged
 from trialwise.judges.calibrating import calibrate as calibrate
+from trialwise.judges.calibrating import calibrate_pairwise as calibrate_pairwise
 from trialwise.judges.calibration import Calibration as Calibration
 from trialwise.judges.calibration import CalibrationError as CalibrationError
 from trialwise.judges.calibration import GoldFiles as GoldFiles
@@ -21,6 +22,9 @@ from trialwise.judges.preference import Preference as Preference
 from trialwise.judges.preference import WinRate as WinRate
 from trialwise.judges.preference import pairwise as pairwise
 from trialwise.judges.preference import win_rate as win_rate
+from trialwise.judges.preference_gold import PairGold as PairGold
+from trialwise.judges.preference_gold import PairUnit as PairUnit
+from trialwise.judges.preference_gold import read_pair_gold as read_pair_gold
 from trialwise.judges.rubric import Judge as Judge
 from trialwise.judges.rubric import judge as judge
 from trialwise.judges.similarity import Similar as Similar

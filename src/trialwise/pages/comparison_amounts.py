@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trialwise.documents.numbers import as_count, as_money, as_score, as_seconds
+from trialwise.documents.numbers import as_count, as_money, as_observed, as_score, as_seconds
 from trialwise.procedures.comparing.amount_types import (
     ArmCost,
     CostRatio,
     FlakinessDifference,
+    PreferenceFinding,
     ScoreLift,
     SpreadDifference,
 )
@@ -28,6 +29,8 @@ def list_amount_notes(verdict: ComparisonVerdict) -> Iterator[str]:
         verdict: What was concluded.
     """
     several = len(verdict.arms) > 2
+    for preferred in verdict.preferences:
+        yield _describe_preference(preferred)
     if len(verdict.costs) > 1:
         yield f"cost of a success: {'; '.join(map(_describe_cost, verdict.costs))}"
     for ratio in verdict.cost_ratios:
@@ -39,6 +42,32 @@ def list_amount_notes(verdict: ComparisonVerdict) -> Iterator[str]:
             yield _describe_flakiness(flaky)
     for spread in verdict.spreads:
         yield _describe_spread(spread)
+
+
+def _describe_preference(found: PreferenceFinding) -> str:
+    pairs = found.wins + found.losses + found.ties
+    text = (
+        f"{found.criterion}: the judge prefers {found.arm} to {found.against} in {found.wins:,} of "
+        f"{as_count(pairs, 'pair')}, the other in {found.losses:,}, neither in {found.ties:,}"
+    )
+    if found.rate is not None:
+        text += f"; win rate {as_observed(found.rate)}{_write_share(found.interval)}"
+    if found.corrected_rate is not None:
+        text += (
+            f"; corrected for its errors on {as_count(found.labels, 'labelled pair')}, people "
+            f"would prefer {found.arm} in {as_observed(found.corrected_rate)}"
+            f"{_write_share(found.corrected_interval)} of the decided pairs"
+        )
+    spent = f" (the judge cost {as_money(found.usd)})" if found.usd else ""
+    missing = f"; {found.missing:,} without an answer" if found.missing else ""
+    return f"{text}{missing}{spent}"
+
+
+def _write_share(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    low, high = interval
+    return f" [{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def _describe_cost(cost: ArmCost) -> str:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
     from trialwise.engine.run_events import Listener
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.judges.preference import Pairwise
+    from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
     from trialwise.procedures.comparing.score_lift import ScoreLift
     from trialwise.runtime.frames import ComparisonFrame, Library
 
@@ -173,6 +175,7 @@ def compare(
     guardrails: Mapping[str, float] | None = None,
     against: Against = "control",
     expect: tuple[float, float] | None = None,
+    preference: Pairwise | None = None,
     confidence: float = 0.95,
     options: RunOptions | None = None,
     store: str | Path | None = ".trialwise",
@@ -205,6 +208,9 @@ def compare(
             other one.
         expect: The rates that you expect of the control and of a candidate, such as (0.8, 0.9): the
             rule then needs the fewest pairs for these.
+        preference: A judge, made by `pairwise`, that says of every pair which reply is better: one
+            more criterion. It decides where its errors were measured and `trials` fixes the number
+            of pairs, and advises otherwise.
         confidence: Every interval has it; 1 − confidence is the level of all tests together.
         options: How the runs are made; single settings given beside it prevail. `trials` fixes the
             number of pairs, `max_trials` limits it; budgets hold for all arms together, rates for
@@ -252,12 +258,19 @@ def compare(
         recording=(record, replay),
     )
     if prepared.is_finished:
-        return _compare_again(prepared)
-    with prepared.open() as opened:
-        outcomes = drive_in_turn(opened.arms, opened.schedule)
-        comparison = _conclude(prepared, opened, outcomes)
-    _check_interrupted(comparison)
-    return comparison
+        comparison = _compare_again(prepared)
+    else:
+        with prepared.open() as opened:
+            outcomes = drive_in_turn(opened.arms, opened.schedule)
+            comparison = _conclude(prepared, opened, outcomes)
+        _check_interrupted(comparison)
+    if preference is None:
+        return comparison
+    from trialwise.runtime.preferring import ask_preferences
+
+    samplings = prepared.planned.contracts[0].samplings
+    votes = ask_preferences(preference, comparison.arms, asked, samplings)
+    return _add_votes(comparison, prepared, votes)
 
 
 async def acompare(
@@ -270,6 +283,7 @@ async def acompare(
     guardrails: Mapping[str, float] | None = None,
     against: Against = "control",
     expect: tuple[float, float] | None = None,
+    preference: Pairwise | None = None,
     confidence: float = 0.95,
     options: RunOptions | None = None,
     store: str | Path | None = ".trialwise",
@@ -327,14 +341,21 @@ async def acompare(
     # A plan may take a while, in which the loop must go on.
     prepared = await to_thread.run_sync(prepare)
     if prepared.is_finished:
-        return _compare_again(prepared)
-    with prepared.open(in_thread=True) as opened:
-        outcomes = await adrive_in_turn(opened.arms, opened.schedule)
-        comparison = _conclude(prepared, opened, outcomes)
-    if _is_interrupted(comparison):
-        await let_cancellation_through()
-    _check_interrupted(comparison)
-    return comparison
+        comparison = _compare_again(prepared)
+    else:
+        with prepared.open(in_thread=True) as opened:
+            outcomes = await adrive_in_turn(opened.arms, opened.schedule)
+            comparison = _conclude(prepared, opened, outcomes)
+        if _is_interrupted(comparison):
+            await let_cancellation_through()
+        _check_interrupted(comparison)
+    if preference is None:
+        return comparison
+    from trialwise.runtime.preferring import aask_preferences
+
+    samplings = prepared.planned.contracts[0].samplings
+    votes = await aask_preferences(preference, comparison.arms, asked, samplings)
+    return _add_votes(comparison, prepared, votes)
 
 
 def compare_runs(
@@ -427,6 +448,21 @@ def _compare_again(prepared: PreparedComparison) -> Comparison:
     arms = _place_arms(name_arms(prepared.load_records(), planned.labels), prepared.list_paths())
     verdict = compare_records(arms, planned.question, planned.rules)
     return Comparison(verdict, arms, prepared.path)
+
+
+def _add_votes(
+    comparison: Comparison, prepared: PreparedComparison, votes: Sequence[PreferenceVotes]
+) -> Comparison:
+    """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
+    planned = prepared.planned
+    verdict = compare_records(comparison.arms, planned.question, planned.rules, votes)
+    if comparison.path is not None:
+        from trialwise.model.codec import to_plain
+        from trialwise.stores.comparisons import StoredComparison
+
+        stops = [one.record.verdict.stop for one in comparison.arms]
+        StoredComparison(comparison.path).write_verdict(to_plain(verdict), stops)
+    return replace(comparison, verdict=verdict)
 
 
 def _place_arms(arms: Sequence[ArmRun], paths: Sequence[Path | None]) -> tuple[ArmRun, ...]:

@@ -14,7 +14,6 @@ from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
 from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonQuestion
 from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
-from trialwise.procedures.comparing.run_comparison import couple_arms
 from trialwise.procedures.comparing.trial_pairing import Pairing, pair_trials
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ async def aask_preferences(
     """Return the same in the running event loop; the arguments are those of `ask_preferences`."""
     found = []
     try:
-        for first, second in couple_arms(arms, question):
+        for first, second in question.couple_arms(arms):
             shared = _list_shared(first.record, second.record)
             for experiment in shared:
                 name = preference.name if len(shared) == 1 else f"{preference.name}, {experiment}"

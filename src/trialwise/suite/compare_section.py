@@ -8,6 +8,7 @@ from trialwise.declarations.structures import Fields
 from trialwise.suite.contract_parts import names_of
 from trialwise.suite.loaded_suite import CompareSection
 from trialwise.suite.reading_context import Context
+from trialwise.suite.suite_judges import build_preference
 
 #: Questions that mean nothing without a margin.
 _NEED_MARGIN = ("not-worse", "equivalent")
@@ -32,6 +33,7 @@ def build_compare(fields: Any, context: Context) -> CompareSection:
         candidates=names_of(fields, "candidates"),
         guardrails=dict(guardrails.values) if isinstance(guardrails, Fields) else {},
         expect=tuple(expected) if expected is not None and len(expected) == 2 else None,
+        preference=build_preference(fields.get("preference"), context),
         **fields.given("control", "question", "margin", "trials", "max_trials"),
         **fields.given("confidence", "correction", "all_pairs"),
     )

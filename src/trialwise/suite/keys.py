@@ -32,6 +32,7 @@ from trialwise.suite.check_keys import (
 from trialwise.suite.contract_arms import ServiceChange
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
+from trialwise.suite.suite_judges import PREFERENCE_KEYS
 from trialwise.suite.suite_services import SERVICE, DeclaredService
 
 #: The clock gives their values, so that their kind says all.
@@ -272,6 +273,12 @@ STORE = Record(
 _EXPECTED_RATES = Listing(
     Rate(), "the rates of the control and of the candidate", minimum=2, maximum=2
 )
+PREFERENCE = Record(
+    "preference",
+    PREFERENCE_KEYS,
+    required=("rubric", "juror"),
+    doc="A judge that prefers one of two replies, asked in both orders.",
+)
 COMPARE = Record(
     "compare",
     (
@@ -317,6 +324,11 @@ COMPARE = Record(
             default="holm",
         ),
         Key("all_pairs", Flag(), "Whether candidates are also compared with one another."),
+        Key(
+            "preference",
+            PREFERENCE,
+            "A judge that says of every pair of replies which one is better: one more criterion.",
+        ),
     ),
     doc="What `trialwise compare` asks where the command line does not say.",
 )

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.quick_dataclass import dataclass
 from trialwise.suite.environment import Redaction
+
+if TYPE_CHECKING:
+    from trialwise.judges.preference import Pairwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ class CompareSection:
     confidence: float | None = None
     correction: str | None = None
     all_pairs: bool = False
+    preference: Pairwise | None = None
+    """The judge that prefers one of two replies, made by `judges.pairwise`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.quantities import Duration
 from trialwise.declarations.scalars import Count, Flag, Scalar, Schema, Text, is_number
@@ -13,6 +15,10 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import SERVICE, build_service, service_label
 from trialwise.suite.yaml_reading import plain
+
+if TYPE_CHECKING:
+    from trialwise.judges.gold import GoldSet
+    from trialwise.judges.preference_gold import PairGold
 
 _SHARE = r"majority|[0-9]{1,6}\s*/\s*[0-9]{1,6}|[0-9]{1,9}(?:\.[0-9]{1,17})?%?"
 _PATH = Text("a path", environment="read")
@@ -116,14 +122,61 @@ JUDGE_KEYS = (
 )
 
 
+_JUDGE = {key.name: key for key in JUDGE_KEYS}
+PREFERENCE_KEYS = (
+    Key(
+        "rubric",
+        Text(environment="kept"),
+        "What makes one reply better than another, in words.",
+    ),
+    Key("juror", SERVICE, "The model to ask, in both orders of the two replies."),
+    Key(
+        "gold",
+        _PATH,
+        "Pairs of outputs with what people prefer. Without it the preference is advisory.",
+    ),
+    *(_JUDGE[name] for name in ("calibration", "cache", "output_limit", "timeout", "retries")),
+    Key("name", Text(), "The name of the criterion in reports.", default="preference"),
+)
+
+
+def build_preference(fields: Any, context: Context) -> Any:
+    """Build the judge of a comparison's replies; None where there is none or it has a problem."""
+    if not isinstance(fields, Fields):
+        return None
+    from trialwise.judges.jurors import VoteCache
+    from trialwise.judges.preference import pairwise
+    from trialwise.judges.preference_gold import read_pair_gold
+
+    juror = _juror(fields["juror"], context)
+    measured = _read_measured(fields, context, read_pair_gold)
+    if juror is INVALID or isinstance(measured, Invalid):
+        return None
+    options = fields.given("name", "output_limit", "retries") | measured
+    if "timeout" in fields:
+        options["timeout_s"] = fields["timeout"]
+    if "cache" in fields:
+        options["cache"] = VoteCache(context.file(fields["cache"]))
+    try:
+        return pairwise(fields["rubric"], juror, **options)
+    except InvalidArgument as error:
+        context.refuse(fields.at(error.argument), f"`{error.argument}` must {error.allowed}")
+        return None
+
+
 def build_judge(fields: Fields, context: Context) -> Any:
     """Build the judge, or `INVALID` once its problems are reported."""
+    from trialwise.judges.gold import read_gold
     from trialwise.judges.jurors import VoteCache
     from trialwise.judges.rubric import judge
 
     given = fields["jurors"]
     jurors = [_juror(one, context) for one in (given if isinstance(given, list) else [given])]
-    measured = _read_measured(fields, context)
+
+    def read(path: Path) -> GoldSet:
+        return read_gold(path, needs_expected=fields.get("shows_expected", False))
+
+    measured = _read_measured(fields, context, read)
     if INVALID in jurors or isinstance(measured, Invalid) or not jurors:
         return INVALID
     options = fields.given(*_SAME) | measured
@@ -148,7 +201,9 @@ def _juror(fields: Fields, context: Context) -> Any:
     return Juror(service, f"{service_label(fields)}#{fingerprint(plain(fields.node))[:8]}")
 
 
-def _read_measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
+def _read_measured(
+    fields: Fields, context: Context, read: Callable[[Path], GoldSet | PairGold]
+) -> dict[str, Any] | Invalid:
     """Read the files of a judge's calibration, and the calibration where there is one."""
     if "gold" not in fields:
         for key in ("calibration", "labels_count_as_trials"):
@@ -157,14 +212,13 @@ def _read_measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid
                 return context.refuse(fields.keys[key], message)
         return {}
     from trialwise.judges.calibration import GoldFiles, read_calibration
-    from trialwise.judges.gold import read_gold
 
     files = GoldFiles.beside(context.file(fields["gold"]))
     if "calibration" in fields:
         files = GoldFiles(files.gold, context.file(fields["calibration"]))
     at = "gold"
     try:
-        gold = read_gold(files.gold, needs_expected=fields.get("shows_expected", False))
+        gold = read(files.gold)
         if not files.calibration.exists():
             return {"files": files}
         at = "calibration"

@@ -7,6 +7,7 @@ trial_pairing          which trials belong together
 pair_following         the pairs of each test in order, and when they decide it
 validity_checks        whether the arms saw the same cases and were measured alike
 change_assessment      which test is valid for a criterion, and what it says
+preference_evidence    which arm's replies a judge prefers, as one more criterion
 amount_findings        all that is found beside the pass rate
 amount_differences     what pairs took, in time, money and tokens
 arm_costs              what a success costs

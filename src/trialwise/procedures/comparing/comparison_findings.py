@@ -20,7 +20,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amount_types import AmountDifference as AmountDifference  # noqa: PLC0414
-from trialwise.procedures.comparing.amount_types import AmountsFound
+from trialwise.procedures.comparing.amount_types import AmountsFound, PreferenceFinding
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.result_types import Interval
@@ -269,6 +269,8 @@ class ComparisonVerdict(AmountsFound):
     pairings: tuple[PairingSummary, ...]
     checks: tuple[ValidityCheck, ...] = ()
     """What was checked before the verdict: the same cases, and measured alike."""
+    preferences: tuple[PreferenceFinding, ...] = ()
+    """How often a judge prefers the replies of one arm, where one was asked."""
     question: ComparisonQuestion
     analysis: str
     """Whose trials decided."""

@@ -129,6 +129,11 @@ def _count(found: Evidence, assessed: Assessed) -> str:
             f"{ours.passed} of {ours.trials} with {assessed.against}"
         )
     decided, won = found.pairs.discordant, found.pairs.only_b
+    if (found.decision_rule or "").startswith("preference/"):
+        return (
+            f"of {decided} pairs in which the judge preferred a reply, it preferred {assessed.arm} "
+            f"in {won} and {assessed.against} in {decided - won}"
+        )
     if not decided:
         return f"both passed or both failed in each of {found.pairs.pairs} pairs"
     return (

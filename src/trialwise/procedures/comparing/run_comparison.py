@@ -30,6 +30,11 @@ from trialwise.procedures.comparing.criterion_conclusion import (
     fewest_discordant,
 )
 from trialwise.procedures.comparing.pair_following import TestRules
+from trialwise.procedures.comparing.preference_evidence import (
+    PreferenceVotes,
+    assess_preference,
+    describe_preference,
+)
 from trialwise.procedures.comparing.validity_checks import (
     check_validity,
     state_checks,
@@ -45,6 +50,7 @@ def compare_records(
     arms: Sequence[ArmRun],
     question: ComparisonQuestion | None = None,
     rules: TestRules | None = None,
+    preferences: Sequence[PreferenceVotes] = (),
 ) -> ComparisonVerdict:
     """Compare arms from the records of their runs alone, so that anybody can compare them again.
 
@@ -52,6 +58,7 @@ def compare_records(
         arms: Two or more; the first is the control.
         question: What is asked, and how surely it is to be answered.
         rules: The rules that the runs were made by; None where their sizes were fixed.
+        preferences: What a judge preferred in each pair of replies, for every two arms.
 
     Raises:
         InvalidArgument: The runs make different claims or are analysed differently.
@@ -69,17 +76,20 @@ def compare_records(
         for first, second in asked.couple_arms(arms)
         for name in _list_criteria(first.record, second.record)
     ]
-    _check_guardrails(assessed, asked)
     pairings = collect_pairings(assessed)
+    assessed += [assess_preference(one, asked) for one in preferences]
+    _check_guardrails(assessed, asked)
     checks = check_validity(pairings, control.plan.analysis)
     assessed = withhold_verdicts(assessed, checks)
-    tested = [one for one in assessed if one.p_value is not None]
+    # What only advises is no part of the family: it changes no other test, and none changes it.
+    tested = [one for one in assessed if one.p_value is not None and not one.advisory]
     adjustment = adjust(
         [one.p_value for one in tested if one.p_value is not None],
         method=asked.correction,
         alpha=asked.alpha,
     )
-    adjusted = {id(one): value for one, value in zip(tested, adjustment.adjusted, strict=True)}
+    adjusted = {id(one): one.p_value for one in assessed if one.advisory}
+    adjusted |= {id(one): value for one, value in zip(tested, adjustment.adjusted, strict=True)}
     fewest = fewest_discordant(asked.alpha, asked.correction, len(tested))
     findings = tuple(
         conclude_criterion(one, asked, adjusted=adjusted.get(id(one)), fewest=fewest)
@@ -94,6 +104,7 @@ def compare_records(
         **{one.name: getattr(found, one.name) for one in fields(found)},
         pairings=tuple(one.summary for one in pairings),
         checks=checks,
+        preferences=tuple(describe_preference(one, asked) for one in preferences),
         question=asked,
         analysis=control.plan.analysis.value,
         about=_about(control),

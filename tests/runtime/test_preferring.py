@@ -1,0 +1,434 @@
+"""A judge's preference between two arms' replies, as one more criterion of a comparison."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.cli.suite_folders import enter_folder, type_command
+
+import trialwise as tw
+from trialwise.judges import (
+    Calibration,
+    GoldSetError,
+    PairGold,
+    PairUnit,
+    calibrate_pairwise,
+    pairwise,
+    read_pair_gold,
+)
+from trialwise.model.verdict import Decision
+from trialwise.runtime.comparing import Comparison
+from trialwise.services import ChatService, Prices
+from trialwise.stats import Confusion, CorrectedRate, rogan_gladen_rate
+
+RIGHT = tw.Criterion("right", tw.contains("answer"), at_least=0.5)
+INPUTS = [f"question {k}" for k in range(10)]
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+_SECTION = re.compile(r"<<(FIRST|SECOND)[^\n]*>>\n(.*?)\n<<END \1 ", re.DOTALL)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+@pytest.fixture
+def juror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ChatService]]:
+    """Start an OpenAI-compatible server that prefers by a function of the two texts."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    servers: list[_Server] = []
+
+    def start(prefer: Callable[[str, str], str]) -> ChatService:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                shown = dict(_SECTION.findall(body["messages"][1]["content"]))
+                better = prefer(shown["FIRST"], shown["SECOND"])
+                message = {"role": "assistant", "content": json.dumps({"better": better})}
+                content = json.dumps(
+                    {
+                        "id": "1",
+                        "object": "chat.completion",
+                        "model": "juror",
+                        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                        "usage": {"prompt_tokens": 1000, "completion_tokens": 0},
+                    }
+                ).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                """Say nothing."""
+
+        server = _Server(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        return ChatService(
+            f"http://127.0.0.1:{server.server_port}/v1",
+            "juror",
+            api_key_env=None,
+            prices=Prices(input_usd=1.0, output_usd=1.0),
+        )
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def polite(first: str, second: str) -> str:
+    """Prefer the politer text, whatever its place."""
+    manners = "please" in first, "please" in second
+    return {(True, False): "first", (False, True): "second"}.get(manners, "equal")
+
+
+def reply_when(is_polite: Callable[[int], bool]) -> Callable[[str, int], str]:
+    return lambda _, index: "answer, please" if is_polite(index) else "answer"
+
+
+def compare(preference: Any, *, trials: int = 30, **settings: Any) -> Comparison:
+    """A is polite in every tenth trial, B in all but every fifth."""
+    control = tw.Contract(
+        "agent", reply_when(lambda index: index % 10 == 0), [RIGHT], sampling=INPUTS
+    )
+    candidate = control.with_service(reply_when(lambda index: index % 5 != 0))
+    return tw.compare(
+        control,
+        candidate,
+        labels=("A", "B"),
+        trials=trials,
+        seed=4,
+        preference=preference,
+        **({"store": None} | settings),
+    )
+
+
+def calibration(comparing: Any, **counts: int) -> Calibration:
+    return Calibration(
+        judge=comparing.identity, gold="g", provenance="by hand", confusion=Confusion(**counts)
+    )
+
+
+def render(found: Comparison) -> str:
+    from trialwise.renderers.document_text import render_document_text
+
+    return " ".join(render_document_text(found.build_page()).split())
+
+
+@pytest.mark.requirement(
+    "scoring around",
+    "A judge prefers one of two arms' replies, in both orders, with ties.",
+    "`tw.compare(preference=tw.pairwise(...))`; `compare: {preference: ...}` in a suite",
+)
+def test_a_preference_is_one_more_criterion_with_wins_losses_and_ties(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    Of 30 pairs B is politer in 24 and A in 3; in 3 neither is. The sign test of 24 to 3.
+    """
+    found = compare(pairwise("The politer one is better.", juror(polite)))
+    (result,) = found.verdict.preferences
+    finding = next(one for one in found.findings if one.criterion == "preference")
+
+    assert (24, 3, 3, 0, 0) == (
+        result.wins,
+        result.losses,
+        result.ties,
+        result.inconsistent,
+        result.missing,
+    )
+    assert result.rate == (24 + 3 / 2) / 30
+    assert result.interval is not None
+    assert result.interval.low > 0.5
+    assert finding.p_value == 2 * sum(comb(27, k) for k in range(24, 28)) / 2**27
+    assert finding.contrast == "better"
+    assert result.usd == pytest.approx(60 * 1000 / 1e6)
+    assert "preferred B in 24, A in 3 and neither in 3 of 30 pairs" in " ".join(finding.caveats)
+
+
+def test_a_judge_whose_errors_nobody_measured_only_advises(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    The other criterion is undecided, so is the comparison, however clear the preference is.
+    """
+    found = compare(pairwise("The politer one is better.", juror(polite)))
+    finding = next(one for one in found.findings if one.criterion == "preference")
+
+    assert finding.advisory
+    assert "nobody measured" in finding.advisory[0]
+    assert Decision.PASS is finding.decision
+    assert Decision.INCONCLUSIVE is found.decision
+    other = next(one for one in found.findings if one.criterion == "right")
+    assert other.adjusted_p_value == other.p_value
+
+
+def test_an_order_that_decides_is_a_tie(juror: Callable[..., ChatService]) -> None:
+    found = compare(pairwise("Which?", juror(lambda _, __: "first")))
+    (result,) = found.verdict.preferences
+
+    assert (0, 0, 30, 30) == (result.wins, result.losses, result.ties, result.inconsistent)
+    assert 0.5 == result.rate
+
+
+def test_measured_errors_are_corrected_for_and_the_judge_decides(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    24 of 27 decided pairs, a sensitivity of 98/100 and a specificity of 97/100.
+    """
+    service = juror(polite)
+    errors = {"true_pass": 98, "false_fail": 2, "true_fail": 97, "false_pass": 3}
+    measured = calibration(pairwise("Politer.", service), **errors)
+    found = compare(pairwise("Politer.", service, calibration=measured))
+    (result,) = found.verdict.preferences
+    finding = next(one for one in found.findings if one.criterion == "preference")
+    expected = rogan_gladen_rate(24, 27, Confusion(**errors))
+
+    assert () == finding.advisory
+    assert result.corrected_rate == pytest.approx((24 / 27 + 0.97 - 1) / (0.98 + 0.97 - 1))
+    assert isinstance(expected, CorrectedRate)
+    assert result.corrected_interval is not None
+    assert tuple(result.corrected_interval) == pytest.approx(tuple(expected.interval))
+    assert result.corrected_interval.low > 0.5
+    assert finding.p_value is not None
+    plain = 2 * sum(comb(27, k) for k in range(24, 28)) / 2**27
+    assert plain < finding.p_value <= 0.05
+    assert Decision.PASS is finding.decision
+    assert "labelled pairs" in " ".join(finding.caveats)
+    assert "people would prefer B in" in render(found)
+
+
+def test_a_judge_that_is_hardly_better_than_chance_shows_little(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    With a sensitivity and a specificity of 60 %, it cannot be certified and only advises.
+    """
+    service = juror(polite)
+    weak = {"true_pass": 60, "false_fail": 40, "true_fail": 60, "false_pass": 40}
+    measured = calibration(pairwise("Politer.", service), **weak)
+    found = compare(pairwise("Politer.", service, calibration=measured))
+    finding = next(one for one in found.findings if one.criterion == "preference")
+
+    assert "agrees with people too little" in finding.advisory[0]
+
+
+def test_a_preference_shares_the_level_with_the_other_criteria(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    Holm over two tests: the smaller p-value counts twice.
+    """
+    service = juror(polite)
+    errors = {"true_pass": 98, "false_fail": 2, "true_fail": 97, "false_pass": 3}
+    measured = calibration(pairwise("Politer.", service), **errors)
+    found = compare(pairwise("Politer.", service, calibration=measured))
+    finding = next(one for one in found.findings if one.criterion == "preference")
+
+    assert finding.p_value is not None
+    assert finding.adjusted_p_value == pytest.approx(2 * finding.p_value)
+
+
+def test_after_an_early_stop_the_preference_only_advises(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    The number of pairs then depends on what was seen: a bet on each pair stays valid.
+    """
+    service = juror(polite)
+    errors = {"true_pass": 98, "false_fail": 2, "true_fail": 97, "false_pass": 3}
+    measured = calibration(pairwise("Politer.", service), **errors)
+    control = tw.Contract("agent", lambda _: "nothing", [RIGHT], sampling=INPUTS)
+    found = tw.compare(
+        control,
+        control.with_service(lambda _: "answer, please"),
+        labels=("A", "B"),
+        seed=4,
+        store=None,
+        preference=pairwise("Politer.", service, calibration=measured),
+    )
+    finding = next(one for one in found.findings if one.criterion == "preference")
+
+    assert "preference/anytime-bet" == finding.decision_rule
+    assert "fix the number of pairs" in finding.advisory[-1]
+    assert Decision.PASS is found.decision
+
+
+def test_a_kept_comparison_holds_its_preferences(
+    juror: Callable[..., ChatService], tmp_path: Path
+) -> None:
+    found = compare(pairwise("Politer.", juror(polite)), store=tmp_path)
+    assert found.path is not None
+    kept = json.loads((found.path / "verdict.json").read_text(encoding="utf-8"))
+
+    assert 24 == kept["verdict"]["preferences"][0]["wins"]
+
+
+@pytest.mark.anyio
+async def test_in_an_event_loop_the_judge_is_asked_as_well(
+    juror: Callable[..., ChatService],
+) -> None:
+    control = tw.Contract("agent", reply_when(lambda _: False), [RIGHT], sampling=INPUTS)
+    found = await tw.acompare(
+        control,
+        control.with_service(reply_when(lambda _: True)),
+        trials=10,
+        seed=4,
+        store=None,
+        preference=pairwise("Politer.", juror(polite)),
+    )
+
+    assert 10 == found.verdict.preferences[0].wins
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+# --- How often the judge prefers what people prefer ---------------------------------------------
+
+
+def test_calibrating_counts_how_often_the_judge_prefers_what_people_prefer(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    40 pairs whose politer text people prefer, 2 in which they do not, and 3 without manners.
+    """
+    said = {"first": ("Wait, please.", "Wait."), "second": ("Wait.", "Wait, please.")}
+    units = [
+        PairUnit(id=f"{k}", first=texts[0], second=texts[1], better=better)
+        for k, (better, texts) in enumerate([*said.items()] * 20)
+    ]
+    units += [
+        PairUnit(id=f"odd {k}", first="Go, please.", second="Go.", better="second")
+        for k in range(2)
+    ]
+    units += [PairUnit(id=f"tie {k}", first="Go.", second="Go.", better="first") for k in range(3)]
+    gold = PairGold(units=tuple(units), provenance="two people")
+
+    async def measure() -> Calibration:
+        return await calibrate_pairwise(pairwise("Politer.", juror(polite)), gold, measured_at=NOW)
+
+    found = anyio.run(measure)
+    counts = found.confusion
+    assert (20, 20, 2, 0) == (
+        counts.true_pass,
+        counts.true_fail,
+        counts.false_pass,
+        counts.false_fail,
+    )
+    assert ("odd 0", "odd 1") == found.wrong
+    assert gold.fingerprint == found.gold
+
+
+def test_a_gold_set_of_pairs_is_read_with_its_problems(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.yaml"
+    path.write_text(
+        "provenance: two people\nentries:\n"
+        "  - {first: Wait., second: 'Wait, please.', better: second, input: When?}\n",
+        encoding="utf-8",
+    )
+    (unit,) = read_pair_gold(path).units
+    assert ("When?", False) == (unit.input, unit.prefers_first)
+    path.write_text(
+        "entries:\n  - {first: a, second: b, better: both}\n  - {first: a, better: first}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(GoldSetError, match=r"entry 1: `better` must .*; entry 2 lacks `second`"):
+        read_pair_gold(path)
+
+
+# --- In a suite ---------------------------------------------------------------------------------
+
+
+SERVICE = """
+def plain(question, index):
+    return "answer, please" if index % 10 == 0 else "answer"
+
+def polite(question, index):
+    return "answer, please" if index % 5 else "answer"
+"""
+SUITE = """
+contracts:
+  - name: plain
+    service: {python: "svc:plain"}
+    inputs: [one, two, three]
+    criteria: [{name: right, contains: answer, at_least: 50%}]
+  - name: polite
+    service: {python: "svc:polite"}
+    inputs: [one, two, three]
+    criteria: [{name: right, contains: answer, at_least: 50%}]
+compare:
+  control: plain
+  candidates: [polite]
+  trials: 30
+  preference:
+    rubric: The politer reply is better.
+    juror: {chat: {base_url: URL, model: juror, api_key_env: null}}
+    gold: pairs.json
+    cache: votes
+"""
+
+
+def test_a_suite_names_the_judge_and_the_page_shows_its_preference(
+    juror: Callable[..., ChatService], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    First it only advises; once it is calibrated its preference counts.
+    """
+    enter_folder(tmp_path, monkeypatch, SERVICE)
+    pairs = [("Go, please.", "Go.", "first"), ("Go.", "Go, please.", "second")] * 60
+    entries = [
+        {"id": f"{k}", "first": first, "second": second, "better": better}
+        for k, (first, second, better) in enumerate(pairs)
+    ]
+    gold = {"provenance": "two people", "entries": entries}
+    (tmp_path / "pairs.json").write_text(json.dumps(gold), encoding="utf-8")
+    url = re.findall("'(http.*?)'", repr(juror(polite)))[0]
+    suite = SUITE.replace("URL", url)
+
+    before = " ".join(type_command(suite, "compare", "--quiet").output.split())
+    assert "nobody measured how often the judge prefers what people prefer yet" in before
+    assert "the judge prefers polite to plain in 24 of 30 pairs" in before
+    calibrated = type_command(suite, "judge", "calibrate")
+    assert (0, True) == (
+        calibrated.exit_code,
+        "120 of 120 labels agree" in calibrated.output,
+    ), calibrated.output
+    after = " ".join(type_command(suite, "compare", "--quiet").output.split())
+    assert "nobody measured" not in after
+    assert "people would prefer polite in 88.9 %" in after
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("preference: {rubric: r}", "juror"),
+        ("preference: {rubric: r, juror: {python: 'svc:plain'}, gold: none.json}", "none.json"),
+    ],
+)
+def test_a_preference_in_a_suite_is_refused_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, message: str
+) -> None:
+    enter_folder(tmp_path, monkeypatch, SERVICE)
+    head = SUITE.split("compare:", maxsplit=1)[0]
+
+    with pytest.raises(Exception, match=message):
+        type_command(f"{head}compare:\n  {wrong}\n", "compare", "plain", "polite", "--quiet")
