@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -24,6 +25,12 @@ ARMS = [
     discordant_rates(rate_a, rate_b, least + share * (most - least))
     for rate_a, rate_b, share in product((0.1, 0.5, 0.8, 0.95), (0.1, 0.5, 0.9), (0.0, 0.6, 0.95))
     for least, most in [(max(0.0, rate_a + rate_b - 1), min(rate_a, rate_b))]
+]
+#: Arms whose difference is each of the limits that the rules below ask about.
+LIMIT_ARMS = [
+    ((rate - limit) / 2, (rate + limit) / 2)
+    for limit in (-0.3, -0.2, 0.0, 0.2, 0.3)
+    for rate in (0.3, 0.32, 0.4, 0.55, 0.7, 0.85, 0.97, 1.0)
 ]
 EQUAL_ARMS = [(half, half) for half in (0.005, 0.03, 0.1, 0.25, 0.4, 0.5)]
 
@@ -69,6 +76,12 @@ def weigh_ends(
 
 
 @cache
+def find_passing_p_value(rule: PairedRule, pairs: int, wins: int, losses: int) -> float:
+    """Return the one-sided p-value of what a PASS refutes."""
+    return rule.find_p_values(pair_counts(pairs, wins, losses))[0]
+
+
+@cache
 def conclude_at(rule: PairedRule, pairs: int, wins: int, losses: int) -> PairedConclusion:
     """Return what a rule concludes at an end."""
     return rule.conclude_counts(pair_counts(pairs, wins, losses))
@@ -77,8 +90,18 @@ def conclude_at(rule: PairedRule, pairs: int, wins: int, losses: int) -> PairedC
 SMALL_RULES = {
     "different, at most 40 pairs": plan(rates=(0.5, 0.9), max_pairs=40),
     "better, at most 40 pairs": plan("better", rates=(0.5, 0.9), max_pairs=40),
-    "different, 20 pairs": plan(pairs=20),
-    "better, 15 pairs at 10 %": plan("better", pairs=15, alpha=0.1),
+    "different, 10 pairs": plan(pairs=10),
+    "better, 10 pairs at 10 %": plan("better", pairs=10, alpha=0.1),
+    "better by 20 points, 9 pairs": plan("better", margin=0.2, pairs=9, alpha=0.1),
+    "not worse by 20 points, 10 pairs": plan("not-worse", margin=0.2, pairs=10, alpha=0.1),
+    "equivalent within 30 points, 10 pairs": plan("equivalent", margin=0.3, pairs=10, alpha=0.2),
+    "better by 20 points, at most 40 pairs": plan(
+        "better", margin=0.2, rates=(0.4, 0.9), max_pairs=40
+    ),
+    "not worse by 20 points, at most 30 pairs": plan("not-worse", margin=0.2, max_pairs=30),
+    "equivalent within 30 points, at most 24 pairs": plan(
+        "equivalent", margin=0.3, rates=(0.9, 0.9), max_pairs=24
+    ),
 }
 
 
@@ -101,40 +124,84 @@ def test_chances_and_pairs_are_those_of_every_path(small_rule: PairedRule) -> No
             pairs, discordant = pairs + n * chance, discordant + (wins + losses) * chance
         found = small_rule.characteristic(only_a, only_b)
         for said, chance in found.chances.items():
-            assert chance == pytest.approx(chances.get(said, 0.0), abs=1e-12)
+            assert chance == pytest.approx(chances.get(said, 0.0), abs=1e-9)
         assert found.mean_pairs == pytest.approx(pairs)
         assert found.mean_discordant == pytest.approx(discordant)
-        assert found.chance_of(Decision.PASS) == found.better
-        assert found.chance_of(Decision.FAIL) == found.worse
+        for decision in Decision:
+            assert found.chance_of(decision) == pytest.approx(
+                math.fsum(
+                    weight
+                    for said, weight in chances.items()
+                    if decide_outcome(small_rule.question, said) is decision  # type: ignore[arg-type]
+                ),
+                abs=1e-9,
+            )
+
+
+def is_wrong(rule: PairedRule, decision: Decision, difference: float) -> bool:
+    """Whether PASS or FAIL says something wrong about a difference."""
+    m, near = rule.margin, 1e-9
+    if decision is Decision.PASS:
+        return {
+            "different": difference <= near,
+            "better": difference <= m + near,
+            "not-worse": difference <= -m + near,
+            "equivalent": abs(difference) >= m - near,
+        }[rule.question]
+    return {
+        "different": difference >= -near,
+        "better": difference >= m - near,
+        "not-worse": difference >= -near,
+        "equivalent": abs(difference) <= m + near,
+    }[rule.question]
 
 
 def test_no_wrong_statement_is_likelier_than_half_of_alpha(small_rule: PairedRule) -> None:
     """For all rates of the two arms, and however they hang together."""
-    for only_a, only_b in [*ARMS, *EQUAL_ARMS]:
-        found = small_rule.characteristic(only_a, only_b)
-        if only_b <= only_a:
-            assert found.better <= small_rule.alpha / 2 + 1e-12
-        if only_b >= only_a:
-            assert found.worse <= small_rule.alpha / 2 + 1e-12
+    most = small_rule.max_pairs
+    assert most is not None
+    for only_a, only_b in [*ARMS, *EQUAL_ARMS, *LIMIT_ARMS]:
+        chances = {Decision.PASS: 0.0, Decision.FAIL: 0.0, Decision.INCONCLUSIVE: 0.0}
+        for _, outcome, chance in weigh_ends(small_rule, most, only_a, only_b):
+            chances[decide_outcome(small_rule.question, outcome)] += chance  # type: ignore[arg-type]
+        for decision in (Decision.PASS, Decision.FAIL):
+            if is_wrong(small_rule, decision, only_b - only_a):
+                assert chances[decision] <= small_rule.alpha / 2 + 1e-12
 
 
 def test_p_values_and_intervals_agree_with_the_outcome_at_every_end(
     small_rule: PairedRule,
 ) -> None:
-    """Better exactly where the interval is above 0, worse exactly where it is below."""
+    """What is shown is what the interval leaves out."""
     assert small_rule.max_pairs is not None
+    m = small_rule.margin
     for pairs, wins, losses, _, outcome in list_ends(small_rule, small_rule.max_pairs):
         found = conclude_at(small_rule, pairs, wins, losses)
+        low, high = found.interval
         assert found.outcome == outcome
         assert (found.p_value <= small_rule.alpha) == (outcome != "not shown")
-        assert (found.interval.low > 0) == (outcome == "better")
-        assert (found.interval.high < 0) == (outcome == "worse")
-        assert -1 <= found.interval.low <= found.interval.high <= 1
+        assert -1 <= low <= high <= 1
+        passes = {
+            "different": low > 0,
+            "better": low > m,
+            "not-worse": low > -m,
+            "equivalent": -m < low and high < m,
+        }[small_rule.question]
+        fails = {
+            "different": high < 0,
+            "better": high < m,
+            "not-worse": high < 0 and not passes,
+            "equivalent": low > m or high < -m,
+        }[small_rule.question]
+        assert passes == (found.decision is Decision.PASS)
+        assert fails == (found.decision is Decision.FAIL)
 
 
 def test_p_values_of_equal_arms_are_small_no_oftener_than_they_say(small_rule: PairedRule) -> None:
     """At every level, not only at alpha, so that Holm's method over several of them is valid."""
     assert small_rule.max_pairs is not None
+    if small_rule.margin:
+        return  # The next test is about the limit of such a rule.
     for only_a, only_b in EQUAL_ARMS:
         reached: dict[float, float] = {}
         for end, _, chance in weigh_ends(small_rule, small_rule.max_pairs, only_a, only_b):
@@ -146,10 +213,30 @@ def test_p_values_of_equal_arms_are_small_no_oftener_than_they_say(small_rule: P
             assert total <= p_value + 1e-12
 
 
+def test_p_values_at_the_margin_are_small_no_oftener_than_they_say(
+    small_rule: PairedRule,
+) -> None:
+    """At every level, for arms that differ by just the margin that a PASS would refute."""
+    assert small_rule.max_pairs is not None
+    m = small_rule.margin
+    limit = m if small_rule.question == "better" else -m
+    for rate in (m + 1e-9, m + 0.1, 0.5, 0.8, 1.0):
+        only_a, only_b = (rate - limit) / 2, (rate + limit) / 2
+        reached: dict[float, float] = {}
+        for end, _, chance in weigh_ends(small_rule, small_rule.max_pairs, only_a, only_b):
+            if chance > 1e-12:
+                p_value = find_passing_p_value(small_rule, *end)
+                reached[p_value] = reached.get(p_value, 0.0) + chance
+        total = 0.0
+        for p_value in sorted(reached):
+            total += reached[p_value]
+            assert total <= p_value + 1e-9
+
+
 def test_intervals_cover_the_difference_for_all_arms(small_rule: PairedRule) -> None:
     """Each end misses it in at most half of alpha of all comparisons."""
     assert small_rule.max_pairs is not None
-    for only_a, only_b in [*ARMS, *EQUAL_ARMS]:
+    for only_a, only_b in [*ARMS, *EQUAL_ARMS, *LIMIT_ARMS]:
         above = below = 0.0
         for end, _, chance in weigh_ends(small_rule, small_rule.max_pairs, only_a, only_b):
             if chance < 1e-9:

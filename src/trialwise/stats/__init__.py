@@ -10,7 +10,8 @@ Every function takes plain numbers and returns a number or a small frozen value.
   `margin_tests`; `implied_levels`: what a threshold amounts to that somebody chose
 - two conditions on the same inputs: `paired`; `paired_rules` that decide, for the questions of
   `paired_questions`: `split_rules` without a margin, on `paired_designs` that stop early, with
-  `paired_intervals`; amounts and scores: `signed_ranks`, `sign_flips`
+  `paired_intervals`; with a margin `margin_rules` on `paired_margins`, and `betting_rules`;
+  amounts and scores: `signed_ranks`, `sign_flips`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
 - repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trialwise.decimals import complement
 from trialwise.stats.binomial import beta_quantile
 from trialwise.stats.paired import PairCounts
+from trialwise.stats.paired_margins import find_low_end
 from trialwise.stats.paired_questions import PairedOutcome
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import stopping_probabilities
@@ -48,6 +49,12 @@ def find_difference_interval(
 
 def _find_low(rule: SplitRule, counts: PairCounts, *, mirrored: bool) -> float:
     n, pairs = counts.discordant, counts.pairs
+    if not pairs:
+        return -1.0
+    if rule.boundaries is None:
+        wins, losses = counts.only_b, counts.only_a
+        first, second = (losses, wins) if mirrored else (wins, losses)
+        return find_low_end(first, second, pairs, rule.alpha / 2)
     if n == 0:
         return -_most_discordant(0, pairs, rule.alpha / 2)
     spent = _ON_DISCORDANCE * rule.alpha / 2
@@ -65,9 +72,7 @@ def _find_split(rule: SplitRule, counts: PairCounts, error: float, *, mirrored: 
     """Return the lower limit of the share that B wins, or, if mirrored, that A wins."""
     n, losses = counts.discordant, counts.only_a
     design = rule.boundaries
-    if design is None:
-        wins = losses if mirrored else n - losses
-        return beta_quantile(error, wins, n - wins + 1) if wins else 0.0
+    assert design is not None
     # A comparison that was cut short is treated as if it had been meant to end here.
     is_end = counts.pairs == rule.max_pairs or rule.decide(counts) is None
     gives_up = not is_end and design.accept[n] < losses < design.reject[n]

@@ -10,7 +10,7 @@ question about the difference, which is B's rate minus A's:
 
 Every statement that a rule makes is wrong with a probability of at most alpha/2, for every pair of
 rates and every correlation of the arms. `plan_paired_rule` makes a rule. Rules without a margin are
-in `split_rules`.
+in `split_rules`; with a margin and a fixed size in `margin_rules`, without one in `betting_rules`.
 """
 
 from __future__ import annotations
@@ -120,9 +120,15 @@ class PairedRule(ABC):
     @staticmethod
     def from_plain(values: Mapping[str, Any]) -> PairedRule:
         """Return the rule that `to_plain` wrote."""
+        from trialwise.stats.betting_rules import BettingRule
+        from trialwise.stats.margin_rules import MarginRule
         from trialwise.stats.split_rules import SplitRule
 
-        kinds: dict[str, type[PairedRule]] = {"split": SplitRule}
+        kinds: dict[str, type[PairedRule]] = {
+            "split": SplitRule,
+            "margin": MarginRule,
+            "betting": BettingRule,
+        }
         kind = require_choice("kind", str(values.get("kind")), tuple(kinds))
         return kinds[kind].from_plain(values)
 
@@ -204,12 +210,15 @@ def plan_paired_rule(
     power : float
         The least probability of a PASS at the rates that are expected.
     rates : (float, float), optional
-        The rates of A and of B that are expected. Without them the rule is the one that ships: it
-        finds a split of discordant pairs of 70:30, about 80 % against 87 to 90 %.
+        The rates of A and of B that are expected. Without them and without a margin the rule is the
+        one that ships: it finds a split of discordant pairs of 70:30, about 80 % against 90 %.
+        With a margin, two arms of 85 % are expected that fail apart; for "better", an A of 80 % and
+        a B that is better by the margin and 10 points.
     both : float, optional
         The share of inputs that both arms pass; the product of the rates unless given.
     pairs : int, optional
-        Make exactly so many pairs: McNemar's exact test. Without it the rule may stop early.
+        Make exactly so many pairs: McNemar's exact test, or with a margin an exact unconditional
+        test. Without it the rule may stop early.
     max_pairs : int, optional
         The most pairs of a rule that may stop early.
     cache : DesignCache, optional
@@ -223,13 +232,31 @@ def plan_paired_rule(
     """
     asked = require_choice("question", question, PAIRED_QUESTIONS)
     level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
-    if margin or asked not in ("different", "better"):
-        raise InvalidArgument("margin", margin, "be 0: rules with a margin are not there yet")
     if pairs is not None and max_pairs is not None:
         raise InvalidArgument("max_pairs", max_pairs, "not be given together with pairs")
     for name, number in (("pairs", pairs), ("max_pairs", max_pairs)):
         if number is not None:
             require_count(name, number, minimum=1)
+    if asked not in ("different", "better") or margin:
+        if asked == "different" or margin is None:
+            needed = "be left out" if asked == "different" else "be given for this question"
+            raise InvalidArgument("margin", margin, needed)
+        size = require_open_rate("margin", margin)
+        if pairs is not None:
+            from trialwise.stats.margin_rules import MarginRule
+
+            return MarginRule(question=asked, alpha=level, margin=size, max_pairs=pairs)
+        from trialwise.stats.betting_rules import plan_betting_rule
+
+        return plan_betting_rule(
+            asked,
+            size,
+            alpha=level,
+            power=wanted,
+            rates=rates,
+            both=both,
+            max_pairs=max_pairs,
+        )
     from trialwise.stats.split_rules import plan_split_rule
 
     return plan_split_rule(

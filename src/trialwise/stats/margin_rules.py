@@ -1,0 +1,163 @@
+"""Rules with a margin at a fixed number of pairs: exact unconditional tests.
+
+The interval of the difference (`paired_margins`) has ends that are each wrong in at most alpha/2 of
+comparisons, for every pair of rates and every correlation of the arms. What is shown follows from
+the interval: PASS and FAIL are exact tests at the margin.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from trialwise.decimals import complement
+from trialwise.errors import InvalidArgument
+from trialwise.stats.binomial import binomial_pmf
+from trialwise.stats.paired import PairCounts
+from trialwise.stats.paired_margins import bound_chance, find_low_end, find_region, order_tables
+from trialwise.stats.paired_questions import OUTCOMES, PairedCharacteristic, PairedOutcome
+from trialwise.stats.paired_rules import PairedRule
+from trialwise.stats.result_types import Interval
+from trialwise.validation import require_rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginRule(PairedRule):
+    """A rule for a question with a margin that decides once, after the planned pairs."""
+
+    max_pairs: int
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether the rule may stop before the last pair."""
+        return False
+
+    @property
+    def certificate(self) -> float | None:
+        """None: there is nothing to stop early."""
+        return None
+
+    def decide(self, counts: PairCounts) -> PairedOutcome | None:
+        """Return what all pairs show, or None before the last one."""
+        if counts.pairs > self.max_pairs:
+            raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
+        if counts.pairs < self.max_pairs:
+            return None
+        return self._decide(counts.only_b, counts.only_a)
+
+    def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
+        """Return the one-sided p-values: of what PASS and of what FAIL refutes."""
+        wins, losses = counts.only_b, counts.only_a
+        passing, failing = self._find_limits()
+        above, below = self._find_chance, self._find_mirrored
+        passes = [above(wins, losses, t) for t in passing[0]]
+        passes += [below(wins, losses, t) for t in passing[1]]
+        fails = [above(wins, losses, t) for t in failing[0]]
+        fails += [below(wins, losses, t) for t in failing[1]]
+        return max(passes), min(fails)
+
+    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
+        """Return an exact interval of the difference that agrees with the outcome."""
+        pairs, wins, losses = counts.pairs, counts.only_b, counts.only_a
+        confidence = complement(self.alpha)
+        if not pairs:
+            return Interval(-1.0, 1.0, confidence=confidence, method="exact, paired")
+        low = find_low_end(wins, losses, pairs, self.alpha / 2)
+        high = -find_low_end(losses, wins, pairs, self.alpha / 2)
+        if outcome != "not shown" or pairs == self.max_pairs:
+            # Rounding outward may have moved an end across a limit that was refuted.
+            for t in {t for part in self._find_limits() for t in part[0]}:
+                shown = self._shows(wins, losses, t)
+                low = max(low, math.nextafter(t, 2)) if shown else min(low, t)
+            for t in {t for part in self._find_limits() for t in part[1]}:
+                shown = self._shows(losses, wins, -t)
+                high = min(high, math.nextafter(t, -2)) if shown else max(high, t)
+        return Interval(low, high, confidence=confidence, method="exact, paired")
+
+    def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
+        """Return the exact chances of each outcome."""
+        discordant = require_rate("only_a + only_b", only_a + only_b)
+        size, chances = self.max_pairs, dict.fromkeys(self._list_outcomes(), 0.0)
+        split = only_b / discordant if discordant else 0.5
+        for n in range(size + 1):
+            weight = binomial_pmf(n, size, discordant)
+            if weight < 1e-18:
+                continue
+            for wins in range(n + 1):
+                chance = weight * binomial_pmf(wins, n, split)
+                chances[self._decide(wins, n - wins)] += chance
+        return PairedCharacteristic(
+            question=self.question,
+            chances=chances,
+            mean_pairs=float(size),
+            mean_discordant=size * discordant,
+        )
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the rule as plain values, fit for JSON, with the tables that decide."""
+        return {
+            "kind": "margin",
+            "question": self.question,
+            "alpha": self.alpha,
+            "margin": self.margin,
+            "max_pairs": self.max_pairs,
+        }
+
+    @staticmethod
+    def from_plain(values: Mapping[str, Any]) -> MarginRule:
+        """Return the rule that `to_plain` wrote."""
+        return MarginRule(**{name: value for name, value in values.items() if name != "kind"})
+
+    def _list_outcomes(self) -> tuple[PairedOutcome, ...]:
+        passing, failing = OUTCOMES[self.question]
+        return (passing[0], failing[-1], "not shown")
+
+    def _decide(self, wins: int, losses: int) -> PairedOutcome:
+        passing, failing = self._find_limits()
+        passes, fails, neither = self._list_outcomes()
+        if all(self._shows(wins, losses, t) for t in passing[0]) and all(
+            self._shows(losses, wins, -t) for t in passing[1]
+        ):
+            return passes
+        if any(self._shows(wins, losses, t) for t in failing[0]) or any(
+            self._shows(losses, wins, -t) for t in failing[1]
+        ):
+            return fails
+        return neither
+
+    def _find_limits(self) -> tuple[tuple[list[float], list[float]], ...]:
+        """Return what PASS and what FAIL shows: that the difference is above, and is below.
+
+        PASS shows all of its statements, FAIL any of its own.
+        """
+        m = self.margin
+        if self.question == "better":
+            return ([m], []), ([], [m])
+        if self.question == "not-worse":
+            return ([-m], []), ([], [0.0])
+        return ([-m], [m]), ([m], [-m])
+
+    def _shows(self, wins: int, losses: int, limit: float) -> bool:
+        return losses <= self._regions[limit][wins]
+
+    @cached_property
+    def _regions(self) -> dict[float, tuple[int, ...]]:
+        """The tables that show a difference above a limit, for all limits and their mirrors."""
+        limits = {t for part in self._find_limits() for t in part[0]}
+        limits |= {-t for part in self._find_limits() for t in part[1]}
+        return {t: find_region(self.max_pairs, t, self.alpha / 2) for t in limits}
+
+    def _find_chance(self, wins: int, losses: int, limit: float) -> float:
+        """Return the p-value of "the difference is at most the limit"."""
+        level = self.alpha / 2
+        tables = order_tables(wins, losses, self.max_pairs, level)
+        found = bound_chance(tables, self.max_pairs, limit, level)
+        shown = self._shows(wins, losses, limit)
+        return min(found, level) if shown else max(found, math.nextafter(level, 1))
+
+    def _find_mirrored(self, wins: int, losses: int, limit: float) -> float:
+        """Return the p-value of "the difference is at least the limit"."""
+        return self._find_chance(losses, wins, -limit)

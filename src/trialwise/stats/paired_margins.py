@@ -1,0 +1,282 @@
+"""Exact tests and intervals of a paired difference at a fixed number of pairs.
+
+The difference Δ is B's rate minus A's: the chance b that only B passes a pair minus the chance a
+that only A does. Tables are ordered by Tango's lower limit of the difference, which is approximate.
+The test of Δ ≤ δ takes the largest probability, over the unknown rate d = a + b of discordant
+pairs, of a table that comes no later in this order than the one seen. It is unconditional and
+exact, and so is the limit that inverts it (Lloyd and Moldovan 2007, "Exact one-sided confidence
+limits for the difference between two correlated proportions").
+
+Why the largest probability is proven. With δ fixed the three chances are linear in d, so each pair
+contributes a score u to the likelihood, and the second derivative of P(R) in d is E[1_R · 2 M] with
+M the sum of u_i u_j over i < j. M has mean 0 and the variance N(N−1)/2 · I², where
+I = 1/(4a) + 1/(4b) + 1/(1−d) is the information of one pair. So where P(R) has an inner maximum P*,
+a point at a distance of at most h/2 has at least P* − √(P*(1−P*)) · √(N(N−1)/2) · I · (h/2)²: the
+greatest value on a fine grid bounds the maximum. At the two ends of the range of d, where I is
+infinite, P(R) is bounded by raising b and lowering a, which makes R likelier.
+
+R holds every table with more wins or fewer losses than one that it holds. So P(R) rises with the
+difference: the test of Δ = δ is one of Δ ≤ δ, and a limit is found by bisection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from trialwise.stats.binomial import binomial_weight
+from trialwise.stats.bisection import find_end
+from trialwise.stats.normal import upper_z
+
+#: The proven maximum exceeds the greatest value on the grid by about this share at the level.
+_SLACK = 0.025
+#: How wide the two ends of the range of d are, in standard deviations of a count.
+_EDGE = 0.01
+#: A coarse search looks at every so many points of the grid.
+_STRIDE = 6
+#: How finely an end of an interval is found; it is rounded outward.
+_RESOLUTION = 1e-4
+#: Tables whose limits differ by less come at the same place.
+_TIE = 1e-9
+
+
+def score(wins: int, losses: int, pairs: int, difference: float) -> float:
+    """Return Tango's score statistic: how far the wins exceed what a difference leads to expect."""
+    excess = wins - losses - pairs * difference
+    if not excess:
+        return 0.0
+    # The likeliest chance of "only A" at this difference solves 2n q² + linear q + constant = 0.
+    linear = (2 * pairs - wins + losses) * difference - wins - losses
+    constant = -losses * difference * (1 - difference)
+    root = math.sqrt(max(linear * linear - 8 * pairs * constant, 0.0))
+    only_a = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (4 * pairs)
+    variance = pairs * (2 * only_a + difference * (1 - difference))
+    if variance <= 0:
+        return math.copysign(math.inf, excess)
+    return excess / math.sqrt(variance)
+
+
+def list_limits(pairs: int, difference: float, least: float) -> list[int]:
+    """Return, for each number of wins, the most losses whose score is at least `least`, or −1.
+
+    More wins never allow fewer losses: the region is closed under more wins and fewer losses.
+    """
+    limits, most = [], -1
+    for wins in range(pairs + 1):
+        while most < pairs - wins and score(wins, most + 1, pairs, difference) >= least:
+            most += 1
+        limits.append(min(most, pairs - wins))
+    return limits
+
+
+def region_chance(limits: Sequence[int], pairs: int, only_a: float, only_b: float) -> float:
+    """Return the probability of at most limits[w] losses with w wins, over all w."""
+    if only_b >= 1:
+        return float(limits[pairs] >= 0)
+    share = min(1.0, only_a / (1 - only_b))
+    mean, spread = pairs * only_b, 8.5 * math.sqrt(pairs * only_b * (1 - only_b)) + 12
+    first, last = max(0, int(mean - spread)), min(pairs, int(mean + spread))
+    while first <= last and limits[first] < 0:
+        first += 1
+    if first > last:
+        return 0.0
+    odds_b = only_b / (1 - only_b)
+    weight = binomial_weight(first, pairs, only_b, 1 - only_b) if only_b else float(first == 0)
+    if share >= 1 or share <= 0:
+        total = 0.0
+        for wins in range(first, last + 1):
+            total += weight * (share <= 0 or limits[wins] >= pairs - wins)
+            weight *= (pairs - wins) * odds_b / (wins + 1)
+        return total
+    rest, odds = pairs - first, share / (1 - share)
+    most = limits[first]
+    # mass = P(exactly `most` losses) and below = P(at most `most` losses) among the other pairs.
+    mass, below = _cumulate(most, rest, share)
+    total = 0.0
+    for wins in range(first, last + 1):
+        limit = limits[wins]
+        while most < limit:
+            mass *= (rest - most) * odds / (most + 1)
+            most += 1
+            below += mass
+        if limit >= rest:
+            total += weight
+        else:
+            total += weight * below
+        weight *= (pairs - wins) * odds_b / (wins + 1)
+        # With one pair fewer, P(at most k) grows by the share times P(exactly k).
+        if rest > most:
+            mass *= (rest - most) / (rest * (1 - share))
+            below += share * mass
+            rest -= 1
+        else:
+            rest -= 1
+            most = min(most, rest)
+            mass, below = share**rest if most == rest else mass, 1.0
+    return total
+
+
+def _cumulate(most: int, size: int, rate: float) -> tuple[float, float]:
+    """Return P(exactly k) and P(at most k) of a binomial count."""
+    if most > size:
+        return 0.0, 1.0
+    mass = binomial_weight(most, size, rate, 1 - rate)
+    total, term, k, odds = mass, mass, most, (1 - rate) / rate
+    while k > 0 and term > 1e-18 * total:
+        term *= k * odds / (size - k + 1)
+        k -= 1
+        total += term
+    return mass, min(1.0, total)
+
+
+class _Nuisance:
+    """The rates of discordant pairs that are looked at for one difference."""
+
+    def __init__(self, pairs: int, difference: float, slack: float) -> None:
+        self.pairs, self.difference, self.slack = pairs, difference, slack
+        least = abs(difference)
+        self.least = least
+        self.first = min(1.0, least + _EDGE * math.sqrt(max(least, 1 / pairs) / pairs))
+        self.last = max(self.first, 1 - _EDGE / math.sqrt(pairs))
+        self.points = self._list_points()
+        #: Where a probability was found to be too large last.
+        self.worst = self.points[len(self.points) // 2]
+
+    def _list_points(self) -> list[float]:
+        """Return rates so close that `slack` bounds what lies between two of them."""
+        scale = 2 * math.sqrt(self.slack) * (self.pairs * max(1, self.pairs - 1) / 2) ** -0.25
+        points, d = [self.first], self.first
+        while d < self.last:
+            step = scale / math.sqrt(self._information(d))
+            # The information is convex in d, so that its larger end bounds it in between.
+            ahead = min(self.last, d + step)
+            step = min(step, scale / math.sqrt(self._information(ahead)))
+            d = min(self.last, d + step)
+            points.append(d)
+        return points
+
+    def _information(self, d: float) -> float:
+        only_a, only_b = (d - self.difference) / 2, (d + self.difference) / 2
+        rest = max(1 - d, 1e-300)
+        return 1 / (4 * max(only_a, 1e-300)) + 1 / (4 * max(only_b, 1e-300)) + 1 / rest
+
+    def chance(self, limits: Sequence[int], d: float) -> float:
+        return region_chance(
+            limits,
+            self.pairs,
+            max(0.0, (d - self.difference) / 2),
+            max(0.0, (d + self.difference) / 2),
+        )
+
+    def edge(self, limits: Sequence[int], low: float, high: float) -> float:
+        """Return a bound between two rates, by the fewest losses and the most wins."""
+        only_a, only_b = (low - self.difference) / 2, (high + self.difference) / 2
+        return region_chance(limits, self.pairs, max(0.0, only_a), min(1.0, only_b))
+
+    def seems(self, limits: Sequence[int], level: float) -> bool:
+        """Whether a coarse look finds no probability above a level."""
+        for d in (self.worst, *self.points[::_STRIDE]):
+            if self.chance(limits, d) > level:
+                self.worst = d
+                return False
+        return True
+
+    def bound(self, limits: Sequence[int], level: float = 1.0) -> float:
+        """Return a bound on the probability for all rates; any value above `level` if it is."""
+        best = 0.0
+        for d in (self.worst, *self.points):
+            best = max(best, self.chance(limits, d))
+            if best > level:
+                self.worst = d
+                return best
+        square = self.slack * self.slack
+        middle = 2 * best + square
+        inner = middle + math.sqrt(max(0.0, middle * middle - 4 * (1 + square) * best * best))
+        return min(
+            1.0,
+            max(
+                inner / (2 * (1 + square)),
+                self.edge(limits, self.least, self.first),
+                self.edge(limits, self.last, 1.0),
+            ),
+        )
+
+
+def bound_chance(limits: Sequence[int], pairs: int, difference: float, level: float) -> float:
+    """Return a proven bound on the chance of a region, for all arms with at most this difference.
+
+    It is tight where it is near the level.
+    """
+    if difference >= 1 or limits[0] >= pairs:
+        return 1.0
+    if difference <= -1:
+        return float(limits[0] >= pairs)
+    slack = _SLACK * math.sqrt(min(level, 0.25))
+    return _Nuisance(pairs, difference, slack).bound(limits)
+
+
+def order_tables(wins: int, losses: int, pairs: int, level: float) -> list[int]:
+    """Return the region, as `list_limits` does, of all tables that come no later than this one."""
+    z = upper_z(level)
+    seen = (wins - losses) / pairs
+    # Where the score falls to z, rounded down: Tango's lower limit. Ties count as no later.
+    limit = find_end(seen, -1.0, lambda delta: score(wins, losses, pairs, delta) < z)
+    limits = list_limits(pairs, limit - _TIE, z)
+    for more in range(wins, pairs - losses + 1):
+        limits[more] = max(limits[more], losses)
+    return limits
+
+
+def find_low_end(wins: int, losses: int, pairs: int, level: float) -> float:
+    """Return the lower end of the interval of the difference, wrong in at most this share."""
+    limits = order_tables(wins, losses, pairs, level)
+    if limits[0] >= pairs:
+        return -1.0
+    slack = _SLACK * math.sqrt(level)
+
+    def is_small(difference: float, *, prove: bool) -> bool:
+        nuisance = _Nuisance(pairs, difference, slack)
+        return nuisance.bound(limits, level) <= level if prove else nuisance.seems(limits, level)
+
+    return _search(is_small, -1.0, 1.0, _RESOLUTION)
+
+
+def _search(is_small: Callable[..., bool], low: float, high: float, resolution: float) -> float:
+    """Return the largest number, rounded down, at which a rising chance is proven small.
+
+    A cheap look finds it nearly; where the proof fails there, it is tried a little lower.
+    """
+    least = low
+    while high - low > resolution:
+        middle = (low + high) / 2
+        if is_small(middle, prove=False):
+            low = middle
+        else:
+            high = middle
+    back = resolution
+    while low > least and not is_small(low, prove=True):
+        low = max(least, low - back)
+        back *= 1.5
+    return low
+
+
+@lru_cache(maxsize=256)
+def find_region(pairs: int, difference: float, level: float) -> tuple[int, ...]:
+    """Return the tables that show a difference above this one, as `list_limits` does.
+
+    They do so wrongly with a probability of at most the level.
+    """
+    nuisance = _Nuisance(pairs, difference, _SLACK * math.sqrt(level))
+    z = upper_z(level)
+
+    def is_small(below: float, *, prove: bool) -> bool:
+        limits = list_limits(pairs, -below, z)
+        return nuisance.bound(limits, level) <= level if prove else nuisance.seems(limits, level)
+
+    # The limit that is compared with the difference is nearly exact: it is off by a few pairs.
+    reach = min(1.0, 6 / pairs + 1 / math.sqrt(pairs))
+    found = list_limits(
+        pairs, -_search(is_small, -difference - reach, -difference + reach / 4, _RESOLUTION), z
+    )
+    return tuple(found) if nuisance.bound(found, level) <= level else (-1,) * (pairs + 1)
