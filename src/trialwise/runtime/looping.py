@@ -12,8 +12,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -40,14 +39,19 @@ class _Interrupt:
     """
 
     def __init__(self) -> None:
-        import asyncio
-
-        import anyio
-
-        self._loop = asyncio.get_running_loop()
-        self._event = anyio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._event: asyncio.Event | None = None
         self._is_set = False
         self.cause = ""
+
+    def attach(self) -> None:
+        """Belong to the running event loop, where tasks wait."""
+        import asyncio
+
+        self._event = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        if self._is_set:
+            self._event.set()
 
     def set(self, cause: str = "") -> None:
         """Ask for the end.
@@ -58,7 +62,8 @@ class _Interrupt:
         if not self._is_set:
             self.cause = cause
         self._is_set = True
-        self._loop.call_soon_threadsafe(self._event.set)
+        if self._loop is not None and self._event is not None:
+            self._loop.call_soon_threadsafe(self._event.set)
 
     def is_set(self) -> bool:
         """Return whether somebody asked."""
@@ -66,6 +71,7 @@ class _Interrupt:
 
     async def wait(self) -> None:
         """Wait until somebody asks."""
+        assert self._event is not None
         await self._event.wait()
 
 
@@ -80,40 +86,37 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
     >>> run_to_end(answer)
     555
     """
-    import anyio
+    import asyncio
 
     results: list[T] = []
-    interrupts: list[_Interrupt] = []
+    interrupted = _Interrupt()
+    # Before the loop: asyncio then leaves Ctrl-C alone.
+    signals = _GentleSignals(interrupted.set)
 
-    async def whole(tell: Callable[[Callable[[], None]], None]) -> None:
-        interrupted = _Interrupt()
-        interrupts.append(interrupted)
-        tell(interrupted.set)
-        with _gentle_interrupts(interrupted.set):
-            # Not the task's result: asyncio prints its task when it puts the signal handlers
-            # back, and with it every trial of the run.
-            results.append(await work(interrupted))
-
-    def end_run(cause: str) -> None:
-        for one in interrupts:
-            one.set(cause)
-
-    options = {"loop_factory": lambda: _contain_exits(end_run)}
-
-    def run(tell: Callable[[Callable[[], None]], None]) -> None:
-        from asyncio import InvalidStateError
-
+    async def whole() -> None:
+        interrupted.attach()
         try:
-            anyio.run(whole, tell, backend_options=options)
-        except InvalidStateError:
+            # Not the task's result: asyncio would print the task, and with it every trial.
+            results.append(await work(interrupted))
+        finally:
+            signals.restore()
+
+    def run() -> None:
+        try:
+            signals.handle()
+            with asyncio.Runner(loop_factory=lambda: _contain_exits(interrupted.set)) as runner:
+                runner.run(whole())
+        except asyncio.InvalidStateError:
             # asyncio asks a task for its end that was given up when the loop was closed.
             if not results:
                 raise
+        finally:
+            signals.restore()
 
     if is_inside_event_loop():
-        _in_thread(run)
+        _in_thread(run, interrupted.set)
     else:
-        run(lambda _: None)
+        run()
     return results[0]
 
 
@@ -173,34 +176,41 @@ def _name_left_tasks(loop: asyncio.AbstractEventLoop) -> None:
     )
 
 
-@contextmanager
-def _gentle_interrupts(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Let the first signal ask for the end; only the main thread may handle signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    last_s: float | None = None
+class _GentleSignals:
+    """Lets the first signal ask for the end; only the main thread may handle signals.
 
-    def handle(number: int, _frame: Any) -> None:
-        nonlocal last_s
-        now, before_s = time.monotonic(), last_s
-        last_s = now
+    Args:
+        interrupt: Asks for the end.
+    """
+
+    def __init__(self, interrupt: Callable[[], None]) -> None:
+        self._interrupt = interrupt
+        self._last_s: float | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def handle(self) -> None:
+        """Handle signals from here on."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._before[signal.SIGINT] = signal.signal(signal.SIGINT, self._hear)
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            # One that is ignored (nohup) or handled by somebody else is theirs.
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                self._before[number] = signal.signal(number, self._hear)
+
+    def restore(self) -> None:
+        """Leave the signals to whoever handled them before; doing so twice is harmless."""
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def _hear(self, number: int, _frame: Any) -> None:
+        now, before_s = time.monotonic(), self._last_s
+        self._last_s = now
         if before_s is None:
-            interrupt()
+            self._interrupt()
         elif number == signal.SIGINT and now - before_s > INTERRUPT_TWIN_S:
             raise KeyboardInterrupt
-
-    before = {signal.SIGINT: signal.signal(signal.SIGINT, handle)}
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        # One that is ignored (nohup) or handled by somebody else is theirs.
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            before[number] = signal.signal(number, handle)
-    try:
-        yield
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
 
 
 def is_inside_event_loop() -> bool:
@@ -306,20 +316,20 @@ async def let_cancellation_through() -> None:
             raise asyncio.CancelledError
 
 
-def _in_thread(work: Callable[[Callable[[Callable[[], None]], None]], None]) -> None:
+def _in_thread(work: Callable[[], None], interrupt: Callable[[], None]) -> None:
     """Do some work in a new thread and wait for it; what it raises is raised here.
 
     Args:
-        work: Given a function by which it says how it can be interrupted.
+        work: What to do.
+        interrupt: Asks the work to end.
     """
     from concurrent.futures import Future
 
     done: Future[None] = Future()
-    ways: list[Callable[[], None]] = []
 
     def run() -> None:
         try:
-            work(ways.append)
+            work()
         except BaseException as error:
             done.set_exception(error)
         else:
@@ -330,7 +340,7 @@ def _in_thread(work: Callable[[Callable[[Callable[[], None]], None]], None]) -> 
     try:
         done.result()
     except KeyboardInterrupt:
-        if done.done() or not ways:
+        if done.done():
             raise
-        ways[0]()
+        interrupt()
         done.result()
