@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import pytest
@@ -304,6 +305,47 @@ def test_an_input_without_a_partner_is_listed_with_the_reason() -> None:
     ]
 
     assert ["not asked"] == notes
+
+
+@pytest.mark.requirement(
+    "statistical-ci lessons",
+    "A comparison shows the rate of each of any number of arms with an interval.",
+    "the arms table of `trialwise compare -o comparison.html`",
+)
+def test_each_arm_has_its_rate_with_an_interval() -> None:
+    """Exact by the two binomial tails at a fixed size; wider where the outcomes ended the runs."""
+    verdict = given.verdict(3)
+    stopped = replace(
+        verdict, pairings=tuple(replace(one, fixed_size=False) for one in verdict.pairings)
+    )
+    shown = [
+        [row.cells[2] for row in table.rows]
+        for table in (
+            next(
+                one
+                for one in blocks_of(section(build_comparison_page(asked, given.arms(3)), "Arms"))
+                if isinstance(one, Table)
+            )
+            for asked in (verdict, stopped)
+        )
+    ]
+    ends = [
+        [tuple(float(end) / 100 for end in cell.note.strip("[]").split(", ")) for cell in column]  # type: ignore[union-attr]
+        for column in shown
+    ]
+    passed = [32, 36, 20]
+
+    for k, (low, high) in zip(passed, ends[0], strict=True):
+        assert binomial_tail(k, 40, low) == pytest.approx(0.025, abs=0.002)
+        assert 1 - binomial_tail(k + 1, 40, high) == pytest.approx(0.025, abs=0.002)
+    assert all(
+        wide[0] < narrow[0] and wide[1] > narrow[1] for narrow, wide in zip(*ends, strict=True)
+    )
+
+
+def binomial_tail(k: int, n: int, p: float) -> float:
+    """The chance of k or more passes, term by term."""
+    return sum(comb(n, one) * p**one * (1 - p) ** (n - one) for one in range(k, n + 1))
 
 
 def test_only_factors_that_differ_are_named() -> None:

@@ -47,6 +47,11 @@ def test_the_golden_reports(format_: str, name: str, count: int, golden: Golden)
     golden(name, render(format_, count))
 
 
+@pytest.mark.requirement(
+    "statistical-ci lessons",
+    "A comparison is reported for people and for programs.",
+    "`trialwise compare -o comparison.html|.md|.xml|.json|.txt`; `Comparison.write`",
+)
 @pytest.mark.parametrize("ending", list_comparison_endings())
 def test_every_format_is_written_whole(ending: str, tmp_path: Path) -> None:
     """The ending of the file says which; the answer is in each."""

@@ -33,8 +33,8 @@ from trialwise.pages.comparison_flips import build_few_flips, build_flips_sectio
 from trialwise.pages.comparison_inputs import build_arm_inputs
 from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
 
-#: Notes that a summary shows, those of a page, and factors that are named at the top.
-_FEW_NOTES, _MOST_NOTES, _FACTORS = 15, 60, 4
+#: Notes of a summary, those on amounts, those of a page, and factors that are named at the top.
+_FEW_NOTES, _FEW_AMOUNTS, _MOST_NOTES, _FACTORS = 15, 6, 60, 4
 _NAME = 80
 
 
@@ -172,7 +172,7 @@ def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
     if amounts is None and not notes:
         return None
     blocks: list[Block] = [] if amounts is None else [replace(amounts, is_headed=False)]
-    blocks += [Items(items=notes)] if notes else []
+    blocks += [Items(items=keep_few(notes, _FEW_AMOUNTS))] if notes else []
     return Details(summary="What trials took", blocks=tuple(blocks), is_printed=True)
 
 

@@ -36,6 +36,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparedArm,
     ComparisonVerdict,
 )
+from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.rate_intervals import clopper_pearson
 
 #: Criteria whose rates have a column, and characters of a name and of a factor.
@@ -154,11 +155,10 @@ def _read_rate(
         tally = None if found is None else found.all_trials
         if tally is None or tally.rate is None:
             return "–"
-        interval = ""
-        if _is_fixed(verdict):
-            level = verdict.question.confidence
-            interval = as_ends(clopper_pearson(tally.passed, tally.trials, confidence=level))
-        return Value(text=as_observed(tally.rate), note=interval)
+        # Counts at which a run stopped because of them need an interval that allows it.
+        bound = clopper_pearson if _is_fixed(verdict) else anytime_interval
+        interval = bound(tally.passed, tally.trials, confidence=verdict.question.confidence)
+        return Value(text=as_observed(tally.rate), note=as_ends(interval))
 
     return read
 
@@ -169,13 +169,11 @@ def _is_fixed(verdict: ComparisonVerdict) -> bool:
 
 
 def _describe_intervals(verdict: ComparisonVerdict) -> str:
+    level = as_percent(verdict.question.confidence)
+    whose = f"Intervals are for the rate of one arm and criterion alone, at {level}:"
     if _is_fixed(verdict):
-        level = as_percent(verdict.question.confidence)
-        return f"Intervals are exact, at {level}, for the rate of one arm and criterion alone."
-    return (
-        "The number of trials depended on what was seen, so that the rate of one arm alone has no "
-        "interval."
-    )
+        return f"{whose} Clopper and Pearson's, which are exact."
+    return f"{whose} they hold whenever the trials stopped, and are wide for that."
 
 
 def _count_trials(arm: ComparedArm, records: Mapping[str, RunRecord]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from trialwise.documents.blocks import Badge, Cell, Name, Table, build_table
 from trialwise.documents.charts import Axis, Strip, StripRow, Strips
-from trialwise.documents.numbers import as_count, as_observed, as_percent, as_signed_points
+from trialwise.documents.numbers import as_count, as_level, as_observed, as_signed_points
 from trialwise.documents.printable import cut_middle, make_visible, shorten
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
@@ -120,9 +120,8 @@ def build_forest(verdict: ComparisonVerdict) -> Strips | None:
 
 
 def _summarize(verdict: ComparisonVerdict, known: int) -> str:
-    found = [one.interval.confidence for one in verdict.findings if one.interval is not None]
-    levels = sorted({one for one in found if one is not None})
-    stated = f" ({', '.join(map(as_percent, levels))})" if levels else ""
+    levels = _list_levels(verdict.findings)
+    stated = f" ({levels})" if levels else ""
     margins = any(_list_margins(one) for one in verdict.findings)
     left = len(verdict.findings) - min(known, _MOST_DRAWN)
     return (
@@ -220,7 +219,7 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
     before, after = name_columns(verdict)
     rows, reach = order_findings(verdict), _find_reach(verdict)
     left = len(rows) - _MOST_ROWS
-    won = any(map(_count_won, rows))
+    sizes = {one.pairs.pairs for one in rows if one.pairs is not None}
     return build_table(
         "Criteria",
         rows[:_MOST_ROWS],
@@ -231,18 +230,33 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
         (after, lambda one: _write_side(one.candidate)),
         ("difference in points", describe_difference),
         *([("", lambda one: _draw_cell(one, reach))] if is_pictured else []),
+        *([("pairs", _count_pairs)] if len(sizes) > 1 else []),
         ("won", _count_won),
         ("p", lambda one: as_p_value(one.adjusted_p_value)),
         words=(*range(3 if several else 2), *((6 if several else 5,) if is_pictured else ())),
         notes=(
             *((f"and {left:,} more rows",) if left > 0 else ()),
-            *(
-                ("won: pairs that only the candidate passed, of those that one passed",)
-                if won
-                else ()
-            ),
+            *_explain_columns(rows),
         ),
     )
+
+
+def _explain_columns(findings: Sequence[ComparisonFinding]) -> Iterator[str]:
+    """Explain what a reader of the table cannot guess."""
+    if levels := _list_levels(findings):
+        alone = " of each row alone" if len(findings) > 1 else ""
+        yield f"Intervals{alone}: {levels}."
+    if any(map(_count_won, findings)):
+        yield "won: pairs that only the candidate passed, of those that exactly one passed."
+
+
+def _list_levels(findings: Sequence[ComparisonFinding]) -> str:
+    found = {one.interval.confidence for one in findings if one.interval is not None}
+    return ", ".join(as_level(one) for one in sorted(one for one in found if one is not None))
+
+
+def _count_pairs(finding: ComparisonFinding) -> str:
+    return "" if finding.pairs is None else f"{finding.pairs.pairs:,}"
 
 
 def _draw_cell(finding: ComparisonFinding, reach: float) -> Cell:

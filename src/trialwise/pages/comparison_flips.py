@@ -147,7 +147,8 @@ def _describe_flips(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> str:
     other = verdict.candidates[0].label if len(verdict.arms) == 2 else "the other arm"
     return (
         f"Pairs in which exactly one arm passed a criterion: {lost:,} that only {against} passed, "
-        f"which come first, and {len(flips) - lost:,} that only {other} passed."
+        f"which come first, and {len(flips) - lost:,} that only {other} passed. Pairs after a "
+        "decision are among them."
     )
 
 

@@ -181,7 +181,7 @@ def _write_difference(row: InputRow, against: str, arm: str) -> Cell:
     found = row.difference(against, arm)
     if found is None:
         return "–"
-    text = as_signed_points(found, digits=0)
+    text = as_signed_points(found, digits=1)
     if not found:
         return text
     return Value(text=text, tone="pass" if found > 0 else "fail")
