@@ -29,3 +29,11 @@ def test_only_the_words_that_differ_are_marked() -> None:
 
     assert ["Paris"] == [piece.text for piece in found.left if piece.differs]
     assert ["Lyon", ', "rain": 1'] == [piece.text for piece in found.right if piece.differs]
+
+
+def test_a_text_of_one_word_again_and_again_is_compared_as_a_whole() -> None:
+    """Common runs of such texts would take seconds to find, and say nothing."""
+    found = compare_texts("word " * 240, "word " * 200 + "end")
+
+    assert (1, True) == (len(found.left), found.left[0].differs)
+    assert [False] == [piece.differs for piece in compare_texts("a " * 99, "a " * 99).left]

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from junitparser import Error, Failure, JUnitXml
 from tests.pages import compared_arms as given
+from tests.reports.test_json_report import Definitions
 from tests.reports.test_junit import SCHEMA as JUNIT
 from tests.reports.test_junit import cases, properties
 
+import trialwise as tw
+import trialwise.pages
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Decision
+from trialwise.pages.comparison_json import read_comparison_schema
 from trialwise.procedures.comparing.comparison_findings import ComparisonVerdict
 from trialwise.procedures.comparing.run_comparison import compare_records
 from trialwise.reports.comparison_reports import (
@@ -25,8 +31,11 @@ from trialwise.reports.comparison_reports import (
     write_comparison,
 )
 from trialwise.reports.report_files import ReportNotWritten
+from trialwise.runtime.comparing import compare
 
 Golden = Callable[[str, str], None]
+
+SHIPPED = Path(trialwise.pages.__file__).parent / "comparison.schema.json"
 
 
 def render(format_: str, count: int = 2) -> str:
@@ -141,10 +150,99 @@ def test_json_holds_the_verdict_and_every_flip() -> None:
     assert 2 * given.TRIALS == total
 
 
+def test_the_shipped_schema_describes_the_verdict_as_it_is() -> None:
+    """Every field of the verdict at the top, as its type hints say, and nothing else of ours.
+
+    `TRIALWISE_GOLDEN=write` brings the shipped file up to date.
+    """
+    made = Definitions()
+    made.of(ComparisonVerdict)
+    whole = made.pop("ComparisonVerdict")
+    shipped = read_comparison_schema()
+    own = {name: one for name, one in shipped["$defs"].items() if name[0].islower()}
+    ours = ["schema", "tool", "records", "inputs", "flips", "other_flips"]
+    expected = shipped | {
+        "required": [*ours, *whole["required"]],
+        "properties": {name: shipped["properties"][name] for name in ours} | whole["properties"],
+        "$defs": own | {name: made[name] for name in sorted(made)},
+    }
+    if os.environ.get("TRIALWISE_GOLDEN") == "write":
+        SHIPPED.write_text(json.dumps(expected, indent=2) + "\n", encoding="utf-8")
+
+    assert expected == json.loads(SHIPPED.read_text("utf-8"))
+    Draft202012Validator.check_schema(expected)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_json_is_valid_by_the_shipped_schema(count: int) -> None:
+    """A real verdict and one without runs; a key too many or too few is an error."""
+    validator = Draft202012Validator(read_comparison_schema())
+    arms = given.arms(count)
+    plain = json.loads(render_comparison(compare_records(arms), arms, "json"))
+    alone = json.loads(render_comparison(given.verdict(count), (), "json"))
+
+    for report in (plain, alone):
+        assert [] == [f"{one.json_path}: {one.message}" for one in validator.iter_errors(report)]
+    for one in (plain, plain["flips"][0], plain["flips"][0]["control"], plain["inputs"][0]):
+        one["extra"] = 1
+        assert not validator.is_valid(plain)
+        del one["extra"]
+        key, value = one.popitem()
+        assert not validator.is_valid(plain)
+        one[key] = value
+    assert validator.is_valid(plain)
+
+
 # --- Whatever somebody else wrote -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("format_", ["markdown", "junit", "json", "transparent"])
+FORMATS = ["html", "markdown", "junit", "json", "transparent"]
+
+
+def test_secrets_are_taken_out_of_every_report() -> None:
+    """As the runs keep their texts: inputs, replies and errors."""
+    secret = "sk-live-0123456789abcdef"
+    right = tw.Criterion("right", tw.contains("555"), at_least=0.5)
+    control = tw.Contract("sums", lambda _question: f"554 {secret}", [right])
+    found = compare(
+        control,
+        control.with_service(lambda _question: f"555 {secret}"),
+        inputs=[f"with {secret}"],
+        trials=20,
+        seed=1,
+        store=None,
+        progress=False,
+        redact=lambda text: text.replace(secret, "(secret)"),
+    )
+
+    for one in FORMATS:
+        text = render_comparison(found.verdict, found.arms, one)
+        assert (one, False, True) == (one, secret in text, "(secret)" in text or one == "junit")
+
+
+def test_a_page_of_long_replies_and_many_flips_stays_small() -> None:
+    """Whatever the services said, a page opens at once and a comment is accepted."""
+    right = tw.Criterion("right", tw.contains("555"), at_least=0.5)
+    control = tw.Contract("sums", lambda _question, index: "old reply " * 900 + str(index), [right])
+    found = compare(
+        control,
+        control.with_service(lambda _question, index: f"555 {index} " * 900),
+        inputs=[f"question {k} " * 99 for k in range(150)],
+        trials=150,
+        seed=1,
+        store=None,
+        progress=False,
+    )
+    sizes = {
+        one: len(render_comparison(found.verdict, found.arms, one).encode()) for one in FORMATS
+    }
+
+    assert sizes["html"] < 600_000
+    assert sizes["markdown"] < 10_000
+    assert sizes["junit"] < 10_000
+
+
+@pytest.mark.parametrize("format_", FORMATS[1:])
 def test_nothing_hidden_is_written(format_: str) -> None:
     """No escape sequence, no change of writing direction, and XML stays XML."""
     arms = given.arms(3, hostile=True)

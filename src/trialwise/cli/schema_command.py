@@ -13,10 +13,10 @@ from trialwise.cli.exits import ExitCode
 @click.option(
     "--for",
     "what",
-    type=click.Choice(["suite", "report"]),
+    type=click.Choice(["suite", "report", "comparison"]),
     default="suite",
     show_default=True,
-    help="The suite file, or the JSON report.",
+    help="The suite file, the JSON report of runs, or that of a comparison.",
 )
 @click.option(
     "-o",
@@ -52,6 +52,8 @@ def _schema(what: str) -> str:
         return written_schema(installed=True)
     import json
 
+    from trialwise.pages.comparison_json import read_comparison_schema
     from trialwise.pages.json_report import read_report_schema
 
-    return json.dumps(read_report_schema(), indent=2, ensure_ascii=False) + "\n"
+    read = read_report_schema if what == "report" else read_comparison_schema
+    return json.dumps(read(), indent=2, ensure_ascii=False) + "\n"

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from difflib import SequenceMatcher
 
 from trialwise.documents.blocks import Compared, Piece
 
 #: Words, the spaces between them, and single signs.
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+#: How often a piece may occur in a text that is compared piece by piece.
+_OFTEN = 60
+
+
+def _is_word(piece: str) -> bool:
+    return not piece.isspace()
 
 
 def compare_texts(
@@ -26,7 +35,15 @@ def compare_texts(
         headings: What the two are called.
     """
     one, two = _WORDS.findall(expected), _WORDS.findall(reply)
-    steps = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
+    # Spaces go with the words beside them. They are in every text, and looking for common runs
+    # takes the square of how often a piece occurs: a text of one word again and again is not
+    # compared at all.
+    often = max(Counter(filter(_is_word, two)).values(), default=0)
+    steps = (
+        SequenceMatcher(str.isspace, one, two, autojunk=False).get_opcodes()
+        if often <= _OFTEN
+        else [("equal" if one == two else "replace", 0, len(one), 0, len(two))]
+    )
     left = [("".join(one[a:b]), tag != "equal") for tag, a, b, _, _ in steps]
     right = [("".join(two[a:b]), tag != "equal") for tag, _, _, a, b in steps]
     return Compared(
