@@ -15,6 +15,7 @@ from trialwise.cli import schema_command as schema
 SHIPPED = {
     "suite": ("trialwise.suite", "trialwise.schema.json"),
     "report": ("trialwise.pages", "verdict.schema.json"),
+    "comparison": ("trialwise.pages", "comparison.schema.json"),
 }
 
 
