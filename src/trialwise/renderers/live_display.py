@@ -101,10 +101,13 @@ class LiveDisplay:
             self._pen.write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
             self._frame = []
 
+    def _is_due(self) -> bool:
+        return self._clock.monotonic() - self._drawn_at >= FRAME_S
+
     def _draw(self, *, now: bool = False) -> None:
-        moment = self._clock.monotonic()
-        if not (now or moment - self._drawn_at >= FRAME_S):
+        if not (now or self._is_due()):
             return
+        moment = self._clock.monotonic()
         self._measure()
         lines = self._list_lines()
         if not lines:

@@ -13,6 +13,7 @@ A run:
     measuring            `measure`: writes a baseline
     comparing            `compare`: several services in turn, with `interleaving`
     open_comparison      keeps a comparison from its plans to its verdict, and resumes it
+    comparison_watching  shows a comparison while it goes on
     outcome_scoring      `score`: decides outcomes that other tools produced
     workspace            where runs are kept, who hears of them, where a plain function runs
     looping              async work from plain code, and Ctrl-C

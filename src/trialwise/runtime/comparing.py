@@ -233,9 +233,7 @@ def compare(
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
     """
     warn_inside_loop("compare", control, *candidates)
-    space = Workspace.open(
-        store, resume=resume, progress=progress, listener=listener, redact=redact
-    )
+    space = Workspace.open(store, resume=resume, progress=False, listener=listener, redact=redact)
     # A comparison has p-values only; the question refuses other corrections.
     correction = cast("Correction", settings.pop("correction", "holm"))
     asked = ComparisonQuestion.of(
@@ -256,12 +254,13 @@ def compare(
         rates=expect,
         source=source,
         recording=(record, replay),
+        progress=progress,
     )
     if prepared.is_finished:
         comparison = _compare_again(prepared)
     else:
         with prepared.open() as opened:
-            outcomes = drive_in_turn(opened.arms, opened.schedule)
+            outcomes = drive_in_turn(opened.arms, opened.schedule, watch=opened.watch)
             comparison = _conclude(prepared, opened, outcomes)
         _check_interrupted(comparison)
     if preference is None:
@@ -310,9 +309,7 @@ async def acompare(
 
     from trialwise.runtime.looping import let_cancellation_through
 
-    space = Workspace.open(
-        store, resume=resume, progress=progress, listener=listener, redact=redact
-    )
+    space = Workspace.open(store, resume=resume, progress=False, listener=listener, redact=redact)
     # A comparison has p-values only; the question refuses other corrections.
     correction = cast("Correction", settings.pop("correction", "holm"))
     asked = ComparisonQuestion.of(
@@ -336,6 +333,7 @@ async def acompare(
             rates=expect,
             source=source,
             recording=(record, replay),
+            progress=progress,
         )
 
     # A plan may take a while, in which the loop must go on.
@@ -344,7 +342,7 @@ async def acompare(
         comparison = _compare_again(prepared)
     else:
         with prepared.open(in_thread=True) as opened:
-            outcomes = await adrive_in_turn(opened.arms, opened.schedule)
+            outcomes = await adrive_in_turn(opened.arms, opened.schedule, watch=opened.watch)
             comparison = _conclude(prepared, opened, outcomes)
         if _is_interrupted(comparison):
             await let_cancellation_through()

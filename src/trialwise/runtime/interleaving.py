@@ -12,7 +12,7 @@ from trialwise.runtime.looping import run_to_end
 
 if TYPE_CHECKING:
     from trialwise.engine.arms_state import RoundSchedule
-    from trialwise.engine.drivers.arms_driver import DrivenArm
+    from trialwise.engine.drivers.arms_driver import DrivenArm, Watch
     from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_state import RunOutcome, StartLimit
 
@@ -22,6 +22,7 @@ def drive_in_turn(
     schedule: RoundSchedule | None = None,
     *,
     start_limit: StartLimit | None = None,
+    watch: Watch | None = None,
 ) -> list[RunOutcome]:
     """Run the plans of several arms in turn; inside a running event loop, in a thread of its own.
 
@@ -30,9 +31,12 @@ def drive_in_turn(
         schedule: Which arms are asked in each round, and when everything is decided; None asks all
             of them in every planned round.
         start_limit: A further limit on trials of all arms together.
+        watch: Told of every trial that counts.
     """
     return run_to_end(
-        lambda interrupted: adrive_in_turn(arms, schedule, interrupted, start_limit=start_limit)
+        lambda interrupted: adrive_in_turn(
+            arms, schedule, interrupted, start_limit=start_limit, watch=watch
+        )
     )
 
 
@@ -42,6 +46,7 @@ async def adrive_in_turn(
     interrupted: Interrupt | None = None,
     *,
     start_limit: StartLimit | None = None,
+    watch: Watch | None = None,
 ) -> list[RunOutcome]:
     """Return the same in the running event loop.
 
@@ -50,8 +55,11 @@ async def adrive_in_turn(
         schedule: Which arms are asked in each round.
         interrupted: Says when somebody wants all runs to end early.
         start_limit: A further limit on trials of all arms together.
+        watch: Told of every trial that counts.
     """
     # Loaded with the event loop only.
     from trialwise.engine.drivers.arms_driver import run_arms
 
-    return await run_arms(arms, schedule, interrupted=interrupted, start_limit=start_limit)
+    return await run_arms(
+        arms, schedule, interrupted=interrupted, start_limit=start_limit, watch=watch
+    )

@@ -7,6 +7,7 @@ the rules and the seed are as they were.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
     ComparisonVerdict,
 )
-from trialwise.procedures.comparing.pair_following import PairFollowing, TestRules, follow_rules
+from trialwise.procedures.comparing.pair_following import PairFollowing, TestRules, follow_pairs
 from trialwise.runtime.arm_plans import PlannedArms, plan_again, plan_arms
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.workspace import Workspace, open_service
@@ -32,7 +33,7 @@ from trialwise.stats.paired_rules import PairedRule
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.engine.drivers.arms_driver import DrivenArm
+    from trialwise.engine.drivers.arms_driver import DrivenArm, Watch
     from trialwise.engine.ports import Service
     from trialwise.engine.run_parts import DriverSettings
     from trialwise.engine.run_state import RunOutcome
@@ -51,6 +52,7 @@ class PreparedComparison:
     source: Mapping[str, Any] | None = None
     record: Path | None = None
     replay: Path | None = None
+    shows_progress: bool = False
 
     @property
     def is_finished(self) -> bool:
@@ -93,18 +95,36 @@ class PreparedComparison:
             stack.callback(space.close_listeners)
             now = space.clock.now() if self.stored is None else self.stored.head.started_at
             comparison, kept = self._open_stores(stack, now)
-            rules = planned.rules
-            schedule = follow_rules(planned.plans, planned.labels, rules) if rules else None
+            arms = [
+                _drive_arm(planned, place, service, space, kept[place])
+                for place, service in enumerate(services)
+            ]
+            following = follow_pairs(planned.plans, planned.labels, planned.question, planned.rules)
             yield OpenComparison(
-                arms=[
-                    _drive_arm(planned, place, service, space, kept[place])
-                    for place, service in enumerate(services)
-                ],
-                schedule=schedule,
+                arms=arms,
+                schedule=following if planned.rules else None,
+                watch=self._open_watch(stack, following, arms) if self.shows_progress else None,
                 kept=kept,
                 comparison=comparison,
                 started_at=now,
             )
+
+    def _open_watch(
+        self, stack: ExitStack, following: PairFollowing, arms: Sequence[DrivenArm]
+    ) -> Watch:
+        from trialwise.renderers.comparison_progress import open_comparison_progress
+        from trialwise.runtime.comparison_watching import ComparisonWatch
+
+        display = open_comparison_progress(sys.stderr)
+        stack.callback(display.close)
+        feeds = not self.planned.rules
+        watch = ComparisonWatch(self.planned, following, display, feeds=feeds)
+        done = [one.settings.get("done", ()) for one in arms]
+        for arm, trials in enumerate(done if feeds else ()):
+            for trial in trials:
+                following.add(arm, trial)
+        watch.show(sum(map(len, done)))
+        return watch
 
     def _open_service(
         self, contract: Contract, options: RunOptions, label: str, *, in_thread: bool
@@ -160,6 +180,8 @@ class OpenComparison:
     arms: Sequence[DrivenArm]
     schedule: PairFollowing | None
     """Follows the tests; None where the number of pairs is fixed."""
+    watch: Watch | None
+    """Shows how the tests stand; None where nobody looks."""
     kept: Sequence[StoredRun | None]
     comparison: StoredComparison | None
     started_at: datetime
@@ -202,7 +224,7 @@ def _drive_arm(
     settings = space.driver_arguments(stored)
     settings["done"] = () if stored is None else stored.trials()
     if place:
-        # The arms advance together, so that the progress of one is that of all.
+        # The arms advance together, so that the events of one stand for all.
         settings["listener"] = None
     return DrivenArm(
         plan=planned.plans[place],
@@ -223,6 +245,7 @@ def prepare_comparison(
     rates: tuple[float, float] | None = None,
     source: Mapping[str, Any] | None = None,
     recording: tuple[str | Path | None, str | Path | None] = (None, None),
+    progress: bool | None = False,
 ) -> PreparedComparison:
     """Plan a comparison, or find the one to resume.
 
@@ -236,16 +259,18 @@ def prepare_comparison(
         rates: The rates that are expected of the control and of a candidate.
         source: How the contracts can be found again.
         recording: The file to write replies to, and the file to read them from.
+        progress: Whether to show progress on standard error; None: where it is a terminal.
 
     Raises:
         DesignRefused: So few pairs cannot tell anything apart.
         RunNotFound: There is no comparison to resume, or it has another plan.
     """
     record, replay = (None if one is None else Path(one) for one in recording)
+    shows = sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
     if not space.resume:
         planned = plan_arms(contracts, options, question, inputs=inputs, labels=labels, rates=rates)
         _check_recording(planned.labels, record, replay)
-        return PreparedComparison(planned, space, None, source, record, replay)
+        return PreparedComparison(planned, space, None, source, record, replay, shows)
     from trialwise.stores.comparisons import ComparisonStore
     from trialwise.stores.runs import RunStore
 
@@ -268,7 +293,7 @@ def prepare_comparison(
     for name, plan in zip(head.runs, planned.plans, strict=True):
         runs.open(name).check_plan(plan)
     _check_recording(head.labels, None, replay)
-    return PreparedComparison(planned, space, stored, source, record, replay)
+    return PreparedComparison(planned, space, stored, source, record, replay, shows)
 
 
 def _check_recording(labels: Sequence[str], record: Path | None, replay: Path | None) -> None:

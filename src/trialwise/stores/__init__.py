@@ -2,6 +2,7 @@
 
 runs        a folder for each run: plan, journal and record
 comparisons  a folder for each comparison: its arms, its rules and its verdict
+run_refusals  why a run cannot be resumed, or its record not be kept
 run_files   plan and record, read in any format
 journal     one checksummed line for each trial, durable as it completes
 journal_repair  sets damaged lines of an unfinished run aside

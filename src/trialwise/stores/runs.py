@@ -47,6 +47,7 @@ from trialwise.stores.run_files import (
     read_start,
     summarize_files,
 )
+from trialwise.stores.run_refusals import PlanChanged, RecordNotKept
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
 
@@ -58,39 +59,6 @@ __all__ = ["PlanChanged", "RecordNotKept", "RunStore", "StoreUnusable", "StoredR
 _TIME_LENGTH = len("2026-11-15T06-25-24Z")
 
 T = TypeVar("T")
-
-
-class PlanChanged(RunNotFound):
-    """A stored run has another plan, so its trials answer another question.
-
-    Args:
-        run_id: The id of the stored run.
-        differences: Between its plan and the new one; none where another version made it.
-    """
-
-    def __init__(self, run_id: str, differences: Sequence[str]) -> None:
-        self.changed = "; ".join(differences) or "made by another version"
-        super().__init__(
-            f"{run_id} cannot be resumed with this plan: its trials belong to another. What "
-            f"differs: {self.changed}. Undo that, or start a new run."
-        )
-
-
-class RecordNotKept(StoreUnusable):
-    """A run was decided and its record cannot be written; its trials are in the journal.
-
-    Args:
-        path: The record's.
-        doing: What was attempted.
-        reason: Why not.
-        record: What the run came to.
-    """
-
-    def __init__(
-        self, path: Path, doing: str, reason: OSError | str, record: RunRecord | None = None
-    ) -> None:
-        super().__init__(path, doing, reason)
-        self.record = record
 
 
 class StoredRun:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.engine.arms_state import ArmsState, ArmStart, RoundSchedule
 from trialwise.engine.attempt import OutOfTime
@@ -16,10 +16,15 @@ from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
+from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
 
 if TYPE_CHECKING:
     from trialwise.engine.ports import Timer
+
+
+Watch: TypeAlias = Callable[[int, Trial, Meter], None]
+"""Told of a trial: the place of its arm, the trial, and what all arms have taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +44,7 @@ async def run_arms(
     *,
     interrupted: Interrupt | None = None,
     start_limit: StartLimit | None = None,
+    watch: Watch | None = None,
 ) -> list[RunOutcome]:
     """Run the plans of several arms in step, round by round, and close their services.
 
@@ -49,6 +55,7 @@ async def run_arms(
         schedule: Which arms are still asked; None asks all of them in every round.
         interrupted: Says from outside that all runs must end early.
         start_limit: A further limit on trials of all arms together.
+        watch: Told of every trial that counts; must be quick, and must not raise.
 
     Raises:
         InvalidArgument: Trials or a contract do not belong to a plan; nothing was run.
@@ -58,7 +65,7 @@ async def run_arms(
         troubles: dict[int, str] = {}
         try:
             parts = _ArmsParts(arms, schedule, start_limit)
-            await _ArmsRun(parts).go(interrupted)
+            await _ArmsRun(parts, watch).go(interrupted)
         finally:
             # Arms may share a service, which is closed once.
             for name, service in services.items():
@@ -134,9 +141,10 @@ class _ArmsParts:
 class _ArmsRun(AsyncRun[ArmsState]):
     """One comparison on an event loop."""
 
-    def __init__(self, parts: _ArmsParts) -> None:
+    def __init__(self, parts: _ArmsParts, watch: Watch | None) -> None:
         super().__init__(parts)
         self._arms = parts.arms
+        self._watch = watch
 
     async def _work(self) -> None:
         state, interrupted = self._state, self._interrupted
@@ -181,5 +189,7 @@ class _ArmsRun(AsyncRun[ArmsState]):
             state.note(number, trial)
             if arm.announcer.is_heard:
                 arm.announcer.tell_trial(trial, settled)
+            if self._watch is not None:
+                self._watch(number, trial, state.meter)
         if self._scope is not None:
             self._tell_others()

@@ -46,7 +46,8 @@ class PairedTest:
     criterion: str
     experiment: str
     analysis: Analysis
-    rule: PairedRule
+    rule: PairedRule | None
+    """None where the number of pairs is fixed."""
 
 
 def read_outcome(trial: Trial, criterion: str, analysis: Analysis) -> bool | None:
@@ -109,7 +110,8 @@ class _Followed:
             self._next += 1
             if first is not None and second is not None:
                 self._cells[first, second] += 1
-                self.outcome = test.rule.decide(self.counts)
+                if test.rule is not None:
+                    self.outcome = test.rule.decide(self.counts)
 
 
 class PairFollowing:
@@ -144,6 +146,10 @@ class PairFollowing:
     def is_decided(self, experiment: str) -> bool:
         """Return whether every test of an experiment is decided."""
         return all(one.outcome is not None for one in self._tests.get(experiment, ()))
+
+    def count_open(self) -> int:
+        """Count the tests that are not decided."""
+        return sum(one.outcome is None for several in self._tests.values() for one in several)
 
     def list_standings(self) -> list[tuple[PairedTest, PairCounts, PairedOutcome | None]]:
         """List every test with its pairs so far, and what they show once that is decided."""
@@ -183,11 +189,7 @@ def plan_rules(
     ):
         # Repeats of an input are one unit for a population, and no test is made without a claim.
         return {}
-    tests = [
-        (labels[first], labels[second], name)
-        for first, second in question.couple_arms(range(len(plans)))
-        for name in list_shared_criteria(plans[first], plans[second])
-    ]
+    tests = _list_tests(plans, labels, question)
     share = 1 if question.correction == "none" else max(1, len(tests))
     planned: dict[tuple[str, float], PairedRule] = {}
     for *_, name in tests:
@@ -223,23 +225,42 @@ def _limit(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRule:
     return replace(rule, max_pairs=ceil(_ROOM * most / discordant))
 
 
+def _list_tests(
+    plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion
+) -> list[tuple[str, str, str]]:
+    """List the tests by the labels of two arms and by criterion."""
+    return [
+        (labels[first], labels[second], name)
+        for first, second in question.couple_arms(range(len(plans)))
+        for name in list_shared_criteria(plans[first], plans[second])
+    ]
+
+
 def list_shared_criteria(first: Plan, second: Plan) -> list[str]:
     """List the criteria that two plans ask alike of the same inputs."""
     theirs = {one.criterion: one.experiment for one in second.criteria}
     return [one.criterion for one in first.criteria if theirs.get(one.criterion) == one.experiment]
 
 
-def follow_rules(plans: Sequence[Plan], labels: Sequence[str], rules: TestRules) -> PairFollowing:
+def follow_pairs(
+    plans: Sequence[Plan],
+    labels: Sequence[str],
+    question: ComparisonQuestion,
+    rules: TestRules,
+) -> PairFollowing:
     """Return what follows the tests of a comparison.
 
     Args:
         plans: The plans of the arms' runs.
         labels: The labels of the arms.
-        rules: The rule of each test.
+        question: What is asked.
+        rules: The rule of each test; none where the number of pairs is fixed, so that nothing is
+            decided before the end.
     """
     places = {label: place for place, label in enumerate(labels)}
     tests = []
-    for (against, arm, criterion), rule in rules.items():
+    for against, arm, criterion in _list_tests(plans, labels, question):
+        rule = rules.get((against, arm, criterion))
         plan = plans[places[against]]
         criteria = {one.criterion: one for one in plan.criteria}
         tests.append(
