@@ -49,6 +49,7 @@ def choose_arms(
     file: Path | None = None,
     stored: bool = False,
     with_itself: bool = False,
+    without_services: bool = False,
 ) -> LiveArms | StoredArms:
     """Choose arms by name, the control first.
 
@@ -61,14 +62,15 @@ def choose_arms(
         given: The options of the command line: sizes, pace, and `criteria` to keep.
         file: The suite's, if one was named.
         stored: Whether contracts stand for their latest stored runs.
-        with_itself: Whether one arm is enough, since it is compared with itself.
+        with_itself: Whether one arm is compared with itself.
+        without_services: Whether something else will stand for what is under test.
 
     Raises:
         UsageError: A name stands for nothing, or arms of both kinds are named.
     """
     if stored or (names and all(map(_is_kept, names))):
         return StoredArms(_read_suite(file), tuple(_open_stored(names, given)))
-    suite = _load_suite(names, file)
+    suite = _load_suite(names, file, without_services=without_services)
     if suite is None:
         return StoredArms(None, tuple(_open_stored(names, given)))
     there = _Names(suite)
@@ -91,6 +93,8 @@ def choose_arms(
     sized = tuple(resize([(suite, one) for one in arms], given))
     short = [one.arm or one.name for one in arms]
     labels = short if len(set(short)) == len(short) else [one.name for one in arms]
+    if with_itself:
+        labels.append(f"{labels[0]} again")
     return LiveArms(suite, sized, tuple(labels))
 
 
@@ -176,12 +180,12 @@ class _Names:
 # --- What was run before --------------------------------------------------------------------------
 
 
-def _load_suite(names: Sequence[str], file: Path | None) -> Suite | None:
+def _load_suite(names: Sequence[str], file: Path | None, *, without_services: bool) -> Suite | None:
     """Load the suite; None where there is none and the names may be those of runs."""
     from trialwise.suite import SuiteNotFound
 
     try:
-        return load(file, with_arms=True)
+        return load(file, without_services=without_services, with_arms=True)
     except SuiteNotFound:
         if file is not None or not names:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import click
 
 from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
 from trialwise.cli.compare_options import CompareAsked, compare_options, read_asked
+from trialwise.cli.compare_resuming import describe_command, recall_command
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import criterion_option, json_option, pair_options, suite_option
 
@@ -32,6 +34,16 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Run nothing: say how many pairs it takes, how likely each verdict is and what it costs.",
 )
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[COMPARISON]",
+    help="Resume a comparison that was killed, interrupted or stopped by a budget.",
+)
+@click.option("--record", type=click.Path(path_type=Path), help="Write every reply to a file.")
+@click.option("--replay", type=click.Path(path_type=Path), help="Take the replies from a file.")
 @suite_option
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, such as for a pull request.")
@@ -62,9 +74,20 @@ def command(names: tuple[str, ...], **given: Any) -> int:
       trialwise compare "agent [small]" "agent [large]" --expect 80%:90% --dry-run
       trialwise compare agent agent-new --stored -o comparison.html
       trialwise compare before.jsonl after.jsonl --markdown
+      trialwise compare agent --a-a
+      trialwise compare --resume
     """
+    if given["record"] is not None and given["replay"] is not None:
+        raise click.UsageError("--record and --replay exclude each other")
+    if given["resume"] is not None and not names:
+        names, given = recall_command(given)
     chosen = choose_arms(
-        names, given, file=given["file"], stored=given["stored"], with_itself=False
+        names,
+        given,
+        file=given["file"],
+        stored=given["stored"],
+        with_itself=given["a_a"],
+        without_services=given["replay"] is not None,
     )
     asked = read_asked(given, chosen)
     if given["dry_run"]:
@@ -73,24 +96,27 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         from trialwise.cli.compare_planning import show_plan
 
         return show_plan(chosen, asked, given)
-    comparison = _compare(chosen, asked, given)
+    comparison = _compare(chosen, asked, names, given)
     code = _exit_code(comparison)
     _print(comparison, given)
     return code if _write(comparison, given["outputs"]) or code else ExitCode.ERROR
 
 
 def _compare(
-    chosen: LiveArms | StoredArms, asked: CompareAsked, given: dict[str, Any]
+    chosen: LiveArms | StoredArms,
+    asked: CompareAsked,
+    names: Sequence[str],
+    given: dict[str, Any],
 ) -> Comparison:
-    from trialwise.runtime.comparing import Comparison
-
     if isinstance(chosen, StoredArms):
-        from trialwise.procedures.comparing.run_comparison import compare_records
-
         asked.refuse_sizes()
-        return Comparison(compare_records(chosen.arms, asked.build_question()), chosen.arms)
+        return _compare_stored(chosen, asked)
     from trialwise.runtime.comparing import compare
 
+    if not (given["quiet"] or given["a_a"]) and given["resume"] is None:
+        from trialwise.cli.compare_planning import announce_plan
+
+        announce_plan(chosen, asked)
     first, *others = (one.contract for one in chosen.arms)
     options = replace(
         chosen.arms[0].options,
@@ -99,9 +125,10 @@ def _compare(
         baseline=None,
         horizon=None,
     )
-    return compare(
+    resume = given["resume"]
+    comparison = compare(
         first,
-        *others,
+        *(others or [first]),
         labels=chosen.labels,
         question=asked.question,
         margin=asked.margin,
@@ -113,9 +140,24 @@ def _compare(
         correction=asked.correction,
         options=options,
         store=chosen.suite.runs_folder,
+        resume=False if resume is None else resume or True,
+        record=given["record"],
+        replay=given["replay"],
         progress=not given["quiet"],
         redact=chosen.suite.redaction,
+        source=describe_command(names, given, chosen.suite.path),
     )
+    return comparison.relabel() if given["a_a"] else comparison
+
+
+def _compare_stored(chosen: StoredArms, asked: CompareAsked) -> Comparison:
+    from trialwise.procedures.comparing.run_comparison import compare_records
+    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.open_comparison import find_rules
+
+    question = asked.build_question()
+    rules = find_rules(chosen.arms, question)
+    return Comparison(compare_records(chosen.arms, question, rules), chosen.arms)
 
 
 def _exit_code(comparison: Comparison) -> ExitCode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -83,6 +83,11 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--all-pairs", is_flag=True, help="Also compare the candidates with one another."),
     click.option(
+        "--a-a",
+        is_flag=True,
+        help="Compare one contract with itself: is a difference found that is not there?",
+    ),
+    click.option(
         "-o",
         "--output",
         "outputs",
@@ -137,6 +142,12 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Compa
         question = section.question if margin is None or section.question else None
     if margin is None and question == section.question and question != "different":
         margin = section.margin
+    if given["a_a"]:
+        if given["question"] or given["margin"] or given["guardrails"] or given["all_pairs"]:
+            message = "--a-a asks whether a difference is found: leave other questions out"
+            raise click.UsageError(message)
+        section = replace(section, question=None, margin=None, guardrails={}, all_pairs=False)
+        question = margin = None
     trials, max_trials = given["trials"], given["max_trials"]
     if trials is not None and max_trials is not None:
         raise click.UsageError("--trials fixes the number of pairs: leave out --max-trials")

@@ -36,7 +36,7 @@ def plan_arms(chosen: LiveArms, asked: CompareAsked) -> tuple[SizingAnswer, list
     from trialwise.runtime.trial_sizing import plan_pairs
 
     question = asked.build_question()
-    count = len(chosen.arms)
+    count = len(chosen.labels)
     couples = count * (count - 1) // 2 if asked.all_pairs else count - 1
     counting = [
         one.name
@@ -65,7 +65,7 @@ def plan_arms(chosen: LiveArms, asked: CompareAsked) -> tuple[SizingAnswer, list
 def _find_expense(chosen: LiveArms, place: int) -> Expense | None:
     from trialwise.runtime.earlier_runs import find_expense
 
-    one = chosen.arms[place]
+    one = chosen.arms[min(place, len(chosen.arms) - 1)]  # one arm is compared with itself
     declared = one.options.cost_per_trial_usd
     return find_expense(one.contract.name, declared, chosen.suite.runs_folder)
 
@@ -90,8 +90,14 @@ def _list_notes(
 
 
 def announce_plan(chosen: LiveArms, asked: CompareAsked) -> None:
-    """Say on standard error what is going to run."""
+    """Say on standard error what is going to run, where that can be planned."""
+    from trialwise.errors import InvalidArgument
     from trialwise.pages.sizing import build_sizing_page
 
-    answer, _ = plan_arms(chosen, asked)
+    if asked.guardrails:
+        return  # they are decided by rules of their own
+    try:
+        answer, _ = plan_arms(chosen, asked)
+    except InvalidArgument:
+        return  # the comparison itself says what is wrong, or has a size that no plan knows
     click.echo(f"{', '.join(chosen.labels)}: {build_sizing_page(answer.plan).lead}", err=True)

@@ -23,6 +23,7 @@ Afterwards:
     result               what `run` returns
     verifying            decides a stored run again and compares
     frames               tables for pandas and polars
+    relabelling          a service compared with itself
 
 Without a run:
     trial_sizing         `plan`: how many trials do I need?

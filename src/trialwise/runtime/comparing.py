@@ -118,6 +118,12 @@ class Comparison:
 
         return measure_lift(self.control, self.candidate, criterion, confidence=confidence)
 
+    def relabel(self, *, seed: int = 0) -> Comparison:
+        """Conclude `compare(contract, contract)`: is a difference found that is not there?"""
+        from trialwise.runtime.relabelling import relabel_comparison
+
+        return relabel_comparison(self, seed=seed)
+
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
         from trialwise.pages.comparison import summarize_comparison

@@ -6,8 +6,7 @@
         texts.jsonl     inputs and tracebacks, each once, before the first trial that names it
         record.json     the verdict with its plan; absent while a run goes on, and after a kill
 
-Trials stand in the journal alone. A folder is made by one process, which holds its journal; so
-runs of several processes in one store do not meet.
+Trials are in the journal alone. One process makes a folder and holds its journal.
 """
 
 from __future__ import annotations

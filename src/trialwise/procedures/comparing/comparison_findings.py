@@ -258,6 +258,30 @@ class ComparisonFinding(Evidence):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RelabelledShare:
+    """How often a difference is found where labels were swapped at random."""
+
+    share: float
+    found: int | None
+    """Of how many relabellings; None where all ways were followed."""
+    relabellings: int | None
+    interval: Interval | None
+    """Of the share, where a sample was followed."""
+    level: float
+    """The share may not exceed it."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all ways to swap were followed."""
+        return self.relabellings is None
+
+    @property
+    def exceeds_level(self) -> bool:
+        """Whether the share is shown to exceed the level."""
+        return (self.share if self.interval is None else self.interval.low) > self.level
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonVerdict(AmountsFound):
     """Arms compared: one conclusion, every part still visible."""
 
@@ -280,6 +304,8 @@ class ComparisonVerdict(AmountsFound):
     """What the levels of several criteria guarantee together."""
     statement: str = ""
     caveats: tuple[str, ...] = ()
+    relabelled: RelabelledShare | None = None
+    """Where an arm was compared with itself: how often that finds a difference."""
 
     @property
     def control(self) -> ComparedArm:

@@ -209,12 +209,17 @@ def plan_rules(
             if refused.argument == "margin":
                 return {}
             raise
-        planned[asked, margin] = _limit(rule, rates)
+        planned[asked, margin] = limit_pairs(rule, rates)
     return {test: planned[question.of_criterion(test[2])] for test in tests}
 
 
-def _limit(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRule:
-    """Return a rule that ends also where pairs are rarely discordant."""
+def limit_pairs(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRule:
+    """Return a rule that ends also where pairs are rarely discordant.
+
+    Args:
+        rule: One without a limit on pairs gets one; more pairs would add no power.
+        rates: The rates that are expected of the control and of a candidate.
+    """
     if rule.max_pairs is not None:
         return rule
     first, second = rates or _EXPECTED

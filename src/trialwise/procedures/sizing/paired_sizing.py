@@ -13,6 +13,7 @@ from functools import cache as remembered
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
+from trialwise.procedures.comparing.pair_following import limit_pairs
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats.paired_questions import PAIRED_QUESTIONS, PairedQuestion
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
@@ -185,7 +186,8 @@ def _list_rules(question: PairedSizingQuestion, cache: DesignCache | None) -> It
     if question.pairs is not None:
         yield _plan_rule(question, pairs=question.pairs)
         return
-    yield _plan_rule(question, rates=question.rates, max_pairs=question.max_pairs, cache=cache)
+    rule = _plan_rule(question, rates=question.rates, max_pairs=question.max_pairs, cache=cache)
+    yield limit_pairs(rule, question.rates)
     size = find_fixed_pairs(question)
     if size is not None:
         yield _plan_rule(question, pairs=size)
