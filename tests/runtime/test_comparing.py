@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,11 @@ def often(_question: str, seed: int) -> str:
 # --- In turn ----------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement(
+    "statistical-ci lessons",
+    "Conditions are compared with repetitions, pair by pair on the same tasks.",
+    "`tw.compare(control, *candidates)`: arms take turns on the same inputs and seeds",
+)
 def test_both_services_get_the_same_inputs_and_seeds_in_turn() -> None:
     """Pair by pair, next to each other; who goes first changes."""
     calls: list[tuple[str, str, int]] = []
@@ -258,6 +265,11 @@ def test_arms_that_never_differ_end_at_the_most_pairs_undecided() -> None:
     assert {tw.StopReason.COMPLETE} == {one.record.verdict.stop for one in found.arms}
 
 
+@pytest.mark.requirement(
+    "statistical-ci lessons",
+    "More than two conditions are compared at once.",
+    '`tw.compare(control, first, second)`; `against="all"` for every pair of arms',
+)
 def test_several_candidates_are_compared_and_a_decided_one_is_asked_no_more() -> None:
     """One candidate is much better, one is like the control: the first one's calls are saved."""
     found = compare(
@@ -356,6 +368,73 @@ def test_a_budget_holds_for_all_arms_together() -> None:
     assert {tw.StopReason.MONEY_BUDGET} == stops
     assert (5, 5) == (len(found.control.trials), len(found.candidate.trials))
     assert "paired/anytime-bet" == found.findings[0].decision_rule
+
+
+@pytest.mark.parametrize(
+    ("budget", "stop", "trials"),
+    [
+        (tw.Budget(tokens=500), tw.StopReason.TOKEN_BUDGET, 20),
+        (tw.Budget(trials=14), tw.StopReason.TRIALS_BUDGET, 14),
+        (tw.Budget(seconds=0.5), tw.StopReason.TIME_BUDGET, None),
+    ],
+    ids=["tokens", "trials", "seconds"],
+)
+def test_every_limit_holds_for_all_arms_together(
+    budget: tw.Budget, stop: tw.StopReason, trials: int | None
+) -> None:
+    """Whichever limit ends one arm ends all; nothing is decided by what was cut short."""
+
+    async def answer(_question: str) -> tw.Reply:
+        await anyio.sleep(0.01)
+        return tw.Reply(value="yes", usage=tw.Usage(input_tokens=20, output_tokens=5))
+
+    found = compare(contract(answer), contract(answer), inputs=QUESTIONS, budget=budget, store=None)
+
+    assert {stop} == {one.record.verdict.stop for one in found.arms}
+    made = sum(len(one.record.trials) for one in found.arms)
+    assert trials is None or trials == made
+    assert made <= 100
+    assert tw.Decision.INCONCLUSIVE is found.decision
+
+
+def test_a_hook_before_each_trial_belongs_to_its_arm() -> None:
+    """What resets a service is called right before its own trial, never before another's."""
+    events: list[str] = []
+
+    def side(name: str) -> tw.Contract:
+        def answer(_question: str) -> str:
+            events.append(name)
+            return "yes"
+
+        return replace(contract(answer), before_each=lambda: events.append(f"reset {name}"))
+
+    compare(side("a"), side("b"), inputs=QUESTIONS, trials=8, store=None)
+
+    assert 32 == len(events)
+    assert all(
+        reset == f"reset {asked}" for reset, asked in zip(events[::2], events[1::2], strict=True)
+    )
+
+
+def test_any_number_of_arms_is_compared_in_a_running_loop() -> None:
+    """Async services are called in the caller's loop, and other tasks go on."""
+
+    async def main() -> Comparison:
+        loop = asyncio.get_running_loop()
+
+        def side(answer: str) -> tw.Contract:
+            async def ask(_question: str) -> str:
+                assert loop is asyncio.get_running_loop()
+                await asyncio.sleep(0)
+                return answer
+
+            return contract(ask)
+
+        return await tw.acompare(side("no"), side("yes"), side("yes"), inputs=QUESTIONS, store=None)
+
+    found = asyncio.run(main())
+    assert ["control", "candidate 1", "candidate 2"] == [one.label for one in found.arms]
+    assert tw.Decision.PASS is found.decision
 
 
 def test_when_one_run_ends_the_other_does_not_go_on_alone() -> None:

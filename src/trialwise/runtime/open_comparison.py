@@ -10,12 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from trialwise.errors import RunNotFound
-from trialwise.model.codec import to_plain
+from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
@@ -329,8 +329,12 @@ def _check_asked(
 ) -> None:
     """Refuse to resume a comparison that asks something else, or of other arms."""
     head = stored.head
-    asked = to_plain(question)
-    changed = [name for name in asked if asked[name] != head.question.get(name)]
+    before = from_plain(ComparisonQuestion, dict(head.question))
+    changed = [
+        one.name
+        for one in fields(question)
+        if getattr(question, one.name) != getattr(before, one.name)
+    ]
     if arms != len(head.runs):
         changed.append("the number of arms")
     elif labels is not None and tuple(labels) != head.labels:
@@ -379,7 +383,7 @@ def find_rules(arms: Sequence[ArmRun], question: ComparisonQuestion) -> TestRule
         head = ComparisonStore(folders[0].parent.parent).open(names.pop()).head
     except RunNotFound:
         return {}
-    if to_plain(question) != head.question:
+    if from_plain(ComparisonQuestion, dict(head.question)) != question:
         return {}
     labels = dict(zip(head.runs, (one.label for one in arms), strict=False))
     if [*head.runs] != [one.record.run_id for one in arms]:

@@ -189,7 +189,9 @@ def plan_rules(
     ):
         # Repeats of an input are one unit for a population, and no test is made without a claim.
         return {}
-    tests = _list_tests(plans, labels, question)
+    advisory = {one.criterion for plan in plans for one in plan.criteria if one.advisory}
+    # What only advises ends no comparison, and takes no part of the level.
+    tests = [one for one in _list_tests(plans, labels, question) if one[2] not in advisory]
     share = 1 if question.correction == "none" else max(1, len(tests))
     planned: dict[tuple[str, float], PairedRule] = {}
     for *_, name in tests:
@@ -266,6 +268,8 @@ def follow_pairs(
     tests = []
     for against, arm, criterion in _list_tests(plans, labels, question):
         rule = rules.get((against, arm, criterion))
+        if rules and rule is None:
+            continue  # it advises, and no run waits for it
         plan = plans[places[against]]
         criteria = {one.criterion: one for one in plan.criteria}
         tests.append(
