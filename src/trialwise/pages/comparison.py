@@ -115,7 +115,7 @@ def _list_facts(
     yield "took", ", ".join(_list_spending(verdict))
     for arm in arms:
         if arm.path is not None:
-            yield "run", f"{cut_middle(arm.label, _NAME)}: {arm.path}"
+            yield "run", f"{cut_middle(arm.label, _NAME)}: {arm.path.name}"
 
 
 def _describe_question(verdict: ComparisonVerdict) -> str:

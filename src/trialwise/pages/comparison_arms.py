@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from trialwise.documents.blocks import (
     Block,
     Cell,
     Column,
+    Details,
     Items,
     Name,
     Section,
@@ -26,9 +28,11 @@ from trialwise.documents.numbers import (
     as_seconds,
 )
 from trialwise.documents.printable import cut_middle
+from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.pages.comparison_amounts import list_amount_notes
 from trialwise.pages.comparison_differences import name_arms, name_columns
+from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import write_amounts
 from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
@@ -41,6 +45,7 @@ from trialwise.stats.rate_intervals import clopper_pearson
 
 #: Criteria whose rates have a column, and characters of a name and of a factor.
 _CRITERIA, _NAME, _FACTOR = 4, 80, 60
+_HASH = re.compile(r"[0-9a-f]{16,}")
 
 
 class Unit(NamedTuple):
@@ -101,7 +106,11 @@ def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Se
     amounts = tabulate_amounts(verdict)
     notes = list(list_amount_notes(verdict))
     blocks: list[Block] = [table, *([] if amounts is None else [amounts])]
-    blocks += [Items(items=tuple(notes))] if notes else []
+    if notes:
+        summary = "Successes, scores and steadiness"
+        blocks.append(
+            Details(summary=summary, blocks=(Items(items=tuple(notes)),), is_printed=True)
+        )
     return Section(
         heading="Arms",
         blocks=tuple(blocks),
@@ -127,12 +136,20 @@ def list_factors(
         for arm in verdict.arms
     }
     keys = dict.fromkeys(key for values in known.values() for key in values)
-    values = {key: {label: mine.get(key, "–") for label, mine in known.items()} for key in keys}
+    values = {
+        key: {label: _shorten_factor(mine.get(key, "–")) for label, mine in known.items()}
+        for key in keys
+    }
     return {key: mine for key, mine in values.items() if len(set(mine.values())) > 1}
 
 
+def _shorten_factor(value: str) -> str:
+    """Shorten what a factor is: of a hash, such as a prompt's, the beginning is enough."""
+    return f"{value[:8]}…" if _HASH.fullmatch(value) else cut_middle(value, _FACTOR)
+
+
 def _read_factor(values: Mapping[str, str]) -> Callable[[ComparedArm], Cell]:
-    return lambda one: Name(cut_middle(values[one.label], _FACTOR))
+    return lambda one: Name(values[one.label])
 
 
 def _list_alike(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[str]:
@@ -198,7 +215,6 @@ def _list_spending(
 ) -> Iterator[Column[ComparedArm]]:
     """Yield what the trials cost, for each trial and each success, and what preparing them took."""
     if any(one.spending.usd is not None for one in verdict.arms):
-        yield "cost", lambda one: _write_usd(one.spending.usd)
         yield (
             "cost of\na trial",
             lambda one: _divide_usd(one.spending.usd, one.spending.trials),
@@ -208,6 +224,11 @@ def _list_spending(
                 "cost of\na success",
                 lambda one: _divide_usd(one.spending.usd, _count_successes(records[one.label])),
             )
+    latencies = {label: summarize_latencies(one) for label, one in records.items()}
+    if any(latencies.values()):
+        yield "latency of\na success", lambda one: _write_latency(latencies.get(one.label))
+    if any(one.spending.tokens for one in verdict.arms):
+        yield "tokens of\na trial", lambda one: _divide_tokens(one.spending)
     if any(map(_write_setup, verdict.arms)):
         yield "setup", lambda one: _write_setup(one) or "–"
 
@@ -216,8 +237,12 @@ def _count_successes(record: RunRecord) -> int:
     return len(record.trials) - record.trials.failures
 
 
-def _write_usd(usd: float | None) -> str:
-    return "–" if usd is None else as_money(usd)
+def _write_latency(found: LatencyFacts | None) -> str:
+    return "–" if found is None else find_unit("latency_s").write(found.mean_s)
+
+
+def _divide_tokens(spent: Spending) -> str:
+    return f"{spent.tokens / spent.trials:,.0f}" if spent.trials else "–"
 
 
 def _divide_usd(usd: float | None, count: int) -> str:
@@ -250,10 +275,13 @@ def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
     several = len(verdict.arms) > 2
     names = name_columns(verdict)
     samplings = len({one.experiment for one in verdict.amounts}) > 1
+    order: dict[str, int] = {}
+    for amount in verdict.amounts:
+        order.setdefault(_name_amount(amount), len(order))
     bases = dict.fromkeys(f"{_name_amount(one)}: {one.basis}" for one in verdict.amounts)
     return build_table(
         "What trials took",
-        verdict.amounts,
+        sorted(verdict.amounts, key=lambda one: order[_name_amount(one)]),
         ("mean of", lambda one: _name_row(one, samplings)),
         *([("arm", lambda one: Name(name_arms(one, verdict)))] if several else []),
         (names[0], lambda one: find_unit(one.name).write(one.control_mean)),

@@ -225,10 +225,10 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
         rows[:_MOST_ROWS],
         ("criterion", lambda one: Name(cut_middle(one.criterion, _NAME))),
         *([("arm", lambda one: Name(name_arms(one, verdict)))] if several else []),
-        (f"{after} is", _make_badge),
+        (f"{after}\nis", _make_badge),
         (before, lambda one: _write_side(one.control)),
         (after, lambda one: _write_side(one.candidate)),
-        ("difference in points", describe_difference),
+        ("difference\nin points", describe_difference),
         *([("", lambda one: _draw_cell(one, reach))] if is_pictured else []),
         *([("pairs", _count_pairs)] if len(sizes) > 1 else []),
         ("won", _count_won),
@@ -238,6 +238,8 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
             *((f"and {left:,} more rows",) if left > 0 else ()),
             *_explain_columns(rows),
         ),
+        # A short table of its own needs no heading; one above a plot does.
+        is_headed=not is_pictured,
     )
 
 
