@@ -52,12 +52,15 @@ _COMMENTARY = """\
   of it in the YAML parser; a JSONL or CSV file is faster.
 - The times of a trial depend on the machine. In the same minutes, 10,000 trials through a suite
   file took 16 to 23 µs each for an async function and 14 to 19 µs for a plain one beyond what
-  a run of 10 takes; version 0.1.0 took 42 to 50 and 218 to 238 µs. A run of 5 trials took 6.3
-  ms, and 5.1 to 5.8 ms with 0.1.0. A trial takes 108,000 instructions (`valgrind
-  --tool=cachegrind`, to about 3 %), a bare call of the async function 1,800. Of them about
-  8,000 write two floats, 4,000 derive the seed, 5,000 seal and write the line of the journal
-  and 4,000 collect garbage. A run of 5 trials takes 17 million in many small places: it
-  writes the plan and the record (3 million), plans, decides, and syncs its files 9 times.
+  a run of 10 takes; version 0.1.0 took 42 to 50 and 218 to 238 µs. A trial takes 108,000
+  instructions (`valgrind --tool=cachegrind`, to about 3 %), a bare call of the async function
+  1,800. Of them about 8,000 write two floats, 4,000 derive the seed, 5,000 seal and write the
+  line of the journal and 4,000 collect garbage.
+- A run of 5 trials took 6.2 ms of CPU at best and 8.5 to 9.0 ms at the median of 520 runs, each in
+  an empty store on a loaded machine; in the same minutes 0.1.0 took 6.5 and 8.9 to 9.9 ms. It
+  takes 13.2 million instructions (0.1.0: 15.0 million) in many small places: it writes the plan
+  and the record, plans, decides, and syncs its files 7 times. The seven syncs and the five new
+  names take 1.1 ms of it in the kernel at best.
 - An exact regression verdict misses its goal of 1 ms since it states Boschloo's p-value with a
   proven supremum over the common rate.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stores.designs import FileDesignCache
+from trialwise.stores.designs import FileDesignCache, find_design_folder
 
 #: A claim that does not ship with the package.
 CLAIM = (0.83, 0.71)
@@ -77,7 +77,7 @@ def test_no_part_file_is_left(tmp_path: Path) -> None:
 def test_the_default_folder_follows_the_environment(tmp_path: Path) -> None:
     """Our own variable wins over the desktop's."""
     for variable, part in (("TRIALWISE_CACHE", "designs"), ("XDG_CACHE_HOME", "trialwise/designs")):
-        cache = FileDesignCache.default({variable: str(tmp_path / variable)})
+        cache = FileDesignCache(find_design_folder({variable: str(tmp_path / variable)}))
         cache.save("key", {"a": 1})
 
         assert (tmp_path / variable / part / "key.json").is_file()

@@ -189,9 +189,9 @@ def _terminal() -> Check:
 
 
 def _cache() -> Check:
-    from trialwise.stores.designs import FileDesignCache
+    from trialwise.stores.designs import find_design_folder
 
-    folder = FileDesignCache.default()._folder
+    folder = find_design_folder(os.environ)
     advice = (
         "Unusual designs are searched for again in every run. Set TRIALWISE_CACHE to a folder that "
         "can be written to."

@@ -49,6 +49,8 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("experiments", "further", 0),
     ("experiments", "clusters", []),
 )
+#: Values of these types are written in one way only.
+_SETTLED = frozenset({str, int, bool, type(None)})
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 
 
@@ -132,9 +134,9 @@ def _drop(part: Any, name: str, *inner: str) -> None:
 def _settled(part: Any) -> Any:
     """Equal plans have equal hashes: 30 and 30.0 are one number."""
     if isinstance(part, dict):
-        return {name: _settled(one) for name, one in part.items()}
+        return {k: one if type(one) in _SETTLED else _settled(one) for k, one in part.items()}
     if isinstance(part, list):
-        return [_settled(one) for one in part]
+        return [one if type(one) in _SETTLED else _settled(one) for one in part]
     return int(part) if isinstance(part, float) and part.is_integer() else part
 
 

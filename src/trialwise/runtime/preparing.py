@@ -317,7 +317,7 @@ def design_cache() -> DesignCache:
     """Return where sequential designs are kept between runs."""
     from trialwise.stores.designs import FileDesignCache
 
-    return FileDesignCache.default()
+    return FileDesignCache()
 
 
 def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:

@@ -159,7 +159,7 @@ def plan(
     )
     if before_search is not None:
         before_search(sizing.resolved_max_trials(question))
-    return SizingAnswer(plan_sequential(question, cache=FileDesignCache.default()))
+    return SizingAnswer(plan_sequential(question, cache=FileDesignCache()))
 
 
 def plan_compliance(

@@ -25,23 +25,18 @@ class FileDesignCache:
     >>> cache.save("key", {"cap": 50})
     >>> cache.load("key")
     {'cap': 50}
+
+    Args:
+        folder: Made with the first design; None for the user's own.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self._given = folder
 
-    @classmethod
-    def default(cls, environment: Mapping[str, str] | None = None) -> FileDesignCache:
-        """Return the user's cache folder: `$TRIALWISE_CACHE`, else `$XDG_CACHE_HOME/trialwise`.
-
-        Args:
-            environment: Read instead of the process's own.
-        """
-        given = os.environ if environment is None else environment
-        if given.get("TRIALWISE_CACHE"):
-            return cls(Path(given["TRIALWISE_CACHE"]) / "designs")
-        root = given.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return cls(Path(root, "trialwise", "designs"))
+    @property
+    def _folder(self) -> Path:
+        """The folder; the user's own is looked for when a design is, since few runs search."""
+        return find_design_folder(os.environ) if self._given is None else self._given
 
     def load(self, key: str) -> Mapping[str, Any] | None:
         """Load the values saved under a key, or None."""
@@ -61,3 +56,15 @@ class FileDesignCache:
         """A key names a file in the folder and nothing outside it."""
         safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in key).lstrip(".")
         return self._folder / f"{safe or '_'}.json"
+
+
+def find_design_folder(environment: Mapping[str, str]) -> Path:
+    """Return the user's cache folder: `$TRIALWISE_CACHE`, else `$XDG_CACHE_HOME/trialwise`.
+
+    Args:
+        environment: The variables of the process.
+    """
+    if environment.get("TRIALWISE_CACHE"):
+        return Path(environment["TRIALWISE_CACHE"], "designs")
+    root = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root, "trialwise", "designs")
