@@ -20,7 +20,7 @@ def _error_of_two(only_best: float, only_other: float, rounds: int, alpha: float
     delta = only_best - only_other
     both = 1 - only_best - only_other
     steps = [((True, False), only_best), ((False, True), only_other), ((True, True), both)]
-    paths = [(ArmSelection(2, smallest_difference=delta, alpha=alpha, say_ties=False), 1.0)]
+    paths = [(ArmSelection(2, smallest_difference=delta, alpha=alpha, break_ties=True), 1.0)]
     wrong = 0.0
     for _ in range(rounds):
         reached = []
@@ -70,8 +70,8 @@ def _joint_distribution(chance: Random, arms: int, delta: float) -> dict[tuple[i
             share += 0.01
 
 
-@pytest.mark.parametrize("say_ties", [True, False])
-def test_no_capital_is_won_on_average_against_an_arm_that_is_best(say_ties: bool) -> None:
+@pytest.mark.parametrize("break_ties", [False, True])
+def test_no_capital_is_won_on_average_against_an_arm_that_is_best(break_ties: bool) -> None:
     """This is the step of the proof: with Ville's inequality it bounds the error.
 
     The joint distribution of the arms is arbitrary, and so is the past.
@@ -80,7 +80,7 @@ def test_no_capital_is_won_on_average_against_an_arm_that_is_best(say_ties: bool
     looked = 0
     for _ in range(60):
         arms, delta = chance.choice((2, 3, 4)), chance.choice((0.05, 0.1, 0.3))
-        selection = ArmSelection(arms, smallest_difference=delta, say_ties=say_ties)
+        selection = ArmSelection(arms, smallest_difference=delta, break_ties=break_ties)
         joint = _joint_distribution(chance, arms, delta)
         for _ in range(chance.randrange(40)):
             if selection.outcome is None:
@@ -191,7 +191,7 @@ def test_a_best_arm_is_found_with_fewer_trials_than_by_methods_that_know_the_odd
     rates: tuple[float, ...], most: int
 ) -> None:
     runs = 400 if len(rates) == 5 else 120
-    forecast = forecast_choice(rates, smallest_difference=0.1, say_ties=False, runs=runs)
+    forecast = forecast_choice(rates, smallest_difference=0.1, break_ties=True, runs=runs)
 
     assert forecast.mean_trials < most
     # Three standard errors above the limit of 5 %.

@@ -71,12 +71,12 @@ class ArmSelection:
         smallest_difference: The smallest difference between two rates that matters, such as 0.1.
         alpha: The largest probability of naming a wrong arm, or of "tied", where one arm is better
             than every other by the smallest difference or more.
-        say_ties: Whether to go on, once a single arm is left, until it is shown to be better than
-            the arm that stayed longest beside it, or until the arms are shown to be tied. Otherwise
-            the arm is chosen at once.
+        break_ties: Whether to choose the last arm at once. Otherwise rounds go on until it is
+            shown to be better than the arm that stayed longest beside it, or until the arms are
+            shown to be tied.
 
     Examples:
-        >>> selection = ArmSelection(3, smallest_difference=0.2, say_ties=False)
+        >>> selection = ArmSelection(3, smallest_difference=0.2, break_ties=True)
         >>> while selection.outcome is None:
         ...     selection.add_round({arm: arm == 1 for arm in selection.next_arms})
         >>> selection.outcome, selection.chosen, selection.trials
@@ -89,12 +89,12 @@ class ArmSelection:
         *,
         smallest_difference: float,
         alpha: float = 0.05,
-        say_ties: bool = True,
+        break_ties: bool = False,
     ) -> None:
         self._arms = require_count("arms", arms, minimum=2)
         self._delta = require_open_rate("smallest_difference", smallest_difference)
         self._target = 1 / require_open_rate("alpha", alpha)
-        self._says_ties = say_ties
+        self._breaks_ties = break_ties
         every = range(self._arms)
         #: [j][i]: what was won by betting on i that j is not better than all others by delta.
         self._against_lead = [[0.0 if i == j else 1 / (arms - 1) for i in every] for j in every]
@@ -229,7 +229,7 @@ class ArmSelection:
 
     def _find_doubtful(self, best: int) -> tuple[int, ...]:
         """Return the arm beside the last one, where it may be just as good."""
-        if not self._says_ties:
+        if self._breaks_ties:
             return ()
         shown = {j: self._ahead[best][j] for j in self._sampled if j != best}
         least = min(shown, key=shown.__getitem__)

@@ -36,7 +36,7 @@ def forecast_choice(
     *,
     smallest_difference: float,
     alpha: float = 0.05,
-    say_ties: bool = True,
+    break_ties: bool = False,
     max_rounds: int = 1000,
     runs: int = 200,
     seed: int = 1,
@@ -47,7 +47,7 @@ def forecast_choice(
         rates: The rate of every arm.
         smallest_difference: See `ArmSelection`.
         alpha: See `ArmSelection`.
-        say_ties: See `ArmSelection`.
+        break_ties: See `ArmSelection`.
         max_rounds: A choice that takes more rounds is undecided.
         runs: How many choices are simulated.
         seed: The same seed gives the same forecast.
@@ -66,7 +66,7 @@ def forecast_choice(
     outcomes: Counter[int | str] = Counter()
     for _ in range(runs):
         selection = ArmSelection(
-            len(every), smallest_difference=smallest_difference, alpha=alpha, say_ties=say_ties
+            len(every), smallest_difference=smallest_difference, alpha=alpha, break_ties=break_ties
         )
         rounds = 0
         while selection.outcome is None and rounds < max_rounds:

@@ -1,0 +1,164 @@
+"""Several arms beside each other: the choice between them, or their description."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Details,
+    Document,
+    Items,
+    Name,
+    Pairs,
+    Table,
+    Tone,
+    Value,
+    build_table,
+)
+from trialwise.documents.charts import Strip
+from trialwise.documents.numbers import (
+    as_count,
+    as_ends,
+    as_money,
+    as_observed,
+    as_points,
+    as_seconds,
+)
+from trialwise.documents.phrases import keep_few
+from trialwise.procedures.comparing.choice_findings import (
+    ArmStanding,
+    ChoiceVerdict,
+    Exploration,
+)
+
+_MOST_ROWS, _MOST_NOTES = 60, 15
+_BADGES: dict[str, tuple[str, Tone]] = {
+    "chosen": ("CHOSEN", "chosen"),
+    "tied": ("TIED", "open"),
+    "undecided": ("NOT DECIDED", "open"),
+}
+
+
+def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> Document:
+    """Build a choice between arms as a page.
+
+    Args:
+        verdict: What was concluded.
+        runs: Where the runs are kept.
+    """
+    word, tone = _BADGES[verdict.outcome]
+    ranked = sorted(verdict.arms, key=lambda one: (one.label != verdict.chosen, -_rate(one)))
+    return Document(
+        kind="Choice",
+        title=_name_arms(verdict.arms),
+        badge=Badge(word=word, tone=tone),
+        badge_label="Answer",
+        lead=verdict.statement,
+        facts=(
+            *_describe_criteria(verdict.criteria),
+            ("nobody beats", ", ".join(verdict.unbeaten)),
+            ("smallest difference", as_points(verdict.question.smallest_difference)),
+            ("", f"{as_count(verdict.trials, 'trial')} in {as_count(verdict.rounds, 'round')}"),
+            *(("", f"run: {path}") for path in runs),
+        ),
+        blocks=(
+            _tabulate(ranked, verdict.question.confidence, has_places=True),
+            *_fold("Worth knowing", (verdict.guarantee, *verdict.notes)),
+        ),
+    )
+
+
+def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> Document:
+    """Build a description of arms as a page; it has no verdict.
+
+    Args:
+        found: What was measured.
+        runs: Where the runs are kept.
+    """
+    return Document(
+        kind="Exploration",
+        title=_name_arms(found.arms),
+        lead=found.multiplicity,
+        facts=(
+            *_describe_criteria(found.criteria),
+            ("nobody beats", ", ".join(found.unbeaten)),
+            ("", as_count(found.trials, "trial")),
+            *(("", f"run: {path}") for path in runs),
+        ),
+        blocks=(
+            _tabulate(found.arms, found.confidence, has_places=False),
+            *_fold("Worth knowing", found.notes),
+        ),
+    )
+
+
+def _rate(arm: ArmStanding) -> float:
+    return arm.tally.rate or 0.0
+
+
+def _name_arms(arms: Sequence[ArmStanding]) -> str:
+    contracts = list(dict.fromkeys(one.contract for one in arms))
+    name = as_count(len(arms), "arm")
+    return f"{contracts[0]}: {name}" if len(contracts) == 1 else name
+
+
+def _describe_criteria(criteria: Sequence[str]) -> Pairs:
+    return (("passes", " and ".join(criteria)),)
+
+
+def _fold(title: str, notes: Sequence[str]) -> tuple[Block, ...]:
+    if not notes:
+        return ()
+    items = Items(items=keep_few(notes, _MOST_NOTES))
+    return (Details(summary=title, blocks=(items,), is_printed=True),)
+
+
+def _tabulate(arms: Sequence[ArmStanding], confidence: float, *, has_places: bool) -> Table:
+    left = len(arms) - _MOST_ROWS
+
+    def draw(arm: ArmStanding) -> Cell:
+        if arm.interval is None:
+            return ""
+        low, high = arm.interval
+        ink = "pass" if arm.place == "chosen" else "open"
+        return Strip(low=low, value=_rate(arm), high=high, ink=ink, span=(0.0, 1.0))
+
+    def write_rate(arm: ArmStanding) -> Cell:
+        return "–" if arm.tally.rate is None else as_observed(arm.tally.rate)
+
+    def write_place(arm: ArmStanding) -> Cell:
+        return Value(text=arm.place, strong=arm.place == "chosen")
+
+    has_cost = any(one.usd_per_trial is not None for one in arms)
+    return build_table(
+        "Arms",
+        arms[:_MOST_ROWS],
+        ("arm", lambda one: Name(one.label)),
+        *([("shown", write_place)] if has_places else []),
+        ("nobody beats it", lambda one: "yes" if one.is_unbeaten else "beaten"),
+        ("passed", lambda one: f"{one.tally.passed}/{one.tally.trials}"),
+        ("rate", write_rate),
+        (f"{100 * confidence:g} %", lambda one: as_ends(one.interval) if one.interval else ""),
+        ("", draw),
+        ("mean time", lambda one: "" if one.latency_s is None else as_seconds(one.latency_s)),
+        *(
+            [
+                ("cost per trial", lambda one: _write_money(one.usd_per_trial)),
+                ("per success", lambda one: _write_money(one.usd_per_success)),
+            ]
+            if has_cost
+            else []
+        ),
+        words=(0, 1, 2) if has_places else (0, 1),
+        notes=(
+            "Each interval holds for its arm alone, whenever the run ended.",
+            *((f"and {left:,} more arms",) if left > 0 else ()),
+        ),
+    )
+
+
+def _write_money(usd: float | None) -> str:
+    return "" if usd is None else as_money(usd)
