@@ -123,8 +123,13 @@ def _tabulate(arms: Sequence[ArmStanding], confidence: float, *, has_places: boo
         if arm.interval is None:
             return ""
         low, high = arm.interval
-        ink = "pass" if arm.place == "chosen" else "open"
-        return Strip(low=low, value=_rate(arm), high=high, ink=ink, span=(0.0, 1.0))
+        return Strip(
+            low=low,
+            value=_rate(arm),
+            high=high,
+            ink="pass" if arm.place == "chosen" else "open",
+            span=(0.0, 1.0),
+        )
 
     def write_rate(arm: ArmStanding) -> Cell:
         return "–" if arm.tally.rate is None else as_observed(arm.tally.rate)
