@@ -58,6 +58,7 @@ _MODULES = {
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"
     ),
+    "runtime.choosing": "Choice ExploredArms achoose choose explore",
     "runtime.comparing": "Comparison acompare compare compare_runs",
     "runtime.guardrail_contract": "guardrail_contract",
     "runtime.measuring": "Measurement ameasure measure",

@@ -29,9 +29,11 @@ _COMMANDS = {
 }
 _MORE = {
     "baseline": "List, show and prune baselines.",
+    "choose": "Find the best of several arms.",
     "compare": "Say whether one contract is better than another.",
     "completion": "Print a completion script for your shell.",
     "doctor": "Check this machine and this suite.",
+    "explore": "Describe several arms beside each other.",
     "judge": "Measure how often a judge is wrong.",
     "measure": "Measure baselines.",
     "schema": "Print a JSON Schema.",

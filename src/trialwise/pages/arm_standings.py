@@ -143,7 +143,7 @@ def _tabulate(arms: Sequence[ArmStanding], confidence: float, *, has_places: boo
         arms[:_MOST_ROWS],
         ("arm", lambda one: Name(one.label)),
         *([("shown", write_place)] if has_places else []),
-        ("nobody beats it", lambda one: "yes" if one.is_unbeaten else "beaten"),
+        ("beaten", lambda one: "no" if one.is_unbeaten else "yes"),
         ("passed", lambda one: f"{one.tally.passed}/{one.tally.trials}"),
         ("rate", write_rate),
         (f"{100 * confidence:g} %", lambda one: as_ends(one.interval) if one.interval else ""),

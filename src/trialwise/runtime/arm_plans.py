@@ -62,11 +62,11 @@ def plan_arms(
     """
     if len(contracts) < 2:
         raise InvalidArgument("candidates", [], "be at least one: name what to compare")
-    _check_options(options)
+    check_options(options)
     alike = share_inputs(contracts, inputs)
     names = [one.name for one in alike]
     called = label_contracts(names) if labels is None else check_labels(labels, len(alike))
-    fixed = _plan(alike, replace(options, max_trials=None))
+    fixed = plan_alike(alike, replace(options, max_trials=None))
     rules: TestRules = {}
     if options.trials is None:
         rules = plan_rules(
@@ -80,7 +80,7 @@ def plan_arms(
     planned = PlannedArms(alike, fixed, called, question, rules)
     if options.trials is None and (rules or options.max_trials is not None):
         most = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
-        planned = planned._replace(plans=_plan(alike, _sized(options, most), fixed[0].seed))
+        planned = planned._replace(plans=plan_alike(alike, _sized(options, most), fixed[0].seed))
     _check_size(planned)
     return planned
 
@@ -108,11 +108,11 @@ def plan_again(
         seed: The seed of all runs.
         now: When the comparison started.
     """
-    _check_options(options)
+    check_options(options)
     alike = share_inputs(contracts, inputs)
     most = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
     sized = options if options.trials is not None else _sized(options, most)
-    plans = _plan(alike, sized, seed, now)
+    plans = plan_alike(alike, sized, seed, now)
     return PlannedArms(alike, plans, tuple(labels), question, rules)
 
 
@@ -120,13 +120,20 @@ def _sized(options: RunOptions, pairs: int | None) -> RunOptions:
     return replace(options, trials=pairs, max_trials=None)
 
 
-def _plan(
+def plan_alike(
     contracts: Sequence[Contract],
     options: RunOptions,
     seed: int | None = None,
     now: datetime | None = None,
 ) -> tuple[Plan, ...]:
-    """Return plans of one seed, so of one order: all of it is run, nothing is decided by it."""
+    """Return plans of one seed, so of one order: all of it is run, nothing is decided by it.
+
+    Args:
+        contracts: With the same inputs.
+        options: How the runs are made.
+        seed: Of all runs; a new one unless given.
+        now: When a comparison that is resumed started.
+    """
     nowhere = Path("baselines")  # no baseline takes part
     first = prepare(contracts[0], options, nowhere, seed=seed, now=now, measuring=True)
     return (
@@ -138,7 +145,8 @@ def _plan(
     )
 
 
-def _check_options(options: RunOptions) -> None:
+def check_options(options: RunOptions) -> None:
+    """Refuse settings that have no meaning where arms take turns."""
     if options.executor != "local":
         # The arms take turns, trial by trial, so that whatever changes meanwhile meets all.
         allowed = (

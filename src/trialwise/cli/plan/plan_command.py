@@ -13,6 +13,7 @@ from trialwise.cli.plan.answer import (
     priced,
     written,
 )
+from trialwise.cli.plan.choose_form import choose_form
 from trialwise.cli.plan.fixed_size_commands import FORMS
 from trialwise.cli.plan.option_types import RATE, TRIALS, refusal
 
@@ -130,5 +131,5 @@ def _announce(max_trials: int) -> None:
         click.echo(f"searching for a design of up to {max_trials} trials ...", err=True)
 
 
-for form in FORMS:
+for form in (*FORMS, choose_form):
     command.add_command(form)

@@ -210,7 +210,9 @@ def _answer(
             "and nobody beats these."
         )
     best = f"{chosen} is {'chosen' if question.break_ties else 'best'}"
-    return f"{best}: no other arm is better than all others by {zone}."
+    verb = "is" if len(as_good) == 1 else "are"
+    others = f" Not shown to be worse {verb}: {join_few(as_good)}." if as_good else ""
+    return f"{best}: no other arm is better than all others by {zone}.{others}"
 
 
 def _guarantee(question: ChoiceQuestion) -> str:
@@ -236,8 +238,8 @@ def _describe_multiplicity(arms: Sequence[ArmStanding]) -> str:
     excess = expect_best_excess(len(arms), fewest, rate)
     return (
         f"If all {len(arms)} arms were equally good ({as_observed(rate)}), the best of them would "
-        f"still look {as_points(excess)} better than it is, on average: the highest of several "
-        "rates is high by luck, too. Nothing is decided here; `trialwise choose` decides."
+        f"still look {as_points(round(excess, 3))} better than it is, on average: the highest of "
+        "several rates is high by luck, too. Nothing is decided here; `trialwise choose` decides."
     )
 
 

@@ -42,6 +42,17 @@ class ChoiceQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExplorationQuestion:
+    """What arms are described by; nothing is decided."""
+
+    criterion: str | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        require_open_rate("confidence", self.confidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArmStanding:
     """One arm: how often it passed, what it took, and what is shown of it."""
 

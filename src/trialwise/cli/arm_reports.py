@@ -1,0 +1,82 @@
+"""Where the answers about several arms go: standard output and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trialwise.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trialwise.documents.blocks import Document
+
+_ENDINGS = (".html", ".json", ".md", ".txt")
+
+
+def _check_endings(
+    _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    for path in paths:
+        if path.suffix.lower() not in _ENDINGS:
+            raise InvalidArgument("output", str(path), f"end with {', '.join(_ENDINGS)}")
+        if not path.parent.is_dir():
+            raise click.FileError(str(path), f"there is no folder {path.parent}")
+    return paths
+
+
+output_option: Callable[[Any], Any] = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_check_endings,
+    help=f"Write the answer to a file: {' '.join(_ENDINGS)}; may be repeated.",
+)
+
+
+def give_answer(page: Document, plain: dict[str, Any], given: dict[str, Any]) -> bool:
+    """Print an answer and write the files; return whether all of them are there.
+
+    Args:
+        page: The answer for people.
+        plain: The answer for programs.
+        given: The options `as_json` and `outputs`.
+    """
+    from trialwise.cli.printing import output_of, say, say_json, write_file
+    from trialwise.renderers.document_text import render_document_text
+
+    if given["as_json"]:
+        say_json(plain)
+    else:
+        say(render_document_text(page, output_of()).rstrip("\n"))
+    complete = True
+    for path in given["outputs"]:
+        try:
+            write_file(path, _render(page, plain, path.suffix.lower()))
+        except click.FileError as error:
+            click.echo(f"trialwise: {error.format_message()}", err=True)
+            complete = False
+    return complete
+
+
+def _render(page: Document, plain: dict[str, Any], ending: str) -> str:
+    if ending == ".json":
+        from trialwise.renderers.json_text import render_json
+
+        return render_json(plain)
+    if ending == ".html":
+        from trialwise.renderers.html.page_frame import render_document
+
+        return render_document(page)
+    if ending == ".md":
+        from trialwise.renderers.document_markdown import render_document_markdown
+
+        return render_document_markdown(page)
+    from trialwise.renderers.document_text import render_document_text
+
+    return render_document_text(page)
