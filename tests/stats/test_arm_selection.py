@@ -135,7 +135,7 @@ def test_arms_that_are_always_alike_are_tied_and_nobody_beats_any() -> None:
 
     assert selection.outcome == "tied"
     assert selection.chosen is None
-    assert selection.unbeaten == (0, 1, 2)
+    assert selection.unbeaten == selection.tied == (0, 1, 2)
 
 
 def test_an_arm_that_fails_beside_others_that_pass_is_dropped_first_and_beaten() -> None:

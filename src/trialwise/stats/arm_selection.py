@@ -130,6 +130,14 @@ class ArmSelection:
         return tuple(j for j in range(self._arms) if self._measure_beaten(j) < self._target)
 
     @property
+    def tied(self) -> tuple[int, ...]:
+        """Return the arms that are tied: those of the last round, and others not clearly worse."""
+        if self._outcome != "tied":
+            return ()
+        close = (j for j in range(self._arms) if self._measure_beaten(j) < 1 / TIE_ERROR)
+        return tuple(sorted({*self._sampled, *close}))
+
+    @property
     def next_arms(self) -> tuple[int, ...]:
         """Return the arms that the next round tries; none after the outcome."""
         return self._sampled if self._outcome is None else ()

@@ -53,7 +53,7 @@ def conclude_choice(arms: Sequence[ArmRun], question: ChoiceQuestion) -> ChoiceV
     def find_place(arm: int) -> Place:
         if arm in selection.remaining:
             return "chosen" if outcome == "chosen" else "may be best"
-        return "tied" if outcome == "tied" and arm in selection.unbeaten else "not best"
+        return "tied" if arm in selection.tied else "not best"
 
     standings = tuple(
         _describe_arm(
@@ -203,16 +203,13 @@ def _answer(
         left = [one.label for one in arms if one.place == "may be best"]
         verb = "remains" if len(left) == 1 else "remain"
         return f"Not decided: {join_few(left)} {verb}."
-    as_good = [one.label for one in arms if one.is_unbeaten and one.label != chosen]
     if outcome == "tied":
-        return (
-            f"Tied: {join_few(as_good)}. No arm is better than all others by {zone}, "
-            "and nobody beats these."
-        )
-    best = f"{chosen} is {'chosen' if question.break_ties else 'best'}"
+        tied = [one.label for one in arms if one.place == "tied"]
+        return f"Tied: {join_few(tied)}. No arm is better than all others by {zone}."
+    as_good = [one.label for one in arms if one.is_unbeaten and one.label != chosen]
     verb = "is" if len(as_good) == 1 else "are"
     others = f" Not shown to be worse {verb}: {join_few(as_good)}." if as_good else ""
-    return f"{best}: no other arm is better than all others by {zone}.{others}"
+    return f"{chosen} is chosen: no other arm is better than all others by {zone}.{others}"
 
 
 def _guarantee(question: ChoiceQuestion) -> str:
