@@ -153,3 +153,17 @@ def test_stored_runs_of_a_comparison_come_to_what_it_came_to() -> None:
 
     assert stored["findings"][0]["p_value"] == live["findings"][0]["p_value"]
     assert stored["decision"] == live["decision"] == "PASS"
+
+
+def test_reports_of_a_stored_comparison_are_written_by_its_name() -> None:
+    """In every format of a comparison; without a file it is Markdown on standard output."""
+    compare("support", "good", "--trials", "30", "--seed", "1")
+    (name,) = (one.name for one in Path(".trialwise/comparisons").iterdir())
+    answer = "good is better: 50.0 points, at least 33.0"
+    do(SUITE, "report", name, "-o", "c.html", "-o", "c.xml")
+    printed = do(SUITE, "report", name)
+
+    assert answer in Path("c.html").read_text(encoding="utf-8")
+    assert "<testsuite" in Path("c.xml").read_text(encoding="utf-8")
+    assert answer in printed.output
+    assert "| criterion" in printed.output

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import output_option
-from trialwise.cli.stored import chosen_runs, find_places, run_choice
+from trialwise.cli.stored import chosen_runs, find_places, load_comparisons, run_choice
 from trialwise.errors import InvalidArgument
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
+
+if TYPE_CHECKING:
+    from trialwise.runtime.comparing import Comparison
 
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
@@ -38,8 +42,8 @@ def command(
     """Write reports of stored runs; of all that were run last where none is named.
 
     RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
-    Several runs make one report. Nothing is run. Exits 0 where the reports could be written,
-    whatever the verdicts were.
+    Several runs make one report. The name of a comparison reports what it concluded. Nothing is
+    run. Exits 0 where the reports could be written, whatever the verdicts were.
 
     --open shows the HTML report: the one that -o names, else one beside the run.
 
@@ -55,6 +59,10 @@ def command(
 
     outputs: tuple[Path, ...] = given["outputs"]
     format_: ReportFormat | None = given["format_"]
+    compared = load_comparisons(names, find_places().runs if store is None else store)
+    if compared:
+        _report_comparisons(compared, outputs, format_, opens=opens)
+        return ExitCode.PASS
     stored = chosen_runs(names, store, every=every)
     records = [one.record() for one in stored]
     places = find_places()
@@ -77,3 +85,31 @@ def command(
         text = render_report(records, chosen.name, **known)
         (say_json if chosen.is_json else say)(text)
     return ExitCode.PASS
+
+
+def _report_comparisons(
+    found: Sequence[Comparison],
+    outputs: Sequence[Path],
+    format_: ReportFormat | None,
+    *,
+    opens: bool,
+) -> None:
+    """Write the reports of one comparison, or print those of several."""
+    from trialwise.cli.printing import say, say_json
+    from trialwise.reports.comparison_reports import match_comparison_format, render_comparison
+
+    if (outputs or opens) and len(found) > 1:
+        raise click.UsageError("a file reports one comparison: name one")
+    pages = [path for path in outputs if match_comparison_format(path) == "html"]
+    if opens and not pages:
+        pages = [Path("comparison.html")]
+        outputs = (*outputs, *pages)
+    for path in outputs:
+        click.echo(f"wrote {found[0].write(path)}", err=True)
+    if opens:
+        click.launch(str(pages[0].resolve()))
+    if format_ is not None or not outputs:
+        name = "markdown" if format_ is None else format_.name
+        for one in found:
+            text = render_comparison(one.verdict, one.arms, name)
+            (say_json if name == "json" else say)(text)

@@ -11,7 +11,7 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import json_option
-from trialwise.cli.stored import chosen_runs, find_places, run_choice
+from trialwise.cli.stored import chosen_runs, find_places, load_comparisons, run_choice
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
@@ -69,21 +69,18 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
 
 def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> bool:
     """Show comparisons again, where all names are those of comparisons."""
-    files = [folder / "comparisons" / name / "comparison.json" for name in names]
-    if not names or not all(one.is_file() for one in files):
-        return False
     from trialwise.cli.printing import output_of, say, say_json
-    from trialwise.renderers.document_text import render_document_text
-    from trialwise.runtime.comparing import load_comparison
 
-    for name in names:
-        found = load_comparison(name, store=folder)
+    found = load_comparisons(names, folder)
+    for one in found:
         if given["as_json"]:
-            say_json(found.to_dict())
-        else:
-            able = output_of(ascii_only=given["ascii_only"])
-            say(render_document_text(found.build_page(), able).rstrip("\n"))
-    return True
+            say_json(one.to_dict())
+            continue
+        from trialwise.renderers.document_text import render_document_text
+
+        able = output_of(ascii_only=given["ascii_only"])
+        say(render_document_text(one.build_page(), able).rstrip("\n"))
+    return bool(found)
 
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:

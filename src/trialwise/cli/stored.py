@@ -17,6 +17,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from trialwise.runtime.comparing import Comparison
     from trialwise.stores.runs import RunStore, StoredRun
 
 
@@ -146,3 +147,18 @@ def _complete(
         ["latest", *(one.contract for one in runs), *(one.run_id for one in runs)]
     )
     return [name for name in names if name and name.startswith(incomplete)]
+
+
+def load_comparisons(names: Sequence[str], folder: Path) -> list[Comparison]:
+    """Return the comparisons of these names; none where any name is that of something else.
+
+    Args:
+        names: As a user gives them.
+        folder: The store.
+    """
+    files = [folder / "comparisons" / name / "comparison.json" for name in names]
+    if not all(one.is_file() for one in files):
+        return []
+    from trialwise.runtime.comparing import load_comparison
+
+    return [load_comparison(name, store=folder) for name in names]

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 COMPARISON_FORMAT = "trialwise.comparison/1"
 VERDICT_FORMAT = "trialwise.comparison-verdict/1"
 
+#: The characters of a name that say when: 2026-11-16T14-10-46Z.
+_DATE = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonHead:
@@ -191,11 +194,17 @@ class ComparisonStore:
     def list(self) -> list[StoredComparison]:
         """List every comparison, newest first."""
         try:
-            names = sorted(os.listdir(self._folder), reverse=True)
+            names = os.listdir(self._folder)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        folders = (self._folder / name for name in names)
-        return [StoredComparison(one) for one in folders if (one / "comparison.json").is_file()]
+        files = [self._folder / name / "comparison.json" for name in names]
+        # A name has the second of the start, and the file is written once, at the start.
+        dated = [
+            (one.parent.name[:_DATE], one.stat().st_mtime_ns, one.parent)
+            for one in files
+            if one.is_file()
+        ]
+        return [StoredComparison(folder) for *_, folder in sorted(dated, reverse=True)]
 
     def find_unfinished(self, name: str | None = None) -> StoredComparison:
         """Return the comparison to resume: the named one, or the newest.
