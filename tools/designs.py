@@ -3,6 +3,7 @@
 python -m tools.designs > src/trialwise/stats/sequential/designs.json
 python -m tools.designs --margin > src/trialwise/stats/sequential/margin_designs.json
 python -m tools.designs --strict > src/trialwise/stats/sequential/strict_designs.json
+python -m tools.designs --paired > src/trialwise/stats/sequential/paired_designs.json
 python -m tools.designs --regression > src/trialwise/stats/staged_schemes.json
 
 With --strict it also says on standard error which caps belong into `shipped_designs.DEFAULT_CAPS`.
@@ -15,9 +16,10 @@ import math
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
+from trialwise.stats.paired_designs import find_missing_cost, search_two_sided
 from trialwise.stats.scheme_levels import search_scheme, start_scheme
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import first_deciding
@@ -34,6 +36,9 @@ from trialwise.stats.sequential.shipped_designs import (
     MARGIN_LEVEL,
     MARGIN_MIXES,
     MOST_WITHOUT_CONSENT,
+    PAIRED_LEVEL,
+    PAIRED_POWER,
+    PAIRED_SPLIT,
     RATES,
     STRICT_LEVEL,
     search_design,
@@ -50,6 +55,9 @@ WANTED_POWER = 0.80
 
 #: The shipped caps, besides twice the exact fixed sample.
 CAPS = (30, 50, 100, 200)
+
+#: Designs for paired comparisons ship for families of up to so many tests.
+MOST_PAIRED_TESTS = 10
 
 #: (trials of the baseline, margin) of the schemes for comparisons that ship.
 SCHEMES = (
@@ -182,8 +190,37 @@ def scheme_catalogue_text() -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
+def paired_catalogue_text() -> str:
+    """The catalogue of designs for paired comparisons, searched anew, one design a line."""
+    lines = []
+    for question, tests in product(("different", "better"), range(1, MOST_PAIRED_TESTS + 1)):
+        alpha = PAIRED_LEVEL / tests
+        if question == "better":
+            levels = Hypotheses(PAIRED_SPLIT, 0.5, round(1 - PAIRED_POWER, 9), alpha / 2)
+            cap = resolve_cap(levels, None, BATCH)
+            design = search_design(levels, cap, BATCH, even_mix(levels))
+        else:
+            design = find_two_sided(alpha)
+        entry = _encode_strict(design)
+        del entry["rate"]
+        lines.append(json.dumps({"question": question, "tests": tests, **entry}))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def find_two_sided(alpha: float) -> SequentialDesign:
+    """The two-sided design at the least cost of a missing decision that leads to the power."""
+    cap, cost = find_missing_cost(PAIRED_SPLIT, alpha, PAIRED_POWER)
+    while True:
+        design = search_two_sided(PAIRED_SPLIT, alpha, cap, cost)
+        if design.operating_characteristic(PAIRED_SPLIT).passes >= PAIRED_POWER:
+            return design
+        cost *= 1.02
+
+
 if __name__ == "__main__":
-    if "--regression" in sys.argv[1:]:
+    if "--paired" in sys.argv[1:]:
+        sys.stdout.write(paired_catalogue_text())
+    elif "--regression" in sys.argv[1:]:
         sys.stdout.write(scheme_catalogue_text())
     elif "--strict" in sys.argv[1:]:
         sys.stdout.write(strict_catalogue_text())

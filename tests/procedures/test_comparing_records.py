@@ -557,7 +557,7 @@ def test_repeated_inputs_of_a_population_count_once_each() -> None:
     theirs = run_of({"answers": lambda *_: True}, **options)  # type: ignore[arg-type]
     found = compare(ours, theirs).findings[0]
 
-    assert ("paired/sign-of-inputs", 4, 0, 0.125) == (
+    assert ("paired/net-wins-of-inputs", 4, 0, 0.125) == (
         found.decision_rule,
         found.inputs_won,
         found.inputs_lost,

@@ -13,10 +13,10 @@ from trialwise.stats.paired_designs import (
     QUESTIONS,
     DesignQuestion,
     PairedDesign,
-    _find_strict,
     discordant_rates,
     fixed_discordant,
     plan_paired_design,
+    search_two_sided,
 )
 
 plan = cache(plan_paired_design)
@@ -119,7 +119,7 @@ def test_two_sided_designs_need_no_more_than_a_prototype(
 ) -> None:
     """At its level, cap and power, read off the line between two designs."""
     found = [
-        _find_strict(split, 0.05, cap, cost, equal=0.05).operating_characteristic(split)
+        search_two_sided(split, 0.05, cap, cost, equal=0.05).operating_characteristic(split)
         for cost in (0.5, 1.0, 2.0)
     ]
     points = sorted((one.passes, one.mean_trials) for one in found)

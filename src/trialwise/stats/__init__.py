@@ -14,7 +14,7 @@ Every function takes plain numbers and returns a number or a small frozen value.
   amounts and scores: `signed_ranks`, `sign_flips`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
-- repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`,
+- repeated inputs: `net_wins`, `cluster_estimators`, `cluster_models`, `cluster_correlation`,
   `cluster_resampling`, `beta_binomial`, `autocorrelation`
 - scores: `mean_bets`, `skill_scores`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
@@ -111,6 +111,7 @@ _MODULES = {
     "margin_tests": "NonInferiority noninferiority noninferiority_size",
     "mean_bets": "MeanDesign betting_capital betting_mean_interval fewest_scores",
     "multiplicity": "Adjustment adjust",
+    "net_wins": "NetWinsTest weigh_net_wins",
     "paired": (
         "PairCounts SignTest minimum_discordant paired_difference_interval "
         "pairs_from_outcomes sign_test"

@@ -163,6 +163,8 @@ from trialwise.stats.mean_bets import betting_mean_interval as betting_mean_inte
 from trialwise.stats.mean_bets import fewest_scores as fewest_scores
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import adjust as adjust
+from trialwise.stats.net_wins import NetWinsTest as NetWinsTest
+from trialwise.stats.net_wins import weigh_net_wins as weigh_net_wins
 from trialwise.stats.paired import PairCounts as PairCounts
 from trialwise.stats.paired import SignTest as SignTest
 from trialwise.stats.paired import minimum_discordant as minimum_discordant

@@ -17,8 +17,9 @@ Two questions:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
@@ -29,7 +30,7 @@ from trialwise.stats.sequential.boundary_rule import Rule
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses
-from trialwise.stats.sequential.shipped_designs import DesignCache, normalize, paired_mix
+from trialwise.stats.sequential.shipped_designs import EDITION, DesignCache, normalize, paired_mix
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 DesignQuestion: TypeAlias = Literal["different", "better"]
@@ -41,8 +42,11 @@ QUESTIONS: tuple[DesignQuestion, ...] = ("different", "better")
 _CAP_FACTOR = 1.5
 #: The weight of equal arms in the expected number of pairs; a better and a worse B share the rest.
 _EQUAL = 0.5
-#: What a missing decision costs, as shares of the cap: tried in turn until the power is reached.
-_MISSING_COSTS = (0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0)
+#: What a missing decision costs at first and at most, as shares of the cap, and how often the range
+#: that leads to the power is halved; twice where the cap is long and a search slow.
+_FIRST_COST, _LARGEST_COST, _STEPS, _LONG = 0.5, 8.0, 3, 200
+#: Up to this cap a thorough search is quick.
+_SHORT = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +191,7 @@ def plan_paired_design(
         The share of inputs that both arms pass; rate_a · rate_b, as for independent arms, unless
         given. Arms that fail on the same inputs take fewer pairs.
     cache : DesignCache, optional
-        Where designs for the question "better" are kept; those for "different" are not kept.
+        Where designs that were searched for are kept.
 
     Examples
     --------
@@ -207,7 +211,7 @@ def plan_paired_design(
             split, 0.5, alpha=complement(wanted), beta=level / 2, cache=cache
         )
     else:
-        boundaries = _find_two_sided(split, level, wanted)
+        boundaries = _find_two_sided(split, level, wanted, cache)
     return PairedDesign(
         question=asked, alpha=level, power=wanted, split=split, boundaries=boundaries
     )
@@ -281,20 +285,73 @@ def _largest_split(alpha: float) -> float:
     return 1 - alpha / 10
 
 
-def _find_two_sided(split: float, alpha: float, power: float) -> SequentialDesign:
+def _find_two_sided(
+    split: float, alpha: float, power: float, cache: DesignCache | None = None
+) -> SequentialDesign:
     """Find the strict design at 1/2 whose power is enough and whose expected pairs are few."""
+    key = "-".join(["paired", str(EDITION), *map(str, (split, alpha, power))])
+    kept = cache and _accept_kept(cache.load(key), split, alpha, power)
+    if kept:
+        return kept
+    cap, cost = find_missing_cost(split, alpha, power)
+    design = search_two_sided(split, alpha, cap, cost, is_quick=cap > _SHORT)
+    if design.operating_characteristic(split).passes < power:
+        design = search_two_sided(split, alpha, cap, cost, is_quick=True)
+    if cache is not None:
+        cache.save(key, design.to_dict())
+    return design
+
+
+def find_missing_cost(split: float, alpha: float, power: float) -> tuple[int, float]:
+    """Return the cap of a two-sided design, and the least cost at which it has the power.
+
+    What a missing decision costs is a share of the cap. The power rises with it.
+    """
     cap = math.ceil(_CAP_FACTOR * fixed_discordant(split, alpha=alpha, power=power))
-    found = None
-    for cost in _MISSING_COSTS:
-        found = _find_strict(split, alpha, cap, cost)
-        if found.operating_characteristic(split).passes >= power:
-            break
-    assert found is not None
-    return found
+
+    def suffices(cost: float) -> bool:
+        design = search_two_sided(split, alpha, cap, cost, is_quick=True)
+        return design.operating_characteristic(split).passes >= power
+
+    low, high = 0.0, _FIRST_COST
+    while not suffices(high) and high < _LARGEST_COST:
+        low, high = high, 1.5 * high
+    low = low or high / 1.5
+    steps = _STEPS if cap <= _LONG else 2
+    for _ in range(steps):
+        middle = math.sqrt(low * high)
+        if suffices(middle):
+            high = middle
+        else:
+            low = middle
+    return cap, high
 
 
-def _find_strict(
-    split: float, alpha: float, cap: int, cost: float, *, equal: float = _EQUAL
+def _accept_kept(
+    values: Mapping[str, Any] | None, split: float, alpha: float, power: float
+) -> SequentialDesign | None:
+    """Return a kept design if it is one that keeps its errors and has the power, else None."""
+    if values is None:
+        return None
+    try:
+        design = SequentialDesign.from_dict(values)
+    except (InvalidArgument, TypeError, KeyError):
+        return None
+    equal = design.operating_characteristic(0.5)
+    levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
+    sound = equal.passes <= levels.beta_limit and equal.fails <= levels.alpha_limit
+    enough = design.operating_characteristic(split).passes >= power - 1e-9
+    return design if sound and enough and design.p0 == design.p1 == 0.5 else None
+
+
+def search_two_sided(
+    split: float,
+    alpha: float,
+    cap: int,
+    cost: float,
+    *,
+    equal: float = _EQUAL,
+    is_quick: bool = False,
 ) -> SequentialDesign:
     """Find the best rule with a cap.
 
@@ -304,9 +361,10 @@ def _find_strict(
         cap: The most discordant pairs.
         cost: What a missing decision costs, as a share of the cap.
         equal: The weight of equal arms in the expected number of pairs.
+        is_quick: Whether a rule within half a percent of the best will do.
     """
     from trialwise.stats.sequential.strict_problem import StrictObjective
-    from trialwise.stats.sequential.strict_search import find_strict
+    from trialwise.stats.sequential.strict_search import find_strict, find_strict_quickly
 
     levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
     missing = cost * cap
@@ -315,7 +373,8 @@ def _find_strict(
         passes=((split, missing),),
         fails=((1 - split, missing),),
     )
-    searched = find_strict(levels, cap, 1, objective)
+    searched = find_strict_quickly(levels, cap, objective) if is_quick else None
+    searched = searched or find_strict(levels, cap, 1, objective)
     assert searched is not None
     rule, certificate = searched
     return SequentialDesign.from_rule(

@@ -37,6 +37,7 @@ from trialwise.procedures.comparing.comparison_findings import (
 from trialwise.procedures.comparing.pair_following import conclude_path
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
 from trialwise.stats.confidence_sequences import anytime_p_value
+from trialwise.stats.net_wins import weigh_net_wins
 from trialwise.stats.paired import (
     PairCounts,
     paired_difference_interval,
@@ -354,7 +355,7 @@ def anytime_evidence(
 
 
 def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str]) -> Evidence:
-    """Return the sign test over inputs: each is won, lost or tied, however often it was tried.
+    """Return the exact test of the net wins of each input, however often it was tried.
 
     >>> found = input_evidence([(False, True)] * 6, ["1", "1", "1", "2", "2", "2"])
     >>> found.inputs_won, found.p_value
@@ -363,15 +364,14 @@ def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str])
     net: Counter[str] = Counter()
     for name, (control, candidate) in zip(inputs, outcomes, strict=True):
         net[name] += candidate - control
-    won, lost = sum(one > 0 for one in net.values()), sum(one < 0 for one in net.values())
-    pairs = _count_pairs(outcomes)
+    found = weigh_net_wins(net.values())
     return _weigh_pairs(
-        pairs,
-        decision_rule="paired/sign-of-inputs",
-        p_value=sign_test(won, lost).p_value,
-        favours_candidate=won > lost,
-        inputs_won=won,
-        inputs_lost=lost,
+        _count_pairs(outcomes),
+        decision_rule="paired/net-wins-of-inputs",
+        p_value=found.p_value,
+        favours_candidate=found.net > 0,
+        inputs_won=found.won,
+        inputs_lost=found.lost,
     )
 
 

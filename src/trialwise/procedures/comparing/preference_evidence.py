@@ -145,7 +145,7 @@ def _weigh(
         return _name(anytime_evidence(outcomes, question), "preference/anytime-bet")
     if votes.by_input:
         found = input_evidence(outcomes, [name for _, name in known])
-        return _name(found, "preference/sign-of-inputs")
+        return _name(found, "preference/net-wins-of-inputs")
     return _name(exact_evidence(outcomes, question), "preference/sign")
 
 
