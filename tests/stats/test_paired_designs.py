@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 from scipy.stats import binom
@@ -14,6 +16,7 @@ from trialwise.stats.paired_designs import (
     DesignQuestion,
     PairedDesign,
     discordant_rates,
+    find_missing_cost,
     fixed_discordant,
     plan_paired_design,
     search_two_sided,
@@ -127,6 +130,41 @@ def test_two_sided_designs_need_no_more_than_a_prototype(
         (one, other) for one, other in pairwise(points) if one[0] <= power <= other[0]
     )
     assert few + (many - few) * (power - low) / (high - low) <= mean
+
+
+def test_a_missing_decision_costs_as_little_as_the_power_allows() -> None:
+    """A third less would not reach it, and a design of the cost that was found does."""
+    cap, cost = find_missing_cost(0.8, 0.05, 0.8)
+    powers = [
+        search_two_sided(0.8, 0.05, cap, one, is_quick=True).operating_characteristic(0.8).passes
+        for one in (cost, cost / 1.5)
+    ]
+    assert powers[1] < 0.8 <= powers[0]
+
+
+class KeptDesigns:
+    """Designs that are kept in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Mapping[str, Any]] = {}
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        return self.kept.get(key)
+
+    def save(self, key: str, values: Mapping[str, Any]) -> None:
+        self.kept[key] = values
+
+
+def test_a_two_sided_design_is_searched_for_once() -> None:
+    """A kept one is used again, unless it does not keep its errors."""
+    designs = KeptDesigns()
+    found = plan_paired_design(0.5, 0.9, cache=designs)
+    (key,) = designs.kept
+    assert plan_paired_design(0.5, 0.9, cache=designs) == found
+
+    loose = search_two_sided(found.split, 0.4, found.most_discordant, 0.5, is_quick=True)
+    designs.kept[key] = loose.to_dict()
+    assert plan_paired_design(0.5, 0.9, cache=designs) == found
 
 
 def test_a_fixed_sample_is_the_exact_sign_test() -> None:
