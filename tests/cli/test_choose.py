@@ -127,6 +127,7 @@ def test_a_dry_run_says_what_to_expect_and_runs_nothing() -> None:
     assert not Path(".trialwise").exists()
 
 
+@pytest.mark.usefixtures("folder")
 def test_a_plan_needs_no_suite() -> None:
     done = do("", "plan", "choose", "--arms", "2", "--smallest-difference", "30%", "--json")
     plan = json.loads(done.output)

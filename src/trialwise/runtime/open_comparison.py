@@ -99,11 +99,17 @@ class PreparedComparison:
                 _drive_arm(planned, place, service, space, kept[place])
                 for place, service in enumerate(services)
             ]
-            following = follow_pairs(planned.plans, planned.labels, planned.question, planned.rules)
+            following = None
+            if planned.rules or self.shows_progress:
+                # A choice between arms asks no question of pairs, and brings its own schedule.
+                asked = planned.question
+                following = follow_pairs(planned.plans, planned.labels, asked, planned.rules)
             yield OpenComparison(
                 arms=arms,
                 schedule=following if planned.rules else None,
-                watch=self._open_watch(stack, following, arms) if self.shows_progress else None,
+                watch=self._open_watch(stack, following, arms)
+                if following is not None and self.shows_progress
+                else None,
                 kept=kept,
                 comparison=comparison,
                 started_at=now,
