@@ -114,8 +114,11 @@ def test_a_comparison_is_listed_with_its_arms_and_shown_again(
         (one["result"], one["statement"]) for one in whole["comparisons"]
     ]
 
-    assert _run(["show", name]) == 0
-    assert "PASS  new is better" in capsys.readouterr().out
+    for given in (["show", name], ["show"]):
+        assert _run(given) == 0
+        assert "PASS  new is better" in capsys.readouterr().out
+    assert _run(["show", "--verify"]) == 0
+    assert "is better" not in capsys.readouterr().out
     (found.path / "verdict.json").unlink()
     assert _run(["runs"]) == 0
     assert capsys.readouterr().out.startswith("UNFINISHED")

@@ -52,7 +52,7 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
     if given["as_json"] and given["transparent"]:
         raise click.UsageError("--transparent is text; --json holds the same figures")
     folder = find_places().runs if store is None else store
-    if _show_comparisons(names, folder, given):
+    if not every and _show_comparisons(names or _find_last(folder, given), folder, given):
         return ExitCode.PASS
     stored = chosen_runs(names, store, every=every)
     if names:
@@ -65,6 +65,20 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
         return _verify(stored, given)
     _show([one.record() for one in stored], stored, given)
     return ExitCode.PASS
+
+
+def _find_last(folder: Path, given: dict[str, Any]) -> Sequence[str]:
+    """Return the comparison that was made last; nothing where the last run is no arm of one."""
+    from trialwise.errors import RunNotFound
+    from trialwise.stores.runs import RunStore
+
+    if given["failures"] or given["trials"] or given["transparent"] or given["verifies"]:
+        return ()  # of the runs
+    try:
+        last = RunStore(folder).latest().comparison
+    except RunNotFound:
+        return ()
+    return [last] if last else ()
 
 
 def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> bool:
