@@ -119,6 +119,17 @@ def test_a_comparison_is_listed_with_its_arms_and_shown_again(
         assert "PASS  new is better" in capsys.readouterr().out
     assert _run(["show", "--verify"]) == 0
     assert "is better" not in capsys.readouterr().out
-    (found.path / "verdict.json").unlink()
+    assert _run(["show", name, "--verify"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [f"VERIFIED  {one}" for one in (name, *(arm.record.run_id for arm in found.arms))] == [
+        line.split(":")[0] for line in lines
+    ]
+    kept = found.path / "verdict.json"
+    kept.write_text(kept.read_text().replace('"decision": "PASS"', '"decision": "FAIL"'))
+    assert _run(["show", name, "--verify"]) == 4
+    altered = capsys.readouterr().out
+    assert "verdict.decision: FAIL is stored, PASS follows" in altered
+    assert "verdict.json: checksum" in altered
+    kept.unlink()
     assert _run(["runs"]) == 0
     assert capsys.readouterr().out.startswith("UNFINISHED")

@@ -432,3 +432,27 @@ def test_a_preference_in_a_suite_is_refused_with_its_place(
 
     with pytest.raises(Exception, match=message):
         type_command(f"{head}compare:\n  {wrong}\n", "compare", "plain", "polite", "--quiet")
+
+
+def test_preferences_are_kept_with_the_comparison(
+    juror: Callable[..., ChatService], tmp_path: Path
+) -> None:
+    """What a judge was paid for is loaded again, and asked for once only."""
+    from trialwise.runtime.stored_comparisons import load_comparison, verify_comparison
+
+    asked: list[str] = []
+
+    def prefer(first: str, second: str) -> str:
+        asked.append(first)
+        return polite(first, second)
+
+    judge = pairwise("The politer one is better.", juror(prefer))
+    found = compare(judge, store=tmp_path)
+    paid = len(asked)
+    assert found.path is not None
+    again = compare(judge, store=tmp_path, resume=found.path.name)
+
+    assert paid == len(asked) > 0
+    assert found.verdict == again.verdict
+    assert found.verdict == load_comparison(found.path.name, store=tmp_path).verdict
+    assert verify_comparison(found.path.name, store=tmp_path).matches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,13 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import json_option
-from trialwise.cli.stored import chosen_runs, find_places, load_comparisons, run_choice
+from trialwise.cli.stored import (
+    are_comparisons,
+    chosen_runs,
+    find_places,
+    load_comparisons,
+    run_choice,
+)
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
@@ -37,7 +43,8 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
     name of a comparison shows what it concluded; its arms are runs of their own.
     Nothing is run and nothing is written. --failures with --trials shows the first N failures.
 
-    --verify decides the run again from its plan and its trials and compares every field.
+    --verify decides the run again from its plan and its trials and compares every field; of a
+    comparison it verifies every arm as well.
 
     Exits 0 where the run could be shown, whatever its verdict was: that was the exit code of
     `trialwise run`. Exits 4 where --verify finds the record altered or damaged.
@@ -52,8 +59,9 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
     if given["as_json"] and given["transparent"]:
         raise click.UsageError("--transparent is text; --json holds the same figures")
     folder = find_places().runs if store is None else store
-    if not every and _show_comparisons(names or _find_last(folder, given), folder, given):
-        return ExitCode.PASS
+    compared = () if every else _find_comparisons(names, folder, given)
+    if compared:
+        return _show_comparisons(compared, folder, given)
     stored = chosen_runs(names, store, every=every)
     if names:
         from trialwise.cli.measured_runs import show_measured
@@ -67,11 +75,13 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
     return ExitCode.PASS
 
 
-def _find_last(folder: Path, given: dict[str, Any]) -> Sequence[str]:
-    """Return the comparison that was made last; nothing where the last run is no arm of one."""
+def _find_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> Sequence[str]:
+    """Return the comparisons that somebody means: by name, or the one that was made last."""
     from trialwise.errors import RunNotFound
     from trialwise.stores.runs import RunStore
 
+    if names:
+        return names if are_comparisons(names, folder) else ()
     if given["failures"] or given["trials"] or given["transparent"] or given["verifies"]:
         return ()  # of the runs
     try:
@@ -81,20 +91,28 @@ def _find_last(folder: Path, given: dict[str, Any]) -> Sequence[str]:
     return [last] if last else ()
 
 
-def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> bool:
-    """Show comparisons again, where all names are those of comparisons."""
+def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> int:
+    """Show comparisons again, or verify them and the runs of their arms."""
     from trialwise.cli.printing import output_of, say, say_json
+    from trialwise.renderers.document_text import render_document_text
+    from trialwise.runtime.stored_comparisons import verify_comparison
+    from trialwise.stores.runs import RunStore
 
-    found = load_comparisons(names, folder)
-    for one in found:
-        if given["as_json"]:
-            say_json(one.to_dict())
-            continue
-        from trialwise.renderers.document_text import render_document_text
-
-        able = output_of(ascii_only=given["ascii_only"])
-        say(render_document_text(one.build_page(), able).rstrip("\n"))
-    return bool(found)
+    able = output_of(ascii_only=given["ascii_only"])
+    holds = True
+    for name, found in zip(names, load_comparisons(names, folder), strict=True):
+        if given["verifies"]:
+            runs = [RunStore(folder).open(one.record.run_id) for one in found.arms]
+            checked = check_runs(runs)
+            both = [verify_comparison(name, store=folder), *checked.verifications]
+            checked = replace(checked, verifications=both)
+            holds = holds and checked.holds
+            say_json(checked.data()) if given["as_json"] else say(render_checked(checked, able))
+        elif given["as_json"]:
+            say_json(found.to_dict())
+        else:
+            say(render_document_text(found.build_page(), able).rstrip("\n"))
+    return ExitCode.PASS if holds else ExitCode.ERROR
 
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:

@@ -149,6 +149,12 @@ def _complete(
     return [name for name in names if name and name.startswith(incomplete)]
 
 
+def are_comparisons(names: Sequence[str], folder: Path) -> bool:
+    """Return whether all names are those of comparisons of a store."""
+    files = [folder / "comparisons" / name / "comparison.json" for name in names]
+    return bool(files) and all(one.is_file() for one in files)
+
+
 def load_comparisons(names: Sequence[str], folder: Path) -> list[Comparison]:
     """Return the comparisons of these names; none where any name is that of something else.
 
@@ -156,9 +162,8 @@ def load_comparisons(names: Sequence[str], folder: Path) -> list[Comparison]:
         names: As a user gives them.
         folder: The store.
     """
-    files = [folder / "comparisons" / name / "comparison.json" for name in names]
-    if not all(one.is_file() for one in files):
+    if not are_comparisons(names, folder):
         return []
-    from trialwise.runtime.comparing import load_comparison
+    from trialwise.runtime.stored_comparisons import load_comparison
 
     return [load_comparison(name, store=folder) for name in names]

@@ -21,6 +21,8 @@ A run:
 
 Afterwards:
     result               what `run` returns
+    comparison_result    what `compare` returns
+    stored_comparisons   loads a comparison that is kept, and compares its runs again
     verifying            decides a stored run again and compares
     frames               tables for pandas and polars
     relabelling          a service compared with itself

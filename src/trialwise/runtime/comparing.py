@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from trialwise.errors import RunInterrupted
 from trialwise.model.contract import Contract
@@ -14,16 +13,14 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.run_settings import RunSettings
-from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.comparison_findings import (
     Against,
     ArmRun,
-    ComparisonFinding,
     ComparisonQuestion,
-    ComparisonVerdict,
     Question,
 )
 from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
+from trialwise.runtime.comparison_result import Comparison
 from trialwise.runtime.interleaving import adrive_in_turn, drive_in_turn
 from trialwise.runtime.looping import warn_inside_loop
 from trialwise.runtime.open_comparison import (
@@ -31,7 +28,6 @@ from trialwise.runtime.open_comparison import (
     PreparedComparison,
     find_rules,
     prepare_comparison,
-    read_rules,
 )
 from trialwise.runtime.preparing import options_of
 from trialwise.runtime.result import Result
@@ -39,136 +35,15 @@ from trialwise.runtime.workspace import Workspace
 from trialwise.stats.multiplicity import Correction
 
 if TYPE_CHECKING:
-    from trialwise.documents.blocks import Document
     from trialwise.engine.run_events import Listener
     from trialwise.engine.run_state import RunOutcome
     from trialwise.judges.preference import Pairwise
     from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
-    from trialwise.procedures.comparing.score_lift import ScoreLift
-    from trialwise.runtime.frames import ComparisonFrame, Library
 
+__all__ = ["Comparison", "Run", "acompare", "compare", "compare_runs"]
 
 Run: TypeAlias = RunRecord | Result | str | Path
 """A run, or where it is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Arms compared: the runs of the control and of the candidates, and what they show.
-
-    >>> import trialwise as tw
-    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
-    >>> old = tw.Contract("sums", lambda question, seed: "555" if seed % 3 else "554", [criterion])
-    >>> new = old.with_service(lambda question: "555")
-    >>> comparison = compare(old, new, inputs=["15 * 37?"], trials=30, seed=1, store=None)
-    >>> comparison.findings[0].contrast
-    <Contrast.BETTER: 'better'>
-    """
-
-    verdict: ComparisonVerdict
-    arms: tuple[ArmRun, ...]
-    """The control first."""
-    path: Path | None = None
-    """The folder the comparison is kept in, if it is kept."""
-
-    @property
-    def control(self) -> RunRecord:
-        """The run of the control."""
-        return self.arms[0].record
-
-    @property
-    def candidate(self) -> RunRecord:
-        """The run of the first candidate."""
-        return self.arms[1].record
-
-    @property
-    def paths(self) -> tuple[Path | None, ...]:
-        """The folders the runs are kept in, if they are kept."""
-        return tuple(one.path for one in self.arms)
-
-    @property
-    def decision(self) -> Decision:
-        """FAIL if any candidate fails a criterion, PASS if all pass everywhere."""
-        return self.verdict.decision
-
-    @property
-    def passed(self) -> bool:
-        """Whether the decision is PASS: for an `assert`."""
-        return self.decision is Decision.PASS
-
-    @property
-    def findings(self) -> tuple[ComparisonFinding, ...]:
-        """One for every criterion of every two arms that are compared."""
-        return self.verdict.findings
-
-    def build_page(self) -> Document:
-        """Build the page that every report of the comparison is made from."""
-        from trialwise.pages.comparison import build_comparison_page
-
-        return build_comparison_page(self.verdict, self.arms)
-
-    def score_lift(self, criterion: str, *, confidence: float = 0.95) -> ScoreLift:
-        """Measure how much better the candidate's scores are, pair by pair.
-
-        Args:
-            criterion: Which both runs have; without scores, a pass counts 1 and a failure 0.
-            confidence: The confidence of the interval.
-        """
-        from trialwise.procedures.comparing.score_lift import measure_lift
-
-        return measure_lift(self.control, self.candidate, criterion, confidence=confidence)
-
-    def relabel(self, *, seed: int = 0) -> Comparison:
-        """Conclude `compare(contract, contract)`: is a difference found that is not there?"""
-        from trialwise.runtime.relabelling import relabel_comparison
-
-        return relabel_comparison(self, seed=seed)
-
-    def show(self, *, stream: TextIO | None = None) -> None:
-        """Print what the comparison concluded."""
-        from trialwise.pages.comparison import summarize_comparison
-        from trialwise.renderers.capabilities import read_capabilities
-        from trialwise.renderers.document_text import render_document_text
-
-        out = sys.stdout if stream is None else stream
-        page = summarize_comparison(self.verdict, self.arms)
-        out.write(render_document_text(page, read_capabilities(out)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the conclusion as plain values, fit for JSON."""
-        from trialwise.pages.comparison_json import describe_comparison
-
-        return describe_comparison(self.verdict, self.arms)
-
-    def write(self, path: str | Path) -> Path:
-        """Write a report: `.html`, `.md`, `.xml` (JUnit), `.json` or `.txt`.
-
-        Args:
-            path: Where; its ending says the format.
-        """
-        from trialwise.reports.comparison_reports import write_comparison
-
-        return write_comparison(path, self.verdict, self.arms)
-
-    def __repr__(self) -> str:
-        return f"<Comparison {self.decision.value}: {self.verdict.statement.removesuffix('.')}>"
-
-    def to_frame(self, kind: ComparisonFrame = "pairs", *, library: Library | None = None) -> Any:
-        """Return a table for analysis in pandas or polars.
-
-        Args:
-            kind: "pairs", one row for each pair and criterion, or "findings".
-            library: "pandas" or "polars"; None for pandas where it is installed, else polars.
-        """
-        from trialwise.runtime.frames import comparison_frame
-
-        return comparison_frame(self, kind, library=library)
-
-    def _repr_html_(self) -> str:
-        from trialwise.pages.comparison import summarize_comparison
-        from trialwise.renderers.html.page_frame import render_fragment
-
-        return render_fragment(summarize_comparison(self.verdict, self.arms, is_pictured=True))
 
 
 def compare(
@@ -269,7 +144,7 @@ def compare(
             outcomes = drive_in_turn(opened.arms, opened.schedule, watch=opened.watch)
             comparison = _conclude(prepared, opened, outcomes)
         _check_interrupted(comparison)
-    if preference is None:
+    if preference is None or prepared.load_votes():
         return comparison
     from trialwise.runtime.preferring import ask_preferences
 
@@ -353,7 +228,7 @@ async def acompare(
         if _is_interrupted(comparison):
             await let_cancellation_through()
         _check_interrupted(comparison)
-    if preference is None:
+    if preference is None or prepared.load_votes():
         return comparison
     from trialwise.runtime.preferring import aask_preferences
 
@@ -413,28 +288,6 @@ def compare_runs(
     return Comparison(compare_records(arms, asked, find_rules(arms, asked)), arms)
 
 
-def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Comparison:
-    """Load a comparison that is kept, and compare its runs again by its own rules.
-
-    Args:
-        name: Its name or its folder.
-        store: The folder runs are kept in.
-
-    Raises:
-        RunNotFound: There is no such comparison, or one of its runs has no verdict.
-    """
-    from trialwise.model.codec import from_plain
-    from trialwise.stores.comparisons import ComparisonStore
-
-    stored = ComparisonStore(Path(store)).open(name)
-    head = stored.head
-    opened = [_open_run(one, Path(store)) for one in head.runs]
-    named = name_arms([record for record, _ in opened], head.labels)
-    arms = _place_arms(named, [path for _, path in opened])
-    asked = from_plain(ComparisonQuestion, dict(head.question))
-    return Comparison(compare_records(arms, asked, read_rules(head.rules)), arms, stored.path)
-
-
 def _conclude(
     prepared: PreparedComparison, opened: OpenComparison, outcomes: Sequence[RunOutcome]
 ) -> Comparison:
@@ -450,7 +303,7 @@ def _compare_again(prepared: PreparedComparison) -> Comparison:
     """Return a comparison that was finished before."""
     planned = prepared.planned
     arms = _place_arms(name_arms(prepared.load_records(), planned.labels), prepared.list_paths())
-    verdict = compare_records(arms, planned.question, planned.rules)
+    verdict = compare_records(arms, planned.question, planned.rules, prepared.load_votes())
     return Comparison(verdict, arms, prepared.path)
 
 
@@ -465,7 +318,8 @@ def _add_votes(
         from trialwise.stores.comparisons import StoredComparison
 
         stops = [one.record.verdict.stop for one in comparison.arms]
-        StoredComparison(comparison.path).write_verdict(to_plain(verdict), stops)
+        kept = [to_plain(one) for one in votes]
+        StoredComparison(comparison.path).write_verdict(to_plain(verdict), stops, votes=kept)
     return replace(comparison, verdict=verdict)
 
 

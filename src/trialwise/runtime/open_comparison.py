@@ -25,6 +25,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonVerdict,
 )
 from trialwise.procedures.comparing.pair_following import PairFollowing, TestRules, follow_pairs
+from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
 from trialwise.runtime.arm_plans import PlannedArms, plan_again, plan_arms
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.workspace import Workspace, open_service
@@ -78,6 +79,10 @@ class PreparedComparison:
         assert self.space.store is not None
         runs = RunStore(self.space.store)
         return [runs.load(name) for name in self.stored.head.runs]
+
+    def load_votes(self) -> list[PreferenceVotes]:
+        """Load what a judge preferred in a comparison that was finished before."""
+        return [] if self.stored is None else read_votes(self.stored)
 
     @contextmanager
     def open(self, *, in_thread: bool = False) -> Iterator[OpenComparison]:
@@ -366,6 +371,11 @@ def read_rules(kept: Sequence[Mapping[str, Any]]) -> TestRules:
         (one["against"], one["arm"], one["criterion"]): PairedRule.from_plain(one["rule"])
         for one in kept
     }
+
+
+def read_votes(stored: StoredComparison) -> list[PreferenceVotes]:
+    """Return what a judge preferred, as it is kept with a comparison."""
+    return [from_plain(PreferenceVotes, one) for one in stored.votes()]
 
 
 def find_rules(arms: Sequence[ArmRun], question: ComparisonQuestion) -> TestRules:

@@ -39,7 +39,7 @@ _NEARLY = 1e-9
 #: Money is kept to the nanodollar and times to the microsecond, whatever the order of addition.
 _ROUNDED = {"usd": 2e-9, "setup_usd": 2e-9, "judging_usd": 2e-9, "setup_s": 2e-6}
 #: Sentences for people: another version may have put them otherwise and decided alike.
-_WORDING = frozenset(
+WORDING = frozenset(
     {"advice", "alternative", "caveats", "confidence_statement", "null", "statement", "text"}
     | {"warnings"}
 )
@@ -161,17 +161,17 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
         path = f"plan.criteria[{criterion.criterion}]"
         if criterion.looks:
             looks = find_looks(criterion)
-            yield from _compare(f"{path}.looks", list(criterion.looks), list(looks))
+            yield from list_differences(f"{path}.looks", list(criterion.looks), list(looks))
         if criterion.stops_early:
             yield from _boundary_differences(path, criterion)
             continue
         derived = procedure_of(criterion).derive_design(criterion)
         if derived is None:
             continue
-        yield from _compare(f"{path}.design", to_plain(criterion.design), to_plain(derived))
+        yield from list_differences(f"{path}.design", to_plain(criterion.design), to_plain(derived))
         cutoff = getattr(derived, "cutoff", None)
         if criterion.cutoff is not None:
-            yield from _compare(f"{path}.cutoff", criterion.cutoff, cutoff)
+            yield from list_differences(f"{path}.cutoff", criterion.cutoff, cutoff)
 
 
 def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Difference]:
@@ -268,7 +268,7 @@ def _issue_differences(
         if found != expected:
             named = ("input_id", "seed", "outcomes")
             ours, theirs = (dict(zip(named, one, strict=True)) for one in (found, expected))
-            yield from _compare(path, ours, theirs)
+            yield from list_differences(path, ours, theirs)
 
 
 def _find_asked_again(trials: TrialTable) -> tuple[set[str], int]:
@@ -309,8 +309,8 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
         yield Difference("verdict", _show_value(stored.decision), why)
         return
     same_version = reproducibility.tool_version == __version__
-    skipped = frozenset() if same_version else _WORDING | _DESCRIPTIONS
-    for one in _compare("verdict", to_plain(stored), to_plain(derived), skipped):
+    skipped = frozenset() if same_version else WORDING | _DESCRIPTIONS
+    for one in list_differences("verdict", to_plain(stored), to_plain(derived), skipped):
         if same_version or not _GATE_INTERVAL.match(one.path):
             yield one
 
@@ -360,20 +360,28 @@ def _is_near(one: float | None, other: float | None, apart: float = 0.0) -> bool
 # --- Field by field ---------------------------------------------------------------------------
 
 
-def _compare(
+def list_differences(
     path: str, stored: Any, derived: Any, skipped: frozenset[str] = frozenset()
 ) -> Iterator[Difference]:
+    """Yield where plain values differ, field by field.
+
+    Args:
+        path: What they are, as a reader would look for it.
+        stored: As kept.
+        derived: As it follows.
+        skipped: Fields that are not compared.
+    """
     if isinstance(stored, dict) and isinstance(derived, dict):
         for name in {**stored, **derived}:
             if name not in skipped:
                 ours, theirs = stored.get(name, _ABSENT), derived.get(name, _ABSENT)
-                yield from _compare(f"{path}.{name}", ours, theirs, skipped)
+                yield from list_differences(f"{path}.{name}", ours, theirs, skipped)
     elif isinstance(stored, list) and isinstance(derived, list):
         if len(stored) != len(derived):
             yield Difference(path, f"{len(stored)} items", f"{len(derived)} items")
             return
         for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
-            yield from _compare(f"{path}[{_name(other, place)}]", one, other, skipped)
+            yield from list_differences(f"{path}[{_name(other, place)}]", one, other, skipped)
     elif not _same(stored, derived):
         yield Difference(path, _show_value(stored), _show_value(derived))
 

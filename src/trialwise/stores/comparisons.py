@@ -16,11 +16,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trialwise import __version__
 from trialwise.errors import RunNotFound
 from trialwise.model.evidence import StopReason
+from trialwise.model.lines import CHECKSUM
 from trialwise.model.verdict import Decision
 from trialwise.stores._files import (
     StoreUnusable,
+    checksum_of,
     draw_suffix,
     make_dated_folder,
     read_json,
@@ -95,32 +98,60 @@ class StoredComparison:
                 raise StoreUnusable(file, "read it", reason) from None
         return self._head
 
-    def write_verdict(self, verdict: Mapping[str, Any], stops: Sequence[StopReason]) -> None:
+    def write_verdict(
+        self,
+        verdict: Mapping[str, Any],
+        stops: Sequence[StopReason],
+        *,
+        votes: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         """Keep what was concluded; what was kept before is replaced.
 
         Args:
             verdict: As plain values, with its decision.
             stops: Why each arm's run ended.
+            votes: What a judge preferred, which stands in no run.
         """
-        ends = [one.value for one in stops]
-        kept = {"format": VERDICT_FORMAT, "stops": ends, "verdict": dict(verdict)}
+        kept = {
+            "format": VERDICT_FORMAT,
+            "tool_version": __version__,
+            "stops": [one.value for one in stops],
+            "votes": [dict(one) for one in votes],
+            "verdict": dict(verdict),
+        }
         write_json(self.path / "verdict.json", kept)
 
     def verdict(self) -> dict[str, Any] | None:
         """Return what was concluded, as plain values; None where nothing was yet."""
+        found = self._read_verdict()
+        return None if found is None else found["verdict"]
+
+    def votes(self) -> list[dict[str, Any]]:
+        """Return what a judge preferred, as plain values."""
+        found = self._read_verdict() or {}
+        return list(found.get("votes", ()))
+
+    @property
+    def tool_version(self) -> str:
+        """The version that wrote the verdict."""
+        return str((self._read_verdict() or {}).get("tool_version", ""))
+
+    def compare_checksums(self) -> dict[str, bool]:
+        """Return whether each file has the checksum that it was written with."""
+        files = {"comparison.json": COMPARISON_FORMAT, "verdict.json": VERDICT_FORMAT}
+        kept = {name: read_json(self.path / name, form) for name, form in files.items()}
+        return {name: one.get(CHECKSUM) == checksum_of(one) for name, one in kept.items()}
+
+    def _read_verdict(self) -> dict[str, Any] | None:
         file = self.path / "verdict.json"
-        if not file.exists():
-            return None
-        verdict: dict[str, Any] = read_json(file, VERDICT_FORMAT)["verdict"]
-        return verdict
+        return read_json(file, VERDICT_FORMAT) if file.exists() else None
 
     @property
     def is_unfinished(self) -> bool:
         """Whether it can be resumed: it was cut short, and its question is open."""
-        file = self.path / "verdict.json"
-        if not file.exists():
+        kept = self._read_verdict()
+        if kept is None:
             return True
-        kept = read_json(file, VERDICT_FORMAT)
         was_cut = any(StopReason(one).is_premature for one in kept["stops"])
         return was_cut and kept["verdict"]["decision"] == Decision.INCONCLUSIVE.value
 
