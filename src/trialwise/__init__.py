@@ -59,12 +59,14 @@ _MODULES = {
         "RecordingService ReplayService"
     ),
     "runtime.choosing": "Choice ExploredArms achoose choose explore",
-    "runtime.comparing": "Comparison acompare compare compare_runs",
+    "runtime.comparing": "acompare compare compare_runs",
+    "runtime.comparison_result": "Comparison",
     "runtime.guardrail_contract": "guardrail_contract",
     "runtime.measuring": "Measurement ameasure measure",
     "runtime.preparing": "CheckedPlan check",
     "runtime.result": "Result SuiteResult",
     "runtime.running": "arun run run_all",
+    "runtime.stored_comparisons": "load_comparison",
     "runtime.trial_sizing": (
         "SizingAnswer plan plan_compare plan_compliance plan_latency plan_pairs plan_precision "
         "plan_regression"

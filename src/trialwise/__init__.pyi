@@ -118,10 +118,10 @@ from trialwise.runtime.choosing import ExploredArms as ExploredArms
 from trialwise.runtime.choosing import achoose as achoose
 from trialwise.runtime.choosing import choose as choose
 from trialwise.runtime.choosing import explore as explore
-from trialwise.runtime.comparing import Comparison as Comparison
 from trialwise.runtime.comparing import acompare as acompare
 from trialwise.runtime.comparing import compare as compare
 from trialwise.runtime.comparing import compare_runs as compare_runs
+from trialwise.runtime.comparison_result import Comparison as Comparison
 from trialwise.runtime.guardrail_contract import guardrail_contract as guardrail_contract
 from trialwise.runtime.measuring import Measurement as Measurement
 from trialwise.runtime.measuring import ameasure as ameasure
@@ -136,6 +136,7 @@ from trialwise.runtime.result import SuiteResult as SuiteResult
 from trialwise.runtime.running import arun as arun
 from trialwise.runtime.running import run as run
 from trialwise.runtime.running import run_all as run_all
+from trialwise.runtime.stored_comparisons import load_comparison as load_comparison
 from trialwise.runtime.trial_sizing import SizingAnswer as SizingAnswer
 from trialwise.runtime.trial_sizing import plan as plan
 from trialwise.runtime.trial_sizing import plan_compare as plan_compare

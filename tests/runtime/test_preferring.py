@@ -438,7 +438,7 @@ def test_preferences_are_kept_with_the_comparison(
     juror: Callable[..., ChatService], tmp_path: Path
 ) -> None:
     """What a judge was paid for is loaded again, and asked for once only."""
-    from trialwise.runtime.stored_comparisons import load_comparison, verify_comparison
+    from trialwise.runtime.stored_comparisons import load_comparison, verify_stored_comparison
 
     asked: list[str] = []
 
@@ -455,4 +455,4 @@ def test_preferences_are_kept_with_the_comparison(
     assert paid == len(asked) > 0
     assert found.verdict == again.verdict
     assert found.verdict == load_comparison(found.path.name, store=tmp_path).verdict
-    assert verify_comparison(found.path.name, store=tmp_path).matches
+    assert verify_stored_comparison(found.path.name, store=tmp_path).matches

@@ -95,7 +95,7 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
     """Show comparisons again, or verify them and the runs of their arms."""
     from trialwise.cli.printing import output_of, say, say_json
     from trialwise.renderers.document_text import render_document_text
-    from trialwise.runtime.stored_comparisons import verify_comparison
+    from trialwise.runtime.stored_comparisons import verify_stored_comparison
     from trialwise.stores.runs import RunStore
 
     able = output_of(ascii_only=given["ascii_only"])
@@ -104,7 +104,7 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
         if given["verifies"]:
             runs = [RunStore(folder).open(one.record.run_id) for one in found.arms]
             checked = check_runs(runs)
-            both = [verify_comparison(name, store=folder), *checked.verifications]
+            both = [verify_stored_comparison(name, store=folder), *checked.verifications]
             checked = replace(checked, verifications=both)
             holds = holds and checked.holds
             say_json(checked.data()) if given["as_json"] else say(render_checked(checked, able))

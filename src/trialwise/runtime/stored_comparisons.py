@@ -25,6 +25,15 @@ def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Co
 
     Raises:
         RunNotFound: There is no such comparison, or one of its runs has no verdict.
+
+    >>> import tempfile
+    >>> import trialwise as tw
+    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
+    >>> old = tw.Contract("sums", lambda question: "554", [criterion], sampling=["15 * 37?"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = tw.compare(old, old.with_service(lambda question: "555"), store=folder)
+    ...     tw.load_comparison(made.path.name, store=folder).verdict == made.verdict
+    True
     """
     stored = ComparisonStore(Path(store)).open(name)
     head, runs = stored.head, RunStore(Path(store))
@@ -37,7 +46,7 @@ def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Co
     return Comparison(verdict, arms, stored.path)
 
 
-def verify_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Verification:
+def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Verification:
     """Compare the runs of a comparison again, and its verdict with the one that is kept.
 
     The runs are verified by themselves. The wording of another version is not compared.
