@@ -11,6 +11,7 @@ import pytest
 from tests.pages import compared_arms as given
 from tests.pages.test_notebook_summary import Reader
 
+import trialwise as tw
 from trialwise.documents.blocks import (
     Block,
     Cards,
@@ -23,6 +24,7 @@ from trialwise.documents.blocks import (
 )
 from trialwise.documents.charts import Strips
 from trialwise.model.run_trials import Trials
+from trialwise.model.trial import ErrorClass
 from trialwise.model.verdict import Decision
 from trialwise.pages.comparison import build_comparison_page, summarize_comparison
 from trialwise.pages.comparison_arms import list_factors
@@ -261,7 +263,7 @@ def test_a_page_without_runs_holds_the_conclusion_alone() -> None:
 def test_each_input_is_counted_under_every_arm() -> None:
     """By an independent count of the trials; those that differ come first, losses before gains."""
     arms = given.arms()
-    rows = count_inputs("right", arms)
+    rows = count_inputs(arms)["right"]
     expected = {
         (arm.label, trial.input_id): (
             sum(
@@ -281,7 +283,7 @@ def test_each_input_is_counted_under_every_arm() -> None:
     assert expected == found
     assert differences[: len(lost)] == sorted(lost)
     assert not any(
-        count_inputs("polite", arms)[0].difference("prompt-a", one) for one in ("prompt-b",)
+        count_inputs(arms)["polite"][0].difference("prompt-a", one) for one in ("prompt-b",)
     )
 
 
@@ -346,6 +348,40 @@ def test_each_arm_has_its_rate_with_an_interval() -> None:
 def binomial_tail(k: int, n: int, p: float) -> float:
     """The chance of k or more passes, term by term."""
     return sum(comb(n, one) * p**one * (1 - p) ** (n - one) for one in range(k, n + 1))
+
+
+def test_inputs_of_different_lists_are_told_apart_by_their_texts() -> None:
+    """Both runs number their inputs from 1, and only what was asked says which are the same."""
+    right = tw.Criterion("right", tw.contains("555"), at_least=0.5)
+    contract = tw.Contract("sums", lambda _question: "555", [right])
+    runs = [
+        tw.run(contract, inputs=inputs, trials=10, seed=1, store=None, progress=False)
+        for inputs in (["a", "b"], ["b", "c"])
+    ]
+    rows = count_inputs([ArmRun(f"arm {k}", one.record) for k, one in enumerate(runs)])["right"]
+    missing = {row.asked: dict(row.missing) for row in rows}
+
+    assert {
+        "a": {"arm 1": "no input of this arm"},
+        "b": {},
+        "c": {"arm 0": "no input of this arm"},
+    } == missing
+
+
+def test_trials_that_were_not_measured_are_not_counted() -> None:
+    """An input of which no trial was measured says so."""
+    control, candidate = given.arms()
+    name = candidate.record.trials[0].input_id
+    lost = [
+        replace(one, error_class=ErrorClass.INFRASTRUCTURE) if one.input_id == name else one
+        for one in candidate.record.trials
+    ]
+    broken = replace(candidate, record=replace(candidate.record, trials=Trials.of(lost)))
+    rows = count_inputs([control, broken])["right"]
+    (row,) = (one for one in rows if one.input_id == name)
+
+    assert {"prompt-b": "not measured"} == row.missing
+    assert sum(one.counts["prompt-b"][1] for one in rows if one is not row) == 30
 
 
 def test_only_factors_that_differ_are_named() -> None:

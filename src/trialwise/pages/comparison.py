@@ -128,6 +128,8 @@ def _describe_question(verdict: ComparisonVerdict) -> str:
         "not-worse": f"whether candidates are not worse{by}",
         "equivalent": f"whether candidates are equivalent{by}",
     }
+    if verdict.relabelled is not None:
+        words["different"] = "whether a service differs from itself"
     guards = [f"{name}, margin {as_points(one)}" for name, one in asked.guardrails.items()]
     guarded = f"; guardrails: {', '.join(guards)}" if guards else ""
     return f"{words[asked.question]}, at {as_percent(asked.confidence)} confidence{guarded}"

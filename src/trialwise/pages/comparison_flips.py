@@ -90,7 +90,8 @@ def _list_between(
     analysis = control[1].plan.analysis
     for names, shared in samplings.items():
         for pair in pair_trials(control[1], candidate[1], names).pairs:
-            if pair.is_left_out(analysis):
+            # Most pairs passed everything; there may be many thousands of them.
+            if (pair.control.passed and pair.candidate.passed) or pair.is_left_out(analysis):
                 continue
             lost, won = _tell_apart(pair, shared)
             if lost or won:

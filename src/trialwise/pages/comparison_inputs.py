@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -20,7 +22,6 @@ from trialwise.documents.blocks import (
 from trialwise.documents.numbers import as_count, as_signed_points
 from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunRecord
-from trialwise.pages.failure_groups import TrialIndex
 from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
 
 #: Inputs shown at once, those that take a click, and criteria that have a table.
@@ -35,8 +36,12 @@ class InputRow(NamedTuple):
     """One input, with its counts under each arm."""
 
     input_id: str
+    asked: str
+    """What was asked; empty where the runs keep no inputs."""
     counts: Mapping[str, Counts]
     """By arm; an arm without a counted trial of the input has none."""
+    missing: Mapping[str, str]
+    """Why an arm has none, by arm."""
 
     def difference(self, against: str, arm: str) -> float | None:
         """Return how much more often it passed under one arm than under another."""
@@ -46,49 +51,118 @@ class InputRow(NamedTuple):
         return (theirs * of - ours * others) / (of * others)
 
 
-def count_inputs(criterion: str, arms: Sequence[ArmRun]) -> list[InputRow]:
-    """Count each input of a criterion under every arm, those that differ most first.
+def count_inputs(arms: Sequence[ArmRun]) -> dict[str, list[InputRow]]:
+    """Count each input of each criterion under every arm, those that differ most first.
 
     Args:
-        criterion: Its name.
         arms: The runs of the arms, the control first.
     """
-    counts = {one.label: _count_arm(criterion, one.record) for one in arms}
-    inputs = dict.fromkeys(name for arm in arms for name in _list_inputs(criterion, arm.record))
-    rows = [
-        InputRow(name, {label: mine[name] for label, mine in counts.items() if name in mine})
-        for name in inputs
-    ]
-    control, *others = [one.label for one in arms]
-
-    def rank(row: InputRow) -> tuple[bool, float, float]:
-        found = [row.difference(control, one) for one in others]
-        known = [one for one in found if one is not None]
-        # What cannot be compared comes before what is alike.
-        is_alike = not any(known) and len(known) == len(others)
-        lost, won = min(known, default=0.0), max(known, default=0.0)
-        return is_alike, min(lost, 0.0), -won
-
-    return sorted(rows, key=rank)
+    lists = {frozenset(one.fingerprint for one in arm.record.plan.experiments) for arm in arms}
+    counted = [_ArmInputs.of(arm, same_lists=len(lists) == 1) for arm in arms]
+    known = (one.criterion for arm in arms for one in arm.record.plan.criteria)
+    found: dict[str, list[InputRow]] = {}
+    for criterion in dict.fromkeys(known):
+        inputs = dict.fromkeys(key for one in counted for key in one.planned.get(criterion, ()))
+        rows = [_build_row(criterion, key, counted) for key in inputs]
+        found[criterion] = sorted(rows, key=lambda row: _rank(row, [one.label for one in arms]))
+    return found
 
 
-def _count_arm(criterion: str, record: RunRecord) -> Mapping[str, Counts]:
-    index = TrialIndex(record)
-    found = (one for one in record.verdict.findings if one.criterion == criterion)
-    return {
-        name: (passed, trials)
-        for one in found
-        for name, (passed, trials) in index.find_rows(one).tally_inputs().items()
-        if trials
+def _build_row(criterion: str, key: str, arms: Sequence[_ArmInputs]) -> InputRow:
+    named = next(one for one in arms if key in one.names)
+    counts = {
+        one.label: one.counts[criterion, key] for one in arms if (criterion, key) in one.counts
     }
+    missing = {
+        one.label: one.explain_missing(criterion, key) for one in arms if one.label not in counts
+    }
+    return InputRow(*named.names[key], counts, missing)
 
 
-def _list_inputs(criterion: str, record: RunRecord) -> Iterator[str]:
-    """Yield the inputs that a criterion is about, asked or not."""
-    names = {one.experiment for one in record.plan.criteria if one.criterion == criterion}
-    for one in record.plan.experiments:
-        if one.name in names:
-            yield from one.input_ids
+def _rank(row: InputRow, labels: Sequence[str]) -> tuple[bool, float, float]:
+    control, *others = labels
+    differences = [row.difference(control, one) for one in others]
+    known = [one for one in differences if one is not None]
+    # What cannot be compared comes before what is alike.
+    is_alike = not any(known) and len(known) == len(others)
+    lost, won = min(known, default=0.0), max(known, default=0.0)
+    return is_alike, min(lost, 0.0), -won
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ArmInputs:
+    """The inputs of one arm, by a key that is the same for one input under every arm."""
+
+    label: str
+    names: Mapping[str, tuple[str, str]]
+    """The identifier and the text of each input."""
+    planned: Mapping[str, Collection[str]]
+    """The inputs that each criterion is about."""
+    counts: Mapping[tuple[str, str], Counts]
+    """By criterion and input."""
+    tried: frozenset[str]
+
+    @classmethod
+    def of(cls, arm: ArmRun, *, same_lists: bool) -> _ArmInputs:
+        """Count the trials of an arm in one walk.
+
+        Args:
+            arm: The arm.
+            same_lists: Whether all arms have the same lists of inputs. Otherwise equal identifiers
+                may stand for different inputs, and the texts say which inputs are the same.
+        """
+        plan, texts = arm.record.plan, arm.record.texts
+        keys: dict[tuple[str, str], str] = {}
+        names: dict[str, tuple[str, str]] = {}
+        for one in plan.experiments:
+            for input_id in one.input_ids:
+                asked = texts.inputs.get((one.name, input_id))
+                text = "" if asked is None else asked.value
+                # Without its text, an input is taken for no input of another arm.
+                other = f"text {text}" if text else f"{arm.label} {one.name} {input_id}"
+                key = f"{one.fingerprint} {input_id}" if same_lists else other
+                keys[one.name, input_id] = key
+                names[key] = input_id, text
+        inputs = {one.name: one.input_ids for one in plan.experiments}
+        counts, tried = _count_trials(arm.record, keys)
+        return cls(
+            label=arm.label,
+            names=names,
+            planned={
+                one.criterion: dict.fromkeys(
+                    keys[one.experiment, name] for name in inputs[one.experiment]
+                )
+                for one in plan.criteria
+            },
+            counts=counts,
+            tried=tried,
+        )
+
+    def explain_missing(self, criterion: str, key: str) -> str:
+        """Explain why there is no counted trial of an input."""
+        if key not in self.planned.get(criterion, ()):
+            return "no input of this arm"
+        return "not measured" if key in self.tried else "not asked"
+
+
+def _count_trials(
+    record: RunRecord, keys: Mapping[tuple[str, str], str]
+) -> tuple[Mapping[tuple[str, str], Counts], frozenset[str]]:
+    """Count passed and counted trials by criterion and input; also return what was tried."""
+    passed: Counter[tuple[str, str]] = Counter()
+    trials: Counter[tuple[str, str]] = Counter()
+    tried = set()
+    for trial in record.trials.sketches():
+        key = keys[trial.experiment, trial.input_id]
+        tried.add(key)
+        if record.plan.analysis.leaves_out(trial.error_class):
+            continue
+        for outcome in trial.outcomes:
+            if not trial.is_unjudged(outcome):
+                trials[outcome.criterion, key] += 1
+                passed[outcome.criterion, key] += outcome.passed
+    counts = {place: (passed[place], count) for place, count in trials.items()}
+    return counts, frozenset(tried)
 
 
 def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Section | None:
@@ -99,7 +173,8 @@ def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Sect
         arms: The runs of the arms.
     """
     criteria = list(dict.fromkeys(one.criterion for one in verdict.findings))
-    tables = [(name, rows) for name in criteria if arms and (rows := count_inputs(name, arms))]
+    counted = count_inputs(arms) if arms else {}
+    tables = [(name, counted[name]) for name in criteria if counted.get(name)]
     if not tables:
         return None
     several = len(tables) > 1
@@ -142,39 +217,28 @@ def _list_tables(
 def _build_table(criterion: str, rows: Sequence[InputRow], arms: Sequence[ArmRun]) -> Table:
     control, *others = [one.label for one in arms]
     columns: list[Column[InputRow]] = [
-        ("input", partial(_write_input, criterion=criterion, control=arms[0].record)),
-        (
-            Name(cut_middle(control, _NAME)),
-            partial(_write_counts, arm=arms[0], criterion=criterion),
-        ),
+        ("input", _write_input),
+        (Name(cut_middle(control, _NAME)), partial(_write_counts, arm=control)),
     ]
-    for label, arm in zip(others, arms[1:], strict=True):
-        write = partial(_write_counts, arm=arm, criterion=criterion)
-        columns.append((Name(cut_middle(label, _NAME)), write))
+    for label in others:
+        columns.append((Name(cut_middle(label, _NAME)), partial(_write_counts, arm=label)))
         columns.append(("difference", partial(_write_difference, against=control, arm=label)))
     return build_table(f"Inputs of {cut_middle(criterion, _NAME)}", rows, *columns, is_headed=False)
 
 
-def _write_input(row: InputRow, criterion: str, control: RunRecord) -> Cell:
+def _write_input(row: InputRow) -> Cell:
     """Write the name of an input, and below it what was asked, where that is kept."""
-    name = Name(cut_middle(row.input_id, _NAME))
-    for one in control.plan.criteria:
-        asked = control.texts.inputs.get((one.experiment, row.input_id))
-        if one.criterion == criterion and asked is not None and asked.value != row.input_id:
-            text = " ".join(asked.value.split())
-            return name, Value(text="", note=cut_middle(text, _ASKED))
-    return name
+    name, text = Name(cut_middle(row.input_id, _NAME)), " ".join(row.asked.split())
+    if text in ("", row.input_id):
+        return name
+    return name, Value(text="", note=cut_middle(text, _ASKED))
 
 
-def _write_counts(row: InputRow, arm: ArmRun, criterion: str) -> Cell:
-    if arm.label in row.counts:
-        passed, trials = row.counts[arm.label]
+def _write_counts(row: InputRow, arm: str) -> Cell:
+    if arm in row.counts:
+        passed, trials = row.counts[arm]
         return f"{passed:,} of {trials:,}"
-    if row.input_id not in _list_inputs(criterion, arm.record):
-        return Value(text="–", note="no input of this arm")
-    table = [one for one in arm.record.trials.tables if row.input_id in one.names]
-    asked = any(one.names[number] == row.input_id for one in table for number in one.inputs)
-    return Value(text="–", note="not measured" if asked else "not asked")
+    return Value(text="–", note=row.missing[arm])
 
 
 def _write_difference(row: InputRow, against: str, arm: str) -> Cell:

@@ -65,9 +65,9 @@ def read_comparison_schema() -> dict[str, Any]:
 
 
 def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[Mapping[str, Any]]:
-    criteria = dict.fromkeys(one.criterion for one in verdict.findings)
-    for criterion in criteria if arms else ():
-        for row in count_inputs(criterion, arms):
+    counted = count_inputs(arms) if arms else {}
+    for criterion in dict.fromkeys(one.criterion for one in verdict.findings):
+        for row in counted.get(criterion, ()):
             counts = {
                 label: {"passed": passed, "trials": trials}
                 for label, (passed, trials) in row.counts.items()
