@@ -15,13 +15,16 @@ from typing import Any
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import binomial_pmf
+from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_margins import bound_chance, find_low_end, find_region, order_tables
 from trialwise.stats.paired_questions import OUTCOMES, PairedCharacteristic, PairedOutcome
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_rate
+
+#: Counts rarer than this, relative to the likeliest, are left out of the chances of a rule.
+_NEGLIGIBLE = 1e-15
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,13 +85,11 @@ class MarginRule(PairedRule):
         discordant = require_rate("only_a + only_b", only_a + only_b)
         size, chances = self.max_pairs, dict.fromkeys(self._list_outcomes(), 0.0)
         split = only_b / discordant if discordant else 0.5
-        for n in range(size + 1):
-            weight = binomial_pmf(n, size, discordant)
-            if weight < 1e-18:
-                continue
-            for wins in range(n + 1):
-                chance = weight * binomial_pmf(wins, n, split)
-                chances[self._decide(wins, n - wins)] += chance
+        first, weights = likely_counts(size, discordant, negligible=_NEGLIGIBLE)
+        for n, weight in enumerate(weights, first):
+            fewest, shares = likely_counts(n, split, negligible=_NEGLIGIBLE)
+            for wins, share in enumerate(shares, fewest):
+                chances[self._decide(wins, n - wins)] += weight * share
         return PairedCharacteristic(
             question=self.question,
             chances=chances,
