@@ -159,7 +159,7 @@ def test_exploring_describes_and_never_decides() -> None:
     rows = [line.split()[0] for line in done.output.splitlines() if "/40" in line]
     assert rows == ["large", "medium", "small"]
     text = " ".join(done.output.split())
-    assert "If all 3 arms were equally good" in text
+    assert "If all arms were equally good" in text
     assert not any(word in done.output for word in ("PASS", "FAIL", "INCONCLUSIVE", "CHOSEN"))
 
 

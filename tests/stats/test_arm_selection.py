@@ -99,6 +99,26 @@ def test_no_capital_is_won_on_average_against_an_arm_that_is_best(break_ties: bo
     assert looked > 15
 
 
+def test_no_capital_is_won_on_average_against_the_last_arm_while_a_tie_is_looked_for() -> None:
+    chance, delta, looked = Random(2), 0.1, 0
+    while looked < 15:
+        selection = ArmSelection(3, smallest_difference=delta)
+        rates = (0.8, 0.7, 0.6)
+        while selection.outcome is None and len(selection.remaining) > 1:
+            selection.add_round({arm: chance.random() < rates[arm] for arm in selection.next_arms})
+        if selection.outcome is not None or selection.remaining != (0,):
+            continue
+        joint = _joint_distribution(chance, 3, delta)
+        before = math.fsum(selection._against_lead[0])
+        after = 0.0
+        for results, probability in joint.items():
+            tried = copy.deepcopy(selection)
+            tried.add_round({arm: bool(results[arm]) for arm in selection.next_arms})
+            after += probability * math.fsum(tried._against_lead[0])
+        assert after <= before * (1 + 1e-9)
+        looked += 1
+
+
 def test_a_bet_makes_the_capital_grow_fastest() -> None:
     share, mean, shift = 0.3, 0.1, 0.1
     wins, losses = (share + mean) / 2, (share - mean) / 2

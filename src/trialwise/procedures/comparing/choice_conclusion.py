@@ -234,7 +234,7 @@ def _describe_multiplicity(arms: Sequence[ArmStanding]) -> str:
     rate = sum(one.tally.passed for one in arms) / trials
     excess = expect_best_excess(len(arms), fewest, rate)
     return (
-        f"If all {len(arms)} arms were equally good ({as_observed(rate)}), the best of them would "
+        f"If all arms were equally good ({as_observed(rate)}), the best of {len(arms)} would "
         f"still look {as_points(round(excess, 3))} better than it is, on average: the highest of "
         "several rates is high by luck, too. Nothing is decided here; `trialwise choose` decides."
     )
