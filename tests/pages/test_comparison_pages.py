@@ -31,6 +31,7 @@ from trialwise.pages.comparison_arms import list_factors
 from trialwise.pages.comparison_differences import build_forest, name_outcome
 from trialwise.pages.comparison_flips import list_flips
 from trialwise.pages.comparison_inputs import count_inputs
+from trialwise.procedures.comparing.amount_types import PreferenceFinding
 from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict, Contrast
 from trialwise.procedures.comparing.run_comparison import compare_records
 from trialwise.renderers.capabilities import Capabilities
@@ -38,6 +39,7 @@ from trialwise.renderers.document_markdown import render_document_markdown
 from trialwise.renderers.document_text import render_document_text
 from trialwise.renderers.html.page_frame import render_document, render_fragment
 from trialwise.renderers.markdown_text import MOST_BYTES
+from trialwise.stats.result_types import Interval
 
 
 def page(count: int = 2) -> Document:
@@ -409,6 +411,51 @@ def test_cheaper_is_good() -> None:
         tones.append(cell.tone if isinstance(cell, Value) else "plain")
 
     assert ["pass", "fail", "plain"] == tones
+
+
+def test_what_a_judge_prefers_has_a_table_and_no_rate_of_one_arm() -> None:
+    """Won, lost and tied, with the share before and after the judge's errors are taken out."""
+    verdict = given.verdict()
+    preferred = PreferenceFinding(
+        criterion="clearer",
+        arm="prompt-b",
+        against="prompt-a",
+        wins=20,
+        losses=10,
+        ties=10,
+        inconsistent=4,
+        missing=1,
+        rate=0.625,
+        interval=Interval(0.5, 0.73, confidence=0.95, method="exact"),
+        labels=80,
+        corrected_rate=0.7,
+        corrected_interval=Interval(0.51, 0.88, confidence=0.95, method="exact"),
+    )
+    asked = replace(
+        verdict,
+        findings=(*verdict.findings, replace(verdict.findings[0], criterion="clearer")),
+        preferences=(preferred,),
+    )
+    document = build_comparison_page(asked, given.arms())
+    arms, table, *_ = (
+        one for one in blocks_of(section(document, "Arms")) if isinstance(one, Table)
+    )
+    shown = [
+        f"{cell.text} {cell.note}".strip() if isinstance(cell, Value) else cell
+        for cell in table.rows[0].cells[2:]
+    ]
+
+    assert "clearer" not in str(arms.columns)
+    assert [
+        "62.5 % [50.0, 73.0]",
+        "70.0 % [51.0, 88.0]",
+        "20",
+        "10",
+        "10 4 by their place",
+        "1",
+    ] == (shown)
+    assert "80 labelled pairs" in str(table.notes)
+    assert len(given.LOST) + len(given.WON) == len(cards(document).cards)
 
 
 # --- Whatever somebody else wrote -------------------------------------------------------------

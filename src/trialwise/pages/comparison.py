@@ -6,6 +6,7 @@ comparison_flips         pairs in which exactly one arm passed, with both replie
 comparison_inputs        each input under every arm
 comparison_arms          what the arms are, how well they did and what they took
 comparison_amounts       costs of a success, scores and steadiness in sentences
+comparison_preferences   which replies a judge prefers
 comparison_results       result lines for JUnit
 comparison_json          everything for programs
 """

@@ -32,6 +32,7 @@ from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.pages.comparison_amounts import list_amount_notes
 from trialwise.pages.comparison_differences import name_arms, name_columns
+from trialwise.pages.comparison_preferences import tabulate_preferences
 from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import write_amounts
 from trialwise.procedures.comparing.comparison_findings import (
@@ -81,7 +82,11 @@ def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Se
     """
     differing = list_factors(verdict, arms)
     records = {one.label: one.record for one in arms}
-    criteria = list(dict.fromkeys(one.criterion for one in verdict.findings))
+    known = {one.criterion for record in records.values() for one in record.plan.criteria}
+    # What a judge prefers is a criterion of two arms, and no rate of one.
+    criteria = [
+        name for name in dict.fromkeys(one.criterion for one in verdict.findings) if name in known
+    ]
     columns: list[Column[ComparedArm]] = [
         ("arm", lambda one: _name_arm(one, verdict)),
         *((cut_middle(key, _FACTOR), _read_factor(values)) for key, values in differing.items()),
@@ -105,7 +110,8 @@ def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Se
     )
     amounts = tabulate_amounts(verdict)
     notes = list(list_amount_notes(verdict))
-    blocks: list[Block] = [table, *([] if amounts is None else [amounts])]
+    further = (tabulate_preferences(verdict), amounts)
+    blocks: list[Block] = [table, *(one for one in further if one is not None)]
     if notes:
         summary = "Successes, scores and steadiness"
         blocks.append(
