@@ -32,6 +32,12 @@ LIMIT_ARMS = [
     for limit in (-0.3, -0.2, 0.0, 0.2, 0.3)
     for rate in (0.3, 0.32, 0.4, 0.55, 0.7, 0.85, 0.97, 1.0)
 ]
+#: Arms that are rarely discordant, so that few discordant pairs come before the last pair.
+RARE_ARMS = [
+    (rate * (1 - split), rate * split)
+    for rate in (0.02, 0.05, 0.09, 0.14, 0.2, 0.3)
+    for split in (0.0, 0.2, 0.3, 0.4, 0.45, 0.48, 0.52, 0.6, 0.8, 1.0)
+]
 EQUAL_ARMS = [(half, half) for half in (0.005, 0.03, 0.1, 0.25, 0.4, 0.5)]
 
 
@@ -236,7 +242,7 @@ def test_p_values_at_the_margin_are_small_no_oftener_than_they_say(
 def test_intervals_cover_the_difference_for_all_arms(small_rule: PairedRule) -> None:
     """Each end misses it in at most half of alpha of all comparisons."""
     assert small_rule.max_pairs is not None
-    for only_a, only_b in [*ARMS, *EQUAL_ARMS, *LIMIT_ARMS]:
+    for only_a, only_b in [*ARMS, *EQUAL_ARMS, *LIMIT_ARMS, *RARE_ARMS]:
         above = below = 0.0
         for end, _, chance in weigh_ends(small_rule, small_rule.max_pairs, only_a, only_b):
             if chance < 1e-9:

@@ -2,6 +2,11 @@
 
 The difference is the rate of discordant pairs times (2 · split − 1), where the split is the share
 of discordant pairs that B wins. The sign of the difference is that of split − 1/2.
+
+A sequential rule has an exact limit for the split, which inverts its ordering of outcomes, and one
+for the rate of discordant pairs, which are independent of who wins them. Nine tenths of an end's
+error are spent on the first and one tenth on the second. Whether 0 is left out follows from the
+rule alone. A fixed size has the exact unconditional limit of `paired_margins`.
 """
 
 from __future__ import annotations
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
 
 #: The share of each end's error that is spent on the rate of discordant pairs.
 _ON_DISCORDANCE = 0.1
+#: What has a p-value of up to so many times its level was nearly shown.
+_NEARLY = 1.2
 #: The lower end of an interval that holds every difference above 0, but not 0 itself.
 JUST_ABOVE_0 = sys.float_info.min
 
@@ -55,13 +62,18 @@ def _find_low(rule: SplitRule, counts: PairCounts, *, mirrored: bool) -> float:
         wins, losses = counts.only_b, counts.only_a
         first, second = (losses, wins) if mirrored else (wins, losses)
         return find_low_end(first, second, pairs, rule.alpha / 2)
+    error = rule.alpha / 2
+    spent = _ON_DISCORDANCE * error
     if n == 0:
-        return -_most_discordant(0, pairs, rule.alpha / 2)
-    spent = _ON_DISCORDANCE * rule.alpha / 2
-    split = _find_split(rule, counts, rule.alpha / 2 - spent, mirrored=mirrored)
-    if split <= 0.5:
-        return (2 * split - 1) * _most_discordant(n, pairs, spent)
-    return (2 * split - 1) * beta_quantile(spent, n, pairs - n + 1)
+        return -_most_discordant(0, pairs, spent)
+    split = _find_split(rule, counts, error - spent, mirrored=mirrored)
+    if split > 0.5:
+        return (2 * split - 1) * beta_quantile(spent, n, pairs - n + 1)
+    # For arms that are nearly equal the error is spent on "better" alone. So what was nearly shown
+    # to be better says nothing of such arms, however rarely they are discordant.
+    p_value = rule.find_p_values(counts)[mirrored]
+    most = 1.0 if p_value <= _NEARLY * error else _most_discordant(n, pairs, spent)
+    return (2 * split - 1) * most
 
 
 def _most_discordant(n: int, pairs: int, error: float) -> float:
