@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from trialwise.errors import InvalidArgument
+from trialwise.pages.sizing import build_sizing_page
 from trialwise.procedures.sizing.paired_sizing import (
     PairedSizingQuestion,
     find_fixed_pairs,
     plan_pairs,
+    simulate_rule,
 )
+from trialwise.renderers.document_text import render_document_text
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_rules import plan_paired_rule
 
@@ -105,7 +108,7 @@ def test_a_fixed_size_is_the_smallest_with_the_power(rates: tuple[float, float])
 )
 def test_the_usual_case_takes_215_pairs_or_fewer_than_136_in_sequence() -> None:
     """80 % against 90 %, independent arms: the figures that a comparison has to meet."""
-    sequential, fixed = plan_pairs(PairedSizingQuestion()).methods
+    sequential, fixed = plan_pairs(PairedSizingQuestion(rates=(0.8, 0.9))).methods
 
     assert fixed.most_pairs == 215
     assert sequential.expected.mean_pairs < 136
@@ -123,6 +126,51 @@ def test_a_known_discordance_takes_the_place_of_independence() -> None:
     assert (only.kind, only.discordance) == ("assumed", 0.15)
     assert only.passes == pytest.approx(better, abs=1e-12)
     assert plan.chosen.expected.passes == pytest.approx(better, abs=1e-12)
+
+
+def test_a_margin_is_planned_by_its_own_rules() -> None:
+    """The chances of the fixed size are a sum over all tables of what the rule says of each."""
+    question = PairedSizingQuestion(question="not-worse", margin=0.3, rates=(0.8, 0.8))
+    sequential, fixed = plan_pairs(question).methods
+    pairs = fixed.most_pairs
+    assert pairs is not None
+    rule = plan_paired_rule("not-worse", margin=0.3, pairs=pairs)
+    passes = 0.0
+    for a in range(pairs + 1):
+        for b in range(pairs + 1 - a):
+            rest = pairs - a - b
+            weight = comb(pairs, a) * comb(pairs - a, b) * 0.16 ** (a + b) * 0.68**rest
+            counts = PairCounts(both=rest, only_a=a, only_b=b, neither=0)
+            passes += weight * (rule.decide(counts) == "not worse")
+
+    assert fixed.expected.passes == pytest.approx(passes, abs=1e-9)
+    assert fixed.expected.passes >= 0.80
+    assert [row.truth for row in sequential.rows] == ["as expected", "worse by the margin"]
+    assert sequential.rows[1].passes <= 0.025
+    assert sequential.expected.mean_pairs < (sequential.most_pairs or 0)
+
+
+def test_simulated_chances_agree_with_enumerated_ones() -> None:
+    """Within four standard errors of 2,000 comparisons."""
+    rule = plan_paired_rule("not-worse", margin=0.3)
+    exact = rule.characteristic(0.16, 0.16)
+    simulated = simulate_rule(rule, 0.16, 0.16, runs=2000, seed=1)
+
+    for outcome, chance in exact.chances.items():
+        error = (chance * (1 - chance) / 2000) ** 0.5
+        assert abs(simulated.chances.get(outcome, 0.0) - chance) <= 4 * error + 1e-9
+    assert simulated.mean_pairs == pytest.approx(exact.mean_pairs, rel=0.1)
+
+
+def test_a_small_margin_is_simulated_and_says_so() -> None:
+    """Its rule has thousands of pairs, and a fixed size is not looked for."""
+    plan = plan_pairs(PairedSizingQuestion(question="not-worse", margin=0.03, rates=(0.9, 0.9)))
+    (only,) = plan.methods
+    page = " ".join(render_document_text(build_sizing_page(plan)).split())
+
+    assert (only.name, only.simulated) == ("sequential", 1000)
+    assert "By 1,000 simulated comparisons" in page
+    assert "A fixed number with this power has more than 1,000 pairs" in page
 
 
 @pytest.mark.parametrize(

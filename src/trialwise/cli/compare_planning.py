@@ -94,8 +94,8 @@ def announce_plan(chosen: LiveArms, asked: CompareAsked) -> None:
     from trialwise.errors import InvalidArgument
     from trialwise.pages.sizing import build_sizing_page
 
-    if asked.guardrails:
-        return  # they are decided by rules of their own
+    if asked.guardrails or asked.margin:
+        return  # chances of rules with a margin take seconds: `--dry-run` states them
     try:
         answer, _ = plan_arms(chosen, asked)
     except InvalidArgument:
