@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,35 @@ def test_mistakes_are_named(
     with pytest.raises(error, match=message):
         compare(*arguments)
     assert not Path(".trialwise", "runs").exists()
+
+
+INTERRUPTING = (
+    SERVICE
+    + """
+def stops(input, index):
+    import os, pathlib, signal
+    mark = pathlib.Path("stopped")
+    if index == 4 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGINT)
+    return "no"
+"""
+)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals to oneself are POSIX")
+def test_an_interrupted_comparison_says_how_it_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By a command, which ends with the verdict that the whole comparison has."""
+    from trialwise.cli.main import _run
+
+    enter_folder(tmp_path, monkeypatch, INTERRUPTING)
+    stops = SUITE.replace("too", "stops")
+    (tmp_path / "trialwise.yaml").write_text(stops)
+
+    assert 130 == _run(["compare", "always", "stops", "--quiet"])
+    (name,) = (one.name for one in (tmp_path / ".trialwise/comparisons").iterdir())
+    assert f"`trialwise compare --resume {name}` continues" in capsys.readouterr().err
+    assert 1 == _run(["compare", "--resume", name, "--quiet"])
+    assert "stops is worse" in capsys.readouterr().out

@@ -14,6 +14,7 @@ from trialwise.cli.compare_options import CompareAsked, compare_options, read_as
 from trialwise.cli.compare_resuming import describe_command, recall_command
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import criterion_option, json_option, pair_options, suite_option
+from trialwise.errors import RunInterrupted
 
 if TYPE_CHECKING:
     from trialwise.runtime.comparing import Comparison
@@ -126,28 +127,44 @@ def _compare(
         horizon=None,
     )
     resume = given["resume"]
-    comparison = compare(
-        first,
-        *(others or [first]),
-        labels=chosen.labels,
-        question=asked.question,
-        margin=asked.margin,
-        guardrails=asked.guardrails,
-        against="all" if asked.all_pairs else "control",
-        expect=asked.expect,
-        preference=chosen.suite.compare.preference,
-        confidence=asked.confidence,
-        correction=asked.correction,
-        options=options,
-        store=chosen.suite.runs_folder,
-        resume=False if resume is None else resume or True,
-        record=given["record"],
-        replay=given["replay"],
-        progress=not given["quiet"],
-        redact=chosen.suite.redaction,
-        source=describe_command(names, given, chosen.suite.path),
-    )
+    try:
+        comparison = compare(
+            first,
+            *(others or [first]),
+            labels=chosen.labels,
+            question=asked.question,
+            margin=asked.margin,
+            guardrails=asked.guardrails,
+            against="all" if asked.all_pairs else "control",
+            expect=asked.expect,
+            preference=chosen.suite.compare.preference,
+            confidence=asked.confidence,
+            correction=asked.correction,
+            options=options,
+            store=chosen.suite.runs_folder,
+            resume=False if resume is None else resume or True,
+            record=given["record"],
+            replay=given["replay"],
+            progress=not given["quiet"],
+            redact=chosen.suite.redaction,
+            source=describe_command(names, given, chosen.suite.path),
+        )
+    except RunInterrupted as stopped:
+        raise _say_how_to_resume(stopped) from None
     return comparison.relabel() if given["a_a"] else comparison
+
+
+def _say_how_to_resume(stopped: RunInterrupted) -> RunInterrupted:
+    """Return the interrupt with the command that continues the comparison."""
+    from trialwise.documents.numbers import as_count
+
+    comparison: Any = stopped.result
+    pairs = min(len(one.record.trials) for one in comparison.arms)
+    message = (
+        f"interrupted after {as_count(pairs, 'pair')}, which are kept: "
+        f"`trialwise compare --resume {comparison.path.name}` continues"
+    )
+    return RunInterrupted(message, comparison)
 
 
 def _compare_stored(chosen: StoredArms, asked: CompareAsked) -> Comparison:
