@@ -2,6 +2,7 @@
 
 run_comparison         the whole comparison of two or more arms
 criterion_conclusion   what is concluded of one criterion under two arms
+family_levels          how all tests share a level, and what that guarantees
 answer_sentences       the sentences that answer the question
 trial_pairing          which trials belong together
 pair_following         the pairs of each test in order, and when they decide it

@@ -65,7 +65,7 @@ def answer_criterion(
         return f"{head}."
     gap = finding.difference
     low, high = finding.interval
-    level = f"({100 * asked.confidence:g} %)"
+    level = f"({100 * (finding.interval.confidence or asked.confidence):.3g} %)"
     if head == f"{name} is better" and low > 0:
         return f"{head}: {_in_points(gap)} points, at least {_in_points(low)} {level}."
     if head == f"{name} is worse" and high < 0:

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from trialwise.model.claim import Claim, PopulationClaim
@@ -33,6 +34,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     ArmRun,
     ComparisonQuestion,
     Evidence,
+    Question,
 )
 from trialwise.procedures.comparing.pair_following import conclude_path
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
@@ -44,7 +46,7 @@ from trialwise.stats.paired import (
     pairs_from_outcomes,
     sign_test,
 )
-from trialwise.stats.paired_rules import PairedRule
+from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Interval
 from trialwise.stats.score_difference import difference_interval
 from trialwise.stats.unconditional import boschloo
@@ -108,6 +110,7 @@ def assess_criterion(
     labels = control.label, candidate.label
     pairing = pair_trials(*records, (ours, theirs), labels=labels)
     evidence, obstacle = _evidence(name, pairing, *records, question, rule=rule)
+    evidence = answer_by_direction(evidence, *question.of_criterion(name))
     structures = [record.plan.structure.get(name) for record in records]
     if structures[0] != structures[1]:
         obstacle = "its postconditions differ between the two runs: these are two criteria"
@@ -190,7 +193,39 @@ def _evidence(
         return anytime_evidence(outcomes, question), obstacle
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
         return input_evidence(outcomes, [one.control.input_id for one in pairs]), obstacle
-    return exact_evidence(outcomes, question), obstacle
+    return exact_evidence(outcomes, question, name), obstacle
+
+
+def answer_by_direction(found: Evidence, asked: Question, margin: float) -> Evidence:
+    """Return evidence that says what its direction means, where its test knows no margin.
+
+    Args:
+        found: The evidence.
+        asked: The question.
+        margin: Its margin.
+    """
+    if found.favours_pass is not None:
+        return found
+    answer = read_answer(asked, margin, favours_candidate=found.favours_candidate)
+    return replace(found, favours_pass=answer)
+
+
+def read_answer(asked: Question, margin: float, *, favours_candidate: bool) -> bool | None:
+    """Return what a shown difference from 0 means for a question: PASS, FAIL or nothing.
+
+    Args:
+        asked: The question.
+        margin: Its margin.
+        favours_candidate: The direction of the difference.
+
+    >>> read_answer("not-worse", 0.02, favours_candidate=True)
+    True
+    >>> read_answer("better", 0.02, favours_candidate=True) is None
+    True
+    """
+    if asked == "equivalent" or (asked == "better" and margin and favours_candidate):
+        return None
+    return favours_candidate
 
 
 def _obstacle(pairing: Pairing, claim: Claim) -> str:
@@ -285,21 +320,40 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
     )
 
 
-def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion) -> Evidence:
-    """Return the exact test of pairs (control passed, candidate passed).
+def exact_evidence(
+    outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion, criterion: str = ""
+) -> Evidence:
+    """Return the exact test of pairs (control passed, candidate passed) of a planned number.
+
+    Without a margin it is McNemar's exact test, and with one the exact unconditional test of the
+    margin.
 
     >>> found = exact_evidence([(False, True)] * 6 + [(True, True)] * 4, ComparisonQuestion())
     >>> found.p_value, found.favours_candidate
     (0.03125, True)
     """
-    pairs = _count_pairs(outcomes)
+    return _test_pairs(_count_pairs(outcomes), *question.of_criterion(criterion), question.alpha)
+
+
+# The same counts are asked for by the verdict, by reports and by whoever compares again.
+@lru_cache(maxsize=256)
+def _test_pairs(pairs: PairCounts, asked: Question, margin: float, alpha: float) -> Evidence:
+    rule = plan_paired_rule(asked, margin=margin or None, alpha=alpha, pairs=pairs.pairs)
+    return _state_conclusion(rule, rule.conclude_counts(pairs))
+
+
+def _state_conclusion(rule: PairedRule, found: PairedConclusion) -> Evidence:
+    passing, failing = (
+        rule.find_p_values(found.used) if found.is_complete and found.used.pairs else (1.0, 1.0)
+    )
+    kind = "margin-exact" if rule.margin else "mcnemar-exact"
     return _weigh_pairs(
-        pairs,
-        decision_rule="paired/mcnemar-exact",
-        # McNemar's exact test is the sign test on the discordant pairs.
-        p_value=sign_test(pairs.only_a, pairs.only_b).p_value,
-        favours_candidate=pairs.only_b > pairs.only_a,
-        interval=_interval(pairs, question.confidence),
+        found.used,
+        decision_rule="paired/sequential" if rule.is_sequential else f"paired/{kind}",
+        p_value=found.p_value,
+        favours_candidate=found.used.only_b > found.used.only_a,
+        favours_pass=passing < failing,
+        interval=found.interval,
     )
 
 
@@ -318,14 +372,7 @@ def follow_evidence(
     >>> found.favours_candidate, found.pairs.pairs < 20
     (True, True)
     """
-    found = conclude_path(rule, outcomes, ran_all=ran_all)
-    return _weigh_pairs(
-        found.used,
-        decision_rule="paired/sequential" if rule.is_sequential else "paired/mcnemar-exact",
-        p_value=found.p_value,
-        favours_candidate=found.used.only_b > found.used.only_a,
-        interval=found.interval,
-    )
+    return _state_conclusion(rule, conclude_path(rule, outcomes, ran_all=ran_all))
 
 
 def anytime_evidence(

@@ -198,11 +198,15 @@ class Evidence:
     """Inputs on which the candidate won more pairs than it lost, where inputs are the units."""
     inputs_lost: int | None = None
     p_value: float | None = None
-    """Two-sided, of this criterion alone; None where nothing was tested."""
+    """Of this criterion alone, twice the smaller of two one-sided p-values: of what PASS and of
+    what FAIL refutes. None where nothing was tested."""
     interval: Interval | None = None
-    """Two-sided, for the difference, of this criterion alone: it describes, the test decides."""
+    """For the difference, of this criterion alone. For pairs of a number that was planned, or
+    followed by a rule, it is exact and agrees with the p-value."""
     favours_candidate: bool = False
     """The direction of the test, which means nothing without a small p-value."""
+    favours_pass: bool | None = None
+    """Whether a small p-value means PASS or FAIL; None where it answers no question asked."""
 
     difference: float | None = None
     """The candidate's rate minus the control's, as the counts give it."""

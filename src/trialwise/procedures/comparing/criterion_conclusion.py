@@ -13,7 +13,6 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
     Contrast,
     Evidence,
-    Question,
 )
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.paired import minimum_discordant
@@ -32,7 +31,7 @@ def conclude_criterion(
     """
     found = assessed.evidence
     asked, margin = question.of_criterion(assessed.criterion)
-    contrast = _contrast(found, adjusted, question)
+    contrast = _contrast(found, adjusted, question, margin)
     return ComparisonFinding(
         **{field.name: getattr(found, field.name) for field in fields(found)},
         criterion=assessed.criterion,
@@ -42,7 +41,7 @@ def conclude_criterion(
         margin=margin,
         experiment=assessed.experiment,
         contrast=contrast,
-        decision=_decide(contrast, assessed, asked, margin),
+        decision=_decide(assessed, adjusted, question),
         adjusted_p_value=adjusted,
         statement=_state_finding(assessed, contrast, fewest),
         caveats=(
@@ -70,37 +69,31 @@ def fewest_discordant(alpha: float, correction: Correction, criteria: int) -> in
     return minimum_discordant(level)
 
 
-def _contrast(found: Evidence, adjusted: float | None, question: ComparisonQuestion) -> Contrast:
+def _contrast(
+    found: Evidence, adjusted: float | None, question: ComparisonQuestion, margin: float
+) -> Contrast:
+    """Return whether a difference from 0 is shown, beyond what was asked."""
     if adjusted is None or adjusted > question.alpha:
         return Contrast.NOT_TOLD_APART
+    if margin and found.decision_rule in _KNOW_MARGINS:
+        # The test is about the margin; where the difference lies, its exact interval says.
+        low, high = found.interval or (0.0, 0.0)
+        if low <= 0 <= high:
+            return Contrast.NOT_TOLD_APART
+        return Contrast.BETTER if low > 0 else Contrast.WORSE
     return Contrast.BETTER if found.favours_candidate else Contrast.WORSE
 
 
-def _decide(contrast: Contrast, assessed: Assessed, asked: Question, margin: float) -> Decision:
+#: Tests that are about the margin of the question, and not about a difference from 0.
+_KNOW_MARGINS = ("paired/margin-exact", "paired/sequential")
+
+
+def _decide(assessed: Assessed, adjusted: float | None, question: ComparisonQuestion) -> Decision:
     """Return the answer to the question that was asked of a criterion."""
-    if asked == "different" or not margin:
-        return _BY_CONTRAST[contrast]
-    interval = assessed.evidence.interval
-    if assessed.obstacle or interval is None:
+    answer = assessed.evidence.favours_pass
+    if adjusted is None or adjusted > question.alpha or answer is None:
         return Decision.INCONCLUSIVE
-    low, high = interval
-    match asked:
-        case "better":
-            passes, fails = low > margin, high < margin
-        case "not-worse":
-            passes, fails = low > -margin, contrast is Contrast.WORSE
-        case _:
-            passes, fails = -margin < low and high < margin, high < -margin or low > margin
-    if passes:
-        return Decision.PASS
-    return Decision.FAIL if fails else Decision.INCONCLUSIVE
-
-
-_BY_CONTRAST = {
-    Contrast.BETTER: Decision.PASS,
-    Contrast.WORSE: Decision.FAIL,
-    Contrast.NOT_TOLD_APART: Decision.INCONCLUSIVE,
-}
+    return Decision.PASS if answer else Decision.FAIL
 
 
 def _state_finding(assessed: Assessed, contrast: Contrast, fewest: int) -> str:

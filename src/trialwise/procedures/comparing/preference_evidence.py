@@ -16,6 +16,7 @@ from trialwise.model.tally import Tally
 from trialwise.procedures.comparing.amount_types import PreferenceFinding
 from trialwise.procedures.comparing.change_assessment import (
     Assessed,
+    answer_by_direction,
     anytime_evidence,
     exact_evidence,
     input_evidence,
@@ -78,7 +79,9 @@ def assess_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> A
         arm=votes.arm,
         against=votes.against,
         experiment=votes.experiment,
-        evidence=_weigh(votes, known, question),
+        evidence=answer_by_direction(
+            _weigh(votes, known, question), *question.of_criterion(votes.criterion)
+        ),
         obstacle=obstacle,
         caveats=tuple(_list_caveats(votes)),
         advisory=(*votes.advisory, *_explain_uncorrected(votes)),
@@ -146,7 +149,7 @@ def _weigh(
     if votes.by_input:
         found = input_evidence(outcomes, [name for _, name in known])
         return _name(found, "preference/net-wins-of-inputs")
-    return _name(exact_evidence(outcomes, question), "preference/sign")
+    return _name(exact_evidence(outcomes, question, votes.criterion), "preference/sign")
 
 
 def _name(found: Evidence, rule: str) -> Evidence:

@@ -29,6 +29,7 @@ from trialwise.procedures.comparing.criterion_conclusion import (
     conclude_criterion,
     fewest_discordant,
 )
+from trialwise.procedures.comparing.family_levels import adjust_family, state_family
 from trialwise.procedures.comparing.pair_following import TestRules
 from trialwise.procedures.comparing.preference_evidence import (
     PreferenceVotes,
@@ -41,7 +42,6 @@ from trialwise.procedures.comparing.validity_checks import (
     withhold_verdicts,
 )
 from trialwise.procedures.composite import combine
-from trialwise.stats.multiplicity import Adjustment, adjust
 
 DEFAULT_LABELS = ("control", "candidate")
 
@@ -83,13 +83,10 @@ def compare_records(
     assessed = withhold_verdicts(assessed, checks)
     # What only advises is no part of the family: it changes no other test, and none changes it.
     tested = [one for one in assessed if one.p_value is not None and not one.advisory]
-    adjustment = adjust(
-        [one.p_value for one in tested if one.p_value is not None],
-        method=asked.correction,
-        alpha=asked.alpha,
-    )
+    p_values = [one.p_value for one in tested if one.p_value is not None]
+    levels = adjust_family(p_values, method=asked.correction, alpha=asked.alpha)
     adjusted = {id(one): one.p_value for one in assessed if one.advisory}
-    adjusted |= {id(one): value for one, value in zip(tested, adjustment.adjusted, strict=True)}
+    adjusted |= {id(one): value for one, value in zip(tested, levels, strict=True)}
     fewest = fewest_discordant(asked.alpha, asked.correction, len(tested))
     findings = tuple(
         conclude_criterion(one, asked, adjusted=adjusted.get(id(one)), fewest=fewest)
@@ -108,7 +105,7 @@ def compare_records(
         question=asked,
         analysis=control.plan.analysis.value,
         about=_about(control),
-        multiplicity=_multiplicity(adjustment, asked),
+        multiplicity=state_family(p_values, asked),
         statement=_state_loss(arms)
         or state_checks(checks)
         or answer_question(findings, asked, [one.label for one in arms]),
@@ -227,33 +224,6 @@ def _describe_arm(arm: ArmRun) -> ComparedArm:
 def _about(record: RunRecord) -> str:
     inputs = sum(len(one.input_ids) for one in record.plan.experiments)
     return record.plan.claim.about(inputs)
-
-
-def _multiplicity(adjustment: Adjustment, question: ComparisonQuestion) -> str:
-    tests = len(adjustment.p_values)
-    if tests < 2:
-        return ""
-    level = f"{100 * question.alpha:g} %"
-    if adjustment.controls == "per-test":
-        together = min(1.0, tests * question.alpha)
-        return (
-            f"Each of {tests} tests is made at {level}, unadjusted: the chance of telling "
-            f"equals apart somewhere is at most {100 * together:g} %."
-        )
-    what = (
-        "the chance of telling equals apart in any of them"
-        if adjustment.controls == "FWER"
-        else "the expected share of equals among those told apart"
-    )
-    margin = (
-        " A margin is shown for each at that level unadjusted, since PASS needs all of them."
-        if question.margin is not None or question.guardrails
-        else ""
-    )
-    return (
-        f"{adjustment.label} over {tests} tests: {what} is at most {level}. "
-        f"{adjustment.dependence}{margin}"
-    )
 
 
 def _caveats(
