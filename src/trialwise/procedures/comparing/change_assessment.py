@@ -44,7 +44,6 @@ from trialwise.stats.paired import (
     PairCounts,
     paired_difference_interval,
     pairs_from_outcomes,
-    sign_test,
 )
 from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Interval
