@@ -17,6 +17,7 @@ from trialwise.stats.paired_designs import (
     PairedDesign,
     discordant_rates,
     find_missing_cost,
+    find_two_sided_cap,
     fixed_discordant,
     plan_paired_design,
     search_two_sided,
@@ -135,6 +136,7 @@ def test_two_sided_designs_need_no_more_than_a_prototype(
 def test_a_missing_decision_costs_as_little_as_the_power_allows() -> None:
     """A third less would not reach it, and a design of the cost that was found does."""
     cap, cost = find_missing_cost(0.8, 0.05, 0.8)
+    assert cap == find_two_sided_cap(0.8, 0.05, 0.8)
     powers = [
         search_two_sided(0.8, 0.05, cap, one, is_quick=True).operating_characteristic(0.8).passes
         for one in (cost, cost / 1.5)

@@ -267,6 +267,13 @@ def test_the_usual_rules_ship_and_find_a_split_of_70_to_30(question: str, tests:
     assert rule.certificate < 1.005
 
 
+def test_the_rule_that_ships_finds_80_against_90_percent() -> None:
+    """Independent arms split discordant pairs 69:31, a little less than the rule is made for."""
+    found = plan_paired_rule().characteristic(*discordant_rates(0.8, 0.9))
+    assert found.better >= 0.80
+    assert found.mean_pairs < 136
+
+
 def test_a_fixed_size_is_mcnemars_exact_test() -> None:
     """8 of 10 against 5 of 10 with three discordant pairs: p = 0.25, and nothing is shown."""
     found = plan_paired_rule(pairs=10).conclude(

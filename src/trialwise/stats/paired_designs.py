@@ -302,12 +302,17 @@ def _find_two_sided(
     return design
 
 
+def find_two_sided_cap(split: float, alpha: float, power: float) -> int:
+    """Return the most discordant pairs of a two-sided design."""
+    return math.ceil(_CAP_FACTOR * fixed_discordant(split, alpha=alpha, power=power))
+
+
 def find_missing_cost(split: float, alpha: float, power: float) -> tuple[int, float]:
     """Return the cap of a two-sided design, and the least cost at which it has the power.
 
     What a missing decision costs is a share of the cap. The power rises with it.
     """
-    cap = math.ceil(_CAP_FACTOR * fixed_discordant(split, alpha=alpha, power=power))
+    cap = find_two_sided_cap(split, alpha, power)
 
     def suffices(cost: float) -> bool:
         design = search_two_sided(split, alpha, cap, cost, is_quick=True)
