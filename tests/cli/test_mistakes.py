@@ -77,7 +77,7 @@ class TestSuites:
             ),
             ("", "agents: {}", "unknown key `agents`: an agent is a service"),
             ("", "validity: {}", "`validity` lacks `days`"),
-            ("", "pairwise: {}", "unknown key `pairwise`: two services are compared in Python"),
+            ("", "pairwise: {}", "unknown key `pairwise`: variants are named under `arms`"),
         ],
     )
     def test_a_mistake_is_named_with_what_to_write(

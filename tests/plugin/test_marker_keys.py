@@ -132,6 +132,7 @@ def test_a_marker_knows_every_key_of_a_contract_and_a_criterion() -> None:
     }
     criterion = {key.name for key in setting_keys(Criterion)} - {"sampling"}
     others = {"name", "description", "service", "samplings", "models", "activity", "tags"}
+    others.add("arms")  # `trialwise.compare` takes contracts
     others |= {"before_each", "graders"}  # fixtures and named criteria do that
     others.add("inconclusive")  # `--trialwise-inconclusive` does that
     network = {"rate", "timeout", "retries", "abort"}

@@ -234,7 +234,7 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
     With a margin, where each size takes long to enumerate, it is found to within a few percent.
 
     >>> find_fixed_pairs(PairedSizingQuestion(rates=(0.5, 0.9)))
-    24
+    25
     """
     split = question.split(*question.expected)
     if question.expected[1] < question.expected[0] and question.question == "different":
