@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from bench.cases import GROUPS
+from bench.comparisons import section
 from bench.measure import Effort, measure
 from bench.report import page, table
 
@@ -45,7 +46,9 @@ def main() -> None:
         results.append((group, measure(group.benchmarks, arguments.effort)))
     print(table(results))
     if arguments.markdown is not None:
-        arguments.markdown.write_text(page(results), encoding="utf-8")
+        # They take half a minute, and say nothing about this machine.
+        pairs = "" if arguments.effort is QUICK else section()
+        arguments.markdown.write_text(page(results, pairs), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -98,8 +98,13 @@ def table(results: Results) -> str:
     return "\n".join([*lines, "", _summary(results)])
 
 
-def page(results: Results) -> str:
-    """The Markdown page."""
+def page(results: Results, pairs: str = "") -> str:
+    """The Markdown page.
+
+    Args:
+        results: What was measured.
+        pairs: The section of what comparisons take in pairs, if it is to be shown.
+    """
     parts = [_INTRODUCTION, f"{_surroundings()} {_summary(results)}\n"]
     for group, timings in results:
         parts.append(f"## {group.title}\n\n{group.note}\n")
@@ -118,7 +123,8 @@ def page(results: Results) -> str:
             for timing in timings
             if timing.skipped is not None
         ]
-    return "\n".join([*parts, _CHOOSING, _COMMENTARY, _losses(results)])
+    shown = [pairs] if pairs else []
+    return "\n".join([*parts, *shown, _CHOOSING, _COMMENTARY, _losses(results)])
 
 
 def _cells(timing: Timing) -> tuple[str, ...]:

@@ -8,8 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.comparisons import section
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "benchmarks.md"
+#: The section whose numbers are computed and not timed.
+PAIRS = "## Pairs that a comparison takes\n"
 ROW = re.compile(r"^\| `(?P<name>[^`]+)` \|")
 
 
@@ -42,12 +46,19 @@ def test_names_are_unique(names: list[str]) -> None:
 
 def test_every_published_number_names_a_benchmark(names: list[str]) -> None:
     """No line of the published tables is written by hand or outlives its benchmark."""
-    published = rows((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
+    timed, _, rest = PAGE.read_text(encoding="utf-8").partition(PAIRS)
+    published = rows(timed) + rows(rest.partition("\n## ")[2])
     assert published
     for line in published:
         found = ROW.match(line)
         assert found is not None, line
         assert found["name"] in names
+
+
+@pytest.mark.slow
+def test_the_published_pairs_are_those_that_are_computed() -> None:
+    """The whole section, number by number."""
+    assert f"{section()}\n" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
