@@ -12,6 +12,8 @@ import pytest
 from tests.cli.suite_folders import Done, enter_folder
 from tests.cli.suite_folders import type_command as do
 
+from trialwise.cli.arm_choice import complete_arms
+from trialwise.cli.compare_command import command
 from trialwise.errors import InvalidArgument
 from trialwise.suite import SuiteError
 
@@ -179,6 +181,27 @@ def test_a_margin_belongs_to_its_question(question: tuple[str, ...]) -> None:
     assert not called()
 
 
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("sup", ["support", "support/good", "support/bad", "support/like"]),
+        ("agent", ["agent [small]", "agent [large]"]),
+        ("nothing", []),
+    ],
+)
+def test_a_shell_completes_contracts_arms_and_entries(
+    folder: Path, word: str, expected: list[str]
+) -> None:
+    """Without calling or importing a service; a suite with a mistake completes nothing."""
+    (folder / "trialwise.yaml").write_text(SUITE)
+    (folder / "svc.py").write_text("raise SystemExit('imported')")
+    parameter, context = command.params[0], click.Context(command)
+    assert complete_arms(context, parameter, word) == expected
+
+    (folder / "trialwise.yaml").write_text("contracts: 5")
+    assert complete_arms(context, parameter, word) == []
+
+
 # --- The section `compare` ------------------------------------------------------------------------
 
 
@@ -201,6 +224,22 @@ def test_a_suite_says_what_is_compared(section: str, arms: list[str], decision: 
     verdict = found(suite=f"{SUITE}compare: {section}\n")
 
     assert (labels(verdict), verdict["decision"]) == (arms, decision)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{control: suport}", "did you mean 'support'"),
+        ("{control: support, candidates: [goood]}", "did you mean 'good'"),
+        ("{control: support, candidates: good, guardrails: {rihgt: 2%}}", "did you mean 'right'"),
+        ("{control: alone}", "'alone' has no arms"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_check_finds_names_of_the_section_that_are_not_there(section: str, message: str) -> None:
+    """Before a comparison does."""
+    with pytest.raises(click.UsageError, match=message):
+        do(f"{SUITE}compare: {section}\n", "check")
 
 
 @pytest.mark.usefixtures("folder")

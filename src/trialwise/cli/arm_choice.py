@@ -5,7 +5,7 @@ One home for `compare`, `choose` and `explore`. Arms either run now, or were run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -96,6 +96,27 @@ def choose_arms(
     if with_itself:
         labels.append(f"{labels[0]} again")
     return LiveArms(suite, sized, tuple(labels))
+
+
+def check_section(suite: Suite) -> None:
+    """Check that the arms and criteria that the section `compare` names are there.
+
+    Raises:
+        UsageError: One is not.
+    """
+    section = suite.compare
+    if section.control is None and not section.candidates and not section.guardrails:
+        return
+    first = _Names(suite).list_arms((), with_itself=False)[0]
+    check_criteria(section.guardrails, [one.name for one in first.contract.criteria])
+
+
+def check_criteria(names: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse the name of a guardrail that is no criterion."""
+    for name in names:
+        if name not in known:
+            hint = suggest_name(name, known, f"there are: {', '.join(known)}", quote="'")
+            raise click.UsageError(f"there is no criterion {name!r} for a guardrail; {hint}")
 
 
 class _Names:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trialwise.cli.arm_choice import check_section
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.plan.option_types import RATE
 from trialwise.cli.selecting import (
@@ -60,6 +61,8 @@ def command(
     from trialwise.runtime.workspace import Workspace
 
     suites = load_all(files, with_arms=True)
+    for suite in suites:
+        check_section(suite)
     chosen = choose_sized(suites, names, tags, given)
     prepared: list[tuple[Plan, Path]] = []
     for suite in suites:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from trialwise.cli.arm_choice import check_criteria
 from trialwise.cli.plan.option_types import QUESTIONS, RATE, RATES, TRIALS, Written
 from trialwise.declarations.amounts import rate
-from trialwise.declarations.nearest_names import suggest_name
 from trialwise.reports.comparison_reports import list_comparison_endings, match_comparison_format
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.suite.loaded_suite import CompareSection
@@ -175,7 +175,4 @@ def _check_guardrails(guardrails: Mapping[str, float], chosen: LiveArms | Stored
         if hasattr(first, "contract")
         else [one.criterion for one in first.record.plan.criteria]
     )
-    for name in guardrails:
-        if name not in known:
-            hint = suggest_name(name, known, f"there are: {', '.join(known)}", quote="'")
-            raise click.UsageError(f"there is no criterion {name!r} for a guardrail; {hint}")
+    check_criteria(guardrails, known)
