@@ -374,10 +374,12 @@ def test_a_budget_holds_for_all_arms_together() -> None:
     ("budget", "stop", "trials"),
     [
         (tw.Budget(tokens=500), tw.StopReason.TOKEN_BUDGET, 20),
+        (tw.Budget(tokens=520), tw.StopReason.TOKEN_BUDGET, 20),
         (tw.Budget(trials=14), tw.StopReason.TRIALS_BUDGET, 14),
+        (tw.Budget(trials=15), tw.StopReason.TRIALS_BUDGET, 14),
         (tw.Budget(seconds=0.5), tw.StopReason.TIME_BUDGET, None),
     ],
-    ids=["tokens", "trials", "seconds"],
+    ids=["tokens", "tokens for half a pair", "trials", "trials for half a pair", "seconds"],
 )
 def test_every_limit_holds_for_all_arms_together(
     budget: tw.Budget, stop: tw.StopReason, trials: int | None

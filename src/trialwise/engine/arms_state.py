@@ -101,6 +101,7 @@ class ArmsState:
         self._current: list[ExperimentState | None] = []
         self._index = -1
         self._waiting: deque[int] = deque()
+        self._has_begun = False
         self._reason: StopReason | None = None
         if schedule is not None:
             _replay(states, schedule)
@@ -145,6 +146,7 @@ class ArmsState:
             if not may_start:
                 return pause
             self._waiting.popleft()
+            self._has_begun = True
             return ArmStart(arm, self.states[arm].start(self._index))
         return None
 
@@ -157,6 +159,7 @@ class ArmsState:
                 name = self._names[self._place]
                 Random(derive_seed("arms", self._seed, f"{name}/{self._index}")).shuffle(arms)
                 self._waiting.extend(arms)
+                self._has_begun = False
                 return True
         return False
 
@@ -180,9 +183,14 @@ class ArmsState:
     def _ask_limits(self, arm: int, in_flight: int) -> tuple[bool, Pause | None]:
         """Return whether a trial may start now, and when to ask again; a used up limit stops."""
         meter, pacer = self.meter, self._pacers[arm]
-        spent = meter.find_limit(in_flight) if meter.is_limited else None
-        if spent is None and meter.is_limited and meter.must_wait(in_flight):
-            return False, None
+        spent = None
+        if meter.is_limited:
+            # A round starts where there is room for all of it: a trial without a partner compares
+            # nothing.
+            together = 1 if self._has_begun else len(self._waiting)
+            spent = meter.find_limit(in_flight, together)
+            if spent is None and meter.must_wait(in_flight, together):
+                return False, None
         if spent is None and pacer is not None and not pacer.admit():
             pause = Pause(pacer.seconds_left())
             if pause.seconds <= meter.seconds_left:

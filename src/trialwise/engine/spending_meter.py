@@ -184,11 +184,12 @@ class Meter:
                 if self._whole is not None:
                     self._whole._lost.add(part.usage, part.cost_usd)
 
-    def find_limit(self, in_flight: int) -> tuple[StopReason, str] | None:
+    def find_limit(self, in_flight: int, together: int = 1) -> tuple[StopReason, str] | None:
         """Return which limit forbids another start, in words too; None where none does.
 
         Args:
             in_flight: Trials started and not completed: they are paid already.
+            together: How many trials start together, such as those of a pair: all or none.
         """
         found = find_used_up(
             self._budget,
@@ -197,19 +198,27 @@ class Meter:
             tokens=self._tokens,
             usd=self._usd,
         )
+        most = self._budget.trials
+        if found is None and most is not None and self.trials + in_flight + together > most:
+            found = (
+                StopReason.TRIALS_BUDGET,
+                f"the budget of {most} trials has no room for {together} more",
+            )
         if found is not None or in_flight:
             return found
-        return self._find_untold() or self._find_shortage()
+        return self._find_untold() or self._find_shortage(together)
 
-    def must_wait(self, in_flight: int) -> bool:
+    def must_wait(self, in_flight: int, together: int = 1) -> bool:
         """Return whether another start could exceed a limit, so that it has to wait.
 
         Args:
             in_flight: Trials started and not completed.
+            together: How many trials start together.
         """
+        others = in_flight + together - 1
         return in_flight > 0 and not (
-            _has_room(self._budget.usd, self._usd, self._most_usd, in_flight)
-            and _has_room(self._budget.tokens, self._tokens, self._most_tokens, in_flight)
+            _has_room(self._budget.usd, self._usd, self._most_usd, others)
+            and _has_room(self._budget.tokens, self._tokens, self._most_tokens, others)
         )
 
     @property
@@ -246,18 +255,21 @@ class Meter:
             )
         return None
 
-    def _find_shortage(self) -> tuple[StopReason, str] | None:
-        """Return the stop for a limit that the next trial alone could exceed."""
+    def _find_shortage(self, together: int) -> tuple[StopReason, str] | None:
+        """Return the stop for a limit that the next trials alone could exceed."""
         budget = self._budget
-        if not _has_room(budget.usd, self._usd, self._most_usd, 0):
+        more = "another trial" if together == 1 else f"{together} more trials"
+        usd, tokens = self._most_usd, self._most_tokens
+        # What nobody knows yet, the first of them tells.
+        if usd is not None and not _has_room(budget.usd, self._usd, usd, together - 1):
             return StopReason.MONEY_BUDGET, (
-                f"the budget of ${budget.usd:g} has no room for another trial: ${self._usd:.4g} is "
-                f"spent, and a trial costs up to ${self._most_usd:.4g}"
+                f"the budget of ${budget.usd:g} has no room for {more}: ${self._usd:.4g} is "
+                f"spent, and a trial costs up to ${usd:.4g}"
             )
-        if not _has_room(budget.tokens, self._tokens, self._most_tokens, 0):
+        if tokens is not None and not _has_room(budget.tokens, self._tokens, tokens, together - 1):
             return StopReason.TOKEN_BUDGET, (
-                f"the budget of {budget.tokens} tokens has no room for another trial: "
-                f"{self._tokens} are spent, and a trial takes up to {self._most_tokens}"
+                f"the budget of {budget.tokens} tokens has no room for {more}: "
+                f"{self._tokens} are spent, and a trial takes up to {tokens}"
             )
         return None
 
