@@ -221,3 +221,26 @@ def test_a_guardrail_without_a_fixed_size_is_followed_pair_by_pair() -> None:
 
     assert Decision.FAIL is found.decision
     assert ("not-worse", Decision.FAIL) == (safe.question, safe.decision)
+
+
+def test_a_margin_that_no_exact_test_covers_is_answered_by_a_difference_from_0_only() -> None:
+    """
+    Runs that stopped because of what they saw: a better candidate is not worse by any margin, and
+    two that are alike are not shown to be within one.
+    """
+
+    def run(service: Any) -> Any:
+        criterion = tw.Criterion("right", tw.contains("right"), at_least=0.5)
+        contract = tw.Contract("agent", service, [criterion], sampling=INPUTS)
+        return tw.run(contract, seed=4, store=None).record
+
+    poor, good = run(passes(right=400)), run(passes(right=0))
+    better = tw.compare_runs(poor, good, margin=0.2)
+    alike = tw.compare_runs(good, good, margin=0.2, labels=("A", "B"))
+
+    assert "paired/anytime-bet" == better.findings[0].decision_rule
+    assert Decision.INCONCLUSIVE is alike.decision
+    assert "No exact test of a margin" in " ".join(alike.findings[0].caveats)
+    told = better.findings[0].adjusted_p_value
+    assert told is not None
+    assert (told <= 0.05) is (better.decision is Decision.PASS)

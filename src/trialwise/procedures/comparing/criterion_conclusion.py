@@ -47,7 +47,8 @@ def conclude_criterion(
         caveats=(
             *(f"Advisory: {reason}." for reason in assessed.advisory),
             *assessed.caveats,
-            *_disagreement(assessed, contrast),
+            *_disagreement(assessed, contrast, margin),
+            *_untested_margin(assessed, margin),
         ),
         advisory=assessed.advisory,
     )
@@ -85,7 +86,7 @@ def _contrast(
 
 
 #: Tests that are about the margin of the question, and not about a difference from 0.
-_KNOW_MARGINS = ("paired/margin-exact", "paired/sequential")
+_KNOW_MARGINS = ("paired/margin-exact", "paired/sequential", "preference/sign")
 
 
 def _decide(assessed: Assessed, adjusted: float | None, question: ComparisonQuestion) -> Decision:
@@ -135,16 +136,31 @@ def _count(found: Evidence, assessed: Assessed) -> str:
     )
 
 
-def _disagreement(assessed: Assessed, contrast: Contrast) -> Iterator[str]:
-    """An interval and a test may disagree; then only the test decides."""
+def _untested_margin(assessed: Assessed, margin: float) -> Iterator[str]:
+    if margin and assessed.p_value is not None:
+        rule = assessed.evidence.decision_rule
+        if rule not in _KNOW_MARGINS:
+            yield (
+                "No exact test of a margin exists for such runs: only a difference from 0 is "
+                "tested, and decides where that answers the question."
+            )
+
+
+def _disagreement(assessed: Assessed, contrast: Contrast, margin: float) -> Iterator[str]:
+    """Yield why an interval and a test disagree about 0; the test decides."""
     found = assessed.evidence
-    if found.interval is None or assessed.p_value is None:
+    if found.interval is None or assessed.p_value is None or margin:
         return
     told = contrast is not Contrast.NOT_TOLD_APART
     if told is (0.0 not in found.interval):
         return
     if told:
         yield "The interval reaches 0, but it is approximate: the exact test decides."
+    elif found.interval.method.startswith("exact"):
+        yield (
+            "The interval of this test alone leaves out 0; corrected for the other tests, no "
+            "difference is shown."
+        )
     else:
         yield (
             "The interval of this criterion alone leaves out 0, but it is approximate and not "
