@@ -174,3 +174,13 @@ def test_an_interrupted_comparison_says_how_it_continues(
     assert f"`trialwise compare --resume {name}` continues" in capsys.readouterr().err
     assert 1 == _run(["compare", "--resume", name, "--quiet"])
     assert "stops is worse" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_arm_that_nothing_answers_for_is_inconclusive() -> None:
+    """As `trialwise run` is, which says the same of the service."""
+    nowhere = SUITE.replace('{python: "svc:too"}', '{http: {url: "http://127.0.0.1:9/"}}')
+
+    done = do(nowhere, "compare", "always", "too", "--quiet", "--retries", "0")
+    assert 3 == done.exit_code
+    assert "too could not be measured: Nothing answers at" in done.output

@@ -99,4 +99,6 @@ def _find_exit_code(choice: Choice) -> ExitCode:
     if choice.outcome != "undecided":
         return ExitCode.PASS
     ends = [one.record.verdict.stop for one in choice.runs]
-    return ExitCode.ERROR if StopReason.SERVICE in ends else ExitCode.INCONCLUSIVE
+    # Where an arm could not be reached, the others ended because of it, and nothing is broken.
+    is_broken = StopReason.SERVICE in ends and StopReason.ERROR_RATE not in ends
+    return ExitCode.ERROR if is_broken else ExitCode.INCONCLUSIVE

@@ -182,7 +182,9 @@ def _exit_code(comparison: Comparison) -> ExitCode:
     from trialwise.model.verdict import Decision
 
     ends = [one.record.verdict.stop for one in comparison.arms]
-    if comparison.decision is Decision.INCONCLUSIVE and StopReason.SERVICE in ends:
+    # Where an arm could not be reached, the others ended because of it, and nothing is broken.
+    is_broken = StopReason.SERVICE in ends and StopReason.ERROR_RATE not in ends
+    if comparison.decision is Decision.INCONCLUSIVE and is_broken:
         return ExitCode.ERROR
     return ExitCode[comparison.decision.value]
 
