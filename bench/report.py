@@ -33,13 +33,13 @@ All numbers are trials of all arms together; a wrong answer comes in at most 5 %
 Equal numbers are the smallest design that tries all arms equally often and names the highest rate
 in 95 % of runs, computed exactly for these very rates.
 
-- 90 % and 80 %: 136 with equal numbers, 169 ± 3 with `choose`, 84 ± 1 with `--break-ties`.
+- 90 % and 80 %: 136 with equal numbers, 166 ± 5 with `choose`, 84 ± 1 with `--break-ties`.
   Bechhofer, Kiefer and Sobel's method needs 74 and has to know the odds; without them no method
   needs fewer than 72.1 (by the information between the two orders). We lose to it here.
-- 90 % and four at 80 %: 590, 427 ± 6 and 306 ± 3; theirs 321 with elimination.
-- 90 % and nine at 80 %: 1,480, 839 ± 19 and 684 ± 10; theirs 707.
-- Five at 80 %: `choose` says "tied" in 79 % of runs, after 1,085 ± 22 trials; `--break-ties`
-  names one after 564 ± 11. Theirs names one after 531.
+- 90 % and four at 80 %: 590, 409 ± 8 and 305 ± 4; theirs 321 with elimination.
+- 90 % and nine at 80 %: 1,480, 823 ± 21 and 691 ± 14; theirs 707.
+- Five at 80 %: `choose` says "tied" in 76 % of runs, after 933 ± 20 trials; `--break-ties` names
+  one after 564 ± 12. Theirs names one after 531.
 """
 
 _COMMENTARY = """\

@@ -249,3 +249,20 @@ def test_the_error_limit_holds_for_arms_that_fail_together_and_at_any_base_rate(
             )
         wrong += selection.chosen != 0
     assert wrong / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+@pytest.mark.slow
+def test_inputs_that_each_arm_always_passes_or_fails_make_errors_rarer() -> None:
+    """Each input comes equally often in random order, as in a run."""
+    runs, inputs, wrong = 150, 40, 0
+    passed = set(range(24)), set(range(20, 40))
+    chance = Random(3)
+    for _ in range(runs):
+        selection = ArmSelection(2, smallest_difference=0.1, break_ties=True)
+        order: list[int] = []
+        while selection.outcome is None:
+            order = order or chance.sample(range(inputs), inputs)
+            asked = order.pop()
+            selection.add_round({arm: asked in passed[arm] for arm in selection.next_arms})
+        wrong += selection.chosen != 0
+    assert wrong / runs <= 0.05

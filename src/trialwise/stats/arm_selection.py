@@ -7,9 +7,10 @@ probability at most α, whenever one looks (Ville's inequality). Nothing else is
 may be any, and the arms may pass and fail together in any way.
 
 1. *Can arm j be better than every other by δ or more?* The capital starts at 1, is divided among
-   the other arms i, and bets on xᵢ − xⱼ + δ, whose mean is at most 0 if j is that good. An arm is
-   dropped when its capital reaches 1/α. At most one arm is better than all others by δ, so an
-   error can be made about that arm only: it is dropped with probability at most α.
+   the other arms i, and bets on xᵢ − xⱼ + δ, whose mean is at most 0 if j is that good. Where ties
+   are said, a part of it bets on all others together, for the case that they are as good as j. An
+   arm is dropped when its capital reaches 1/α. At most one arm is better than all others by δ, so
+   an error can be made about that arm only: it is dropped with probability at most α.
 2. *Is the last arm no better than the one that stayed longest beside it?* It is named where this is
    ruled out at the level `TIE_ERROR`. The arms are tied where question 1 drops the last arm, too:
    then no arm is better than all others by δ.
@@ -44,6 +45,8 @@ _SHARED_ROUNDS = 60
 #: The smallest bet keeps half of the difference in mind; the estimated one gets weight slowly.
 _LEAST_LEAD = 0.5
 _LEAD_WEIGHT = 1.5
+#: The share of the capital that bets on a tie from the first round on, where ties are said.
+_KEPT_FOR_TIES = 0.25
 #: A bet that could lose everything would never recover.
 _LARGEST_SHARE = 0.98
 #: Rounding of a product of a few hundred factors.
@@ -96,8 +99,11 @@ class ArmSelection:
         self._target = 1 / require_open_rate("alpha", alpha)
         self._breaks_ties = break_ties
         every = range(self._arms)
-        #: [j][i]: what was won by betting on i that j is not better than all others by delta.
-        self._against_lead = [[0.0 if i == j else 1 / (arms - 1) for i in every] for j in every]
+        #: [j][i]: what was won by betting on i that j is not better than all others by delta;
+        #: [j][j]: by betting on all others together that they are as good as j.
+        kept = 0.0 if break_ties else _KEPT_FOR_TIES
+        each = (1 - kept) / (arms - 1)
+        self._against_lead = [[kept if i == j else each for i in every] for j in every]
         #: [i][j]: what was won by betting that i is better than j.
         self._ahead = [[1.0] * arms for _ in every]
         self._wins = [[0] * arms for _ in every]
@@ -189,6 +195,20 @@ class ArmSelection:
                 ahead = self._ahead[i][j]
                 bet = _Bet(share, max(mean, self._delta), 0.0)
                 self._ahead[i][j] = bet.settle(ahead, 1 / TIE_ERROR - ahead, result)
+            capital[j] = self._bet_on_tie(j, room, found, pooled)
+
+    def _bet_on_tie(self, j: int, room: float, found: Mapping[int, int], pooled: float) -> float:
+        """Return the capital after a bet that all others together are as good as an arm."""
+        capital, others = self._against_lead[j][j], len(found) - 1
+        if not others or not capital or room <= 0:
+            return capital
+        delta = self._delta
+        # The mean square of the difference between an arm and the average of others like it.
+        spread = pooled * (1 + 1 / others) / 2
+        size = min(delta / (spread + delta**2), _LARGEST_SHARE / (1 - delta))
+        size = min(size, room / (capital * (1 + delta)))
+        result = (sum(found.values()) - found[j]) / others - found[j]
+        return capital * (1 + size * (result + delta))
 
     def _estimate(self, i: int, j: int, pooled: float) -> tuple[float, float]:
         """Return the share of rounds that tell i and j apart, and by how much i is better."""
@@ -233,7 +253,7 @@ class ArmSelection:
         if sampled != self._sampled:
             self._sampled = sampled
             for j in left:
-                _move_capital(self._against_lead[j], [i for i in sampled if i != j])
+                _move_capital(self._against_lead[j], sampled)
 
     def _find_doubtful(self, best: int) -> tuple[int, ...]:
         """Return the arm beside the last one, where it may be just as good."""
