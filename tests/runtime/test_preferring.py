@@ -186,6 +186,22 @@ def test_an_order_that_decides_is_a_tie(juror: Callable[..., ChatService]) -> No
     assert 0.5 == result.rate
 
 
+def test_a_judge_that_does_not_answer_in_the_form_decides_nothing(
+    juror: Callable[..., ChatService],
+) -> None:
+    """
+    Every answer is missing; the other criterion is compared all the same.
+    """
+    found = compare(pairwise("Politer.", juror(lambda _, __: "both"), retries=0), trials=10)
+    (result,) = found.verdict.preferences
+    finding = next(one for one in found.findings if one.criterion == "preference")
+
+    assert (0, 10, None) == (result.wins, result.missing, result.rate)
+    assert "the judge answered about no pair" in finding.statement
+    assert Decision.INCONCLUSIVE is finding.decision
+    assert "without an answer" in render(found)
+
+
 def test_measured_errors_are_corrected_for_and_the_judge_decides(
     juror: Callable[..., ChatService],
 ) -> None:
@@ -278,6 +294,18 @@ def test_a_kept_comparison_holds_its_preferences(
     kept = json.loads((found.path / "verdict.json").read_text(encoding="utf-8"))
 
     assert 24 == kept["verdict"]["preferences"][0]["wins"]
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "xml", "json", "txt"])
+def test_every_report_shows_the_preference(
+    juror: Callable[..., ChatService], tmp_path: Path, ending: str
+) -> None:
+    found = compare(pairwise("Politer.", juror(polite), name="manners"), trials=10)
+
+    text = found.write(tmp_path / f"comparison.{ending}").read_text(encoding="utf-8")
+    assert "manners" in text
+    assert "manners" in set(found.to_frame("findings")["criterion"])
+    assert {"right"} == set(found.to_frame("pairs")["criterion"])
 
 
 @pytest.mark.anyio
