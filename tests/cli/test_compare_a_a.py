@@ -14,6 +14,8 @@ import pytest
 from tests.cli.suite_folders import Done, enter_folder
 from tests.cli.suite_folders import type_command as do
 
+import trialwise as tw
+from trialwise.errors import InvalidArgument
 from trialwise.procedures.comparing.relabelling import relabel_pairs
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_rules import plan_paired_rule
@@ -147,6 +149,23 @@ def test_other_questions_are_refused(arguments: tuple[str, ...], message: str) -
     """There is one question that has an answer by construction."""
     with pytest.raises(click.UsageError, match=message):
         compare(*arguments)
+
+
+def test_python_needs_the_rules_or_a_fixed_size() -> None:
+    """What ended a comparison that is kept nowhere is not known afterwards."""
+    luck = Random(1)
+    right = tw.Criterion("right", tw.contains("yes"), at_least=0.3)
+    coin = tw.Contract("coin", lambda _question: luck.choice(["yes", "no"]), [right])
+    other = coin.with_service(lambda _question: "yes")
+
+    early = tw.compare(coin, other, inputs=["a"], seed=1, store=None, progress=False)
+    with pytest.raises(InvalidArgument, match="be kept in a store"):
+        early.relabel()
+    better = tw.compare(
+        coin, coin, inputs=["a"], seed=1, store=None, progress=False, question="better", trials=20
+    )
+    with pytest.raises(InvalidArgument, match="different"):
+        better.relabel()
 
 
 # --- The computation ------------------------------------------------------------------------------

@@ -353,6 +353,8 @@ def test_arms_that_run_are_not_mixed_with_those_that_ran() -> None:
     ("arguments", "message"),
     [
         (("old.jsonl",), "two stored runs or files"),
+        (("old.jsonl", "nwe.jsonl"), "nwe.jsonl: there is no such file"),
+        (("support", "nwe.jsonl"), "nwe.jsonl: there is no such file"),
         (("old.jsonl", "old.jsonl"), "named twice"),
         (("old.jsonl", "new.jsonl", "--trials", "5"), "stored runs have their size"),
         (("old.jsonl", "new.jsonl", "--guardrail", "rigth=5%"), "did you mean 'right'"),

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from trialwise.stores.runs import StoredRun
     from trialwise.suite import Suite, SuiteContract
 
+#: Endings of files with results: a name that has one is no contract.
+_RESULTS = (".csv", ".eval", ".json", ".jsonl", ".ndjson", ".tsv", ".xml")
 _USAGE = "name what to compare it with, or declare variants of it under `arms:`"
 
 
@@ -68,6 +70,9 @@ def choose_arms(
     Raises:
         UsageError: A name stands for nothing, or arms of both kinds are named.
     """
+    for name in names:
+        if name.lower().endswith(_RESULTS) and not Path(name).exists():
+            raise click.UsageError(f"{name}: there is no such file")
     if stored or (names and all(map(_is_kept, names))):
         return StoredArms(_read_suite(file), tuple(_open_stored(names, given)))
     suite = _load_suite(names, file, without_services=without_services)

@@ -27,5 +27,8 @@ def relabel_comparison(comparison: Comparison, *, seed: int = 0) -> Comparison:
         allowed = 'be of two arms, asked whether they are "different"'
         raise InvalidArgument("comparison", repr(comparison), allowed)
     rules = find_rules(comparison.arms, comparison.verdict.question)
+    if not rules and not all(one.fixed_size for one in comparison.verdict.pairings):
+        allowed = "be kept in a store, with the rules that ended it, or have fixed trials"
+        raise InvalidArgument("comparison", repr(comparison), allowed)
     verdict = relabel_arms(comparison.verdict, comparison.arms, rules, seed=seed)
     return replace(comparison, verdict=verdict)
