@@ -12,6 +12,7 @@ A run:
     side_by_side         several contracts at a time, for `trialwise run --jobs`
     measuring            `measure`: writes a baseline
     comparing            `compare`: several services in turn, with `interleaving`
+    choosing             `choose` and `explore`: the best of several arms, and their description
     open_comparison      keeps a comparison from its plans to its verdict, and resumes it
     comparison_watching  shows a comparison while it goes on
     outcome_scoring      `score`: decides outcomes that other tools produced

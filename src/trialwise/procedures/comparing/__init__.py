@@ -16,4 +16,7 @@ repeat_spread          how much repeats of one input scatter, and which inputs a
 score_lift             how much the mean score changed
 amount_types           the types of what is found beside the pass rate
 comparison_findings    the types of what is concluded
+choice_following       the rounds of a choice between arms in order, and which arms are still asked
+choice_conclusion      which arm is best, or how arms are described beside each other
+choice_findings        the types of both
 """

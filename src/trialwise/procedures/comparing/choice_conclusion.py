@@ -208,7 +208,7 @@ def _answer(
         return f"Tied: {join_few(tied)}. No arm is better than all others by {zone}."
     as_good = [one.label for one in arms if one.is_unbeaten and one.label != chosen]
     verb = "is" if len(as_good) == 1 else "are"
-    others = f" Not shown to be worse {verb}: {join_few(as_good)}." if as_good else ""
+    others = f" {join_few(as_good)} {verb} not shown to be worse." if as_good else ""
     return f"{chosen} is chosen: no other arm is better than all others by {zone}.{others}"
 
 

@@ -7,5 +7,6 @@ fixed_sizing          a required rate, or an interval of a width, by a fixed num
 regression_sizing     a drop from a baseline
 latency_sizing        percentiles
 comparison_sizing     two runs, pair by pair
+choice_sizing         the best of several arms, by simulation
 trial_costs           trials in money and time, and the rates at which curves are drawn
 """
