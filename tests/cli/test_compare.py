@@ -184,3 +184,16 @@ def test_an_arm_that_nothing_answers_for_is_inconclusive() -> None:
     done = do(nowhere, "compare", "always", "too", "--quiet", "--retries", "0")
     assert 3 == done.exit_code
     assert "too could not be measured: Nothing answers at" in done.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_stored_comparison_is_shown_as_it_was_printed() -> None:
+    """The same summary again; the whole page, with every flip, where all of it is asked for."""
+    printed = compare("often", "always", "--trials", "50", "--seed", "1")
+    (name,) = (one.name for one in Path(".trialwise", "comparisons").iterdir())
+    again = do(SUITE, "show", name)
+    whole = do(SUITE, "show", name, "--transparent")
+
+    assert printed.output.strip() == again.output.strip()
+    assert "and 5 further flips" in again.output
+    assert 10 == whole.output.count("won right")

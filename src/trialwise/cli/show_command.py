@@ -94,6 +94,7 @@ def _find_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
 def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> int:
     """Show comparisons again, or verify them and the runs of their arms."""
     from trialwise.cli.printing import output_of, say, say_json
+    from trialwise.pages.comparison import summarize_comparison
     from trialwise.renderers.document_text import render_document_text
     from trialwise.runtime.stored_comparisons import verify_stored_comparison
     from trialwise.stores.runs import RunStore
@@ -111,7 +112,9 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
         elif given["as_json"]:
             say_json(found.to_dict())
         else:
-            say(render_document_text(found.build_page(), able).rstrip("\n"))
+            whole = given["transparent"]
+            page = found.build_page() if whole else summarize_comparison(found.verdict, found.arms)
+            say(render_document_text(page, able).rstrip("\n"))
     return ExitCode.PASS if holds else ExitCode.ERROR
 
 
