@@ -310,7 +310,19 @@ def test_pairs_after_the_stop_do_not_count() -> None:
 def test_a_rule_is_kept_and_read_again(small_rule: PairedRule) -> None:
     """With its boundaries, so that nothing is searched for again."""
     kept = json.loads(json.dumps(small_rule.to_plain()))
-    assert PairedRule.from_plain(kept) == small_rule
+    read = PairedRule.from_plain(kept)
+    assert read == small_rule
+    assert read.to_plain() == small_rule.to_plain()
+
+
+def test_the_tables_that_were_kept_decide() -> None:
+    """They are not found again, so that a record is decided alike by every version."""
+    rule = plan_paired_rule("not-worse", margin=0.2, pairs=10)
+    kept = rule.to_plain()
+    counts = pair_counts(10, 4, 0)
+    assert rule.decide(counts) == "not worse"
+    kept["regions"] = [[limit, [-1] * 11] for limit, _ in kept["regions"]]
+    assert PairedRule.from_plain(kept).decide(counts) == "not shown"
 
 
 @pytest.mark.parametrize(

@@ -105,12 +105,17 @@ class MarginRule(PairedRule):
             "alpha": self.alpha,
             "margin": self.margin,
             "max_pairs": self.max_pairs,
+            "regions": [[limit, list(region)] for limit, region in sorted(self._regions.items())],
         }
 
     @staticmethod
     def from_plain(values: Mapping[str, Any]) -> MarginRule:
         """Return the rule that `to_plain` wrote."""
-        return MarginRule(**{name: value for name, value in values.items() if name != "kind"})
+        names = ("question", "alpha", "margin", "max_pairs")
+        rule = MarginRule(**{name: values[name] for name in names})
+        # The tables that decided once decide again, on every machine.
+        vars(rule)["_regions"] = {limit: tuple(region) for limit, region in values["regions"]}
+        return rule
 
     def _list_outcomes(self) -> tuple[PairedOutcome, ...]:
         passing, failing = OUTCOMES[self.question]
