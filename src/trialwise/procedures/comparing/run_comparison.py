@@ -93,10 +93,10 @@ def compare_records(
         for one in assessed
     )
     found = find_amounts(arms, assessed, asked)
-    counting = [one.decision for one in findings if not one.advisory]
+    counting = [one for one in findings if not one.advisory]
     return ComparisonVerdict(
         arms=tuple(map(_describe_arm, arms)),
-        decision=combine(counting) or Decision.INCONCLUSIVE,
+        decision=combine(one.decision for one in counting) or Decision.INCONCLUSIVE,
         findings=findings,
         **{one.name: getattr(found, one.name) for one in fields(found)},
         pairings=tuple(one.summary for one in pairings),
@@ -108,7 +108,7 @@ def compare_records(
         multiplicity=state_family(p_values, asked),
         statement=_state_loss(arms)
         or state_checks(checks)
-        or answer_question(findings, asked, [one.label for one in arms]),
+        or answer_question(counting or findings, asked, [one.label for one in arms]),
         caveats=tuple(_caveats(arms, [one.summary for one in pairings], checks)),
     )
 
