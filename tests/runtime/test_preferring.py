@@ -174,7 +174,7 @@ def test_a_judge_whose_errors_nobody_measured_only_advises(
     assert "nobody measured" in finding.advisory[0]
     assert Decision.PASS is finding.decision
     assert Decision.INCONCLUSIVE is found.decision
-    assert "preference" not in found.verdict.statement
+    assert found.verdict.statement.endswith(" preference: only advises.")
     other = next(one for one in found.findings if one.criterion == "right")
     assert other.adjusted_p_value == other.p_value
 

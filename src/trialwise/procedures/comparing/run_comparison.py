@@ -20,6 +20,7 @@ from trialwise.procedures.comparing.change_assessment import (
 from trialwise.procedures.comparing.comparison_findings import (
     ArmRun,
     ComparedArm,
+    ComparisonFinding,
     ComparisonQuestion,
     ComparisonVerdict,
     PairingSummary,
@@ -108,9 +109,18 @@ def compare_records(
         multiplicity=state_family(p_values, asked),
         statement=_state_loss(arms)
         or state_checks(checks)
-        or answer_question(counting or findings, asked, [one.label for one in arms]),
+        or answer_question(counting or findings, asked, [one.label for one in arms])
+        + _name_advisory(findings),
         caveats=tuple(_caveats(arms, [one.summary for one in pairings], checks)),
     )
+
+
+def _name_advisory(findings: Sequence[ComparisonFinding]) -> str:
+    """Return the end of the first line, where a criterion does not count in the verdict."""
+    names = list(dict.fromkeys(one.criterion for one in findings if one.advisory))
+    if not names:
+        return ""
+    return f" {', '.join(names)}: only {'advises' if len(names) == 1 else 'advise'}."
 
 
 def name_arms(
