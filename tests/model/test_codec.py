@@ -24,7 +24,7 @@ from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
 from trialwise.model.claim import Claim, PopulationClaim
-from trialwise.model.codec import from_plain, to_plain
+from trialwise.model.codec import from_plain, to_plain, verdict_to_plain
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import (
     CutoffEvidence,
@@ -42,7 +42,7 @@ from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.plan_hashes import plan_differences, plan_hash
+from trialwise.model.plan_hashes import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.reply import Usage
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, CheckResult, Trial
@@ -60,6 +60,7 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats.cluster_estimators import Stratum, stratum_weighted
 from trialwise.stats.finite import exact_corpus_rate
+from trialwise.stats.judged_looks import JudgedLook
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential import SequentialDesign
 
@@ -69,6 +70,7 @@ LATER |= {
     one.__name__: one
     for one in (
         *(GateFinding, Metrics, Reliability, Stability),
+        JudgedLook,
         CriterionPlan,
         Plan,
         ProcedureDesign,
@@ -409,6 +411,19 @@ def test_what_the_procedures_find_comes_back_exactly() -> None:
         type(one.design).__name__ for one in verdict.findings if one.design is not None
     }
     assert exactly(verdict) == exactly(returned(verdict))
+
+
+def test_a_verdict_with_an_encoded_plan_is_encoded_as_a_whole_one() -> None:
+    """Encoding the plan once gives the same record, and changes nothing in the plan."""
+    findings = real_findings()
+    plan = replace(PLAN, criteria=(CRITERION, *(one.plan for one in findings[:2])))
+    verdict = Verdict(decision=Decision.PASS, findings=tuple(findings), plan=plan)
+    plain = to_plain(plan)
+
+    hash_plain_plan(plain)
+
+    assert list(to_plain(verdict).items()) == list(verdict_to_plain(verdict, plain).items())
+    assert to_plain(plan) == plain
 
 
 def test_what_comparison_leaves_out_is_kept() -> None:
