@@ -38,6 +38,7 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
 from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
+from trialwise.procedures.comparing.unpaired_evidence import weigh_unpaired
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
@@ -851,3 +852,55 @@ def test_an_arm_that_never_answered_is_named_first() -> None:
     theirs = run_of({"a": lambda *_: False}, trials=20, stop=StopReason.ERROR_RATE)
 
     assert compare(ours, theirs).statement.startswith("candidate could not be measured: ")
+
+
+# --- Margins where runs cannot be paired, and where two things are shown ----------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "margin", "passed", "decision"),
+    [
+        ("not-worse", 0.2, (90, 88), Decision.PASS),
+        ("not-worse", 0.02, (90, 88), Decision.INCONCLUSIVE),
+        ("not-worse", 0.02, (95, 50), Decision.FAIL),
+        ("better", 0.1, (50, 95), Decision.PASS),
+        ("equivalent", 0.25, (90, 90), Decision.PASS),
+        ("equivalent", 0.1, (95, 40), Decision.FAIL),
+        ("different", 0.0, (80, 95), Decision.PASS),
+    ],
+)
+def test_runs_that_cannot_be_paired_are_asked_every_question(
+    asked: Any, margin: float, passed: tuple[int, int], decision: Decision
+) -> None:
+    """The interval agrees: it decides by itself what the verdict says."""
+    question = ComparisonQuestion.of(asked, margin or None)
+    tallies = [Tally(trials=100, passed=one) for one in passed]
+    found = weigh_unpaired(tallies[0], tallies[1], question)
+    assert found.interval is not None
+    assert found.p_value is not None
+    low, high = found.interval
+    by_interval = {
+        "different": (low > 0, high < 0),
+        "better": (low > margin, high < margin),
+        "not-worse": (low > -margin, high < 0),
+        "equivalent": (-margin < low and high < margin, high < -margin or low > margin),
+    }[asked]
+    shown = found.p_value <= 0.05
+
+    assert (shown and found.favours_pass, shown and not found.favours_pass) == (
+        decision is Decision.PASS,
+        decision is Decision.FAIL,
+    )
+    assert by_interval == (decision is Decision.PASS, decision is Decision.FAIL)
+
+
+def test_a_loss_within_the_margin_passes_by_the_p_value_of_the_margin() -> None:
+    """20 of 480 pairs lost: surely worse, and less surely by less than 7 points."""
+    outcomes = table(both=460, lost=20)
+    found = exact_evidence(outcomes, ComparisonQuestion(question="not-worse", margin=0.07))
+    worse = exact_evidence(outcomes, ComparisonQuestion())
+    assert found.p_value is not None
+    assert worse.p_value is not None
+
+    assert found.favours_pass
+    assert worse.p_value < found.p_value <= 0.05

@@ -70,13 +70,13 @@ def bound_difference(
     """
     k, nb = design.baseline_successes, design.baseline_trials
     test = _find_tail(design, trials, trials - passed, fails=fails, curtailed=curtailed)
-    product = _find_product(design.alpha)
+    product = find_product(design.alpha)
     if fails:
-        high = _maximise(lambda rate: raw_tail(k, nb, rate), test, product)
+        high = maximise_difference(lambda rate: raw_tail(k, nb, rate), test, product)
         ends = -1.0, min(high, JUST_BELOW)
     else:
         # The same in failures, whose rates are as far apart.
-        low = -_maximise(
+        low = -maximise_difference(
             lambda rate: raw_cdf(k, nb, 1 - rate), lambda rate: test(1 - rate), product
         )
         ends = low, 1.0
@@ -107,16 +107,16 @@ def _find_tail(
     return lambda p: sum_paths(paths, p)
 
 
-def _find_product(alpha: float) -> float:
-    """The product of two independent uniform variables that is undercut with probability alpha."""
+def find_product(alpha: float) -> float:
+    """Return the value that the product of two uniform variables undercuts with chance alpha."""
     low, high = 0.0, alpha
     while (middle := (low + high) / 2) not in (low, high):
         low, high = (middle, high) if middle * (1 - math.log(middle)) <= alpha else (low, middle)
     return low
 
 
-def _maximise(baseline: _Tail, test: _Tail, product: float) -> float:
-    """The largest y − x with baseline(x) · test(y) > product, from above.
+def maximise_difference(baseline: _Tail, test: _Tail, product: float) -> float:
+    """Return the largest y − x with baseline(x) · test(y) > product, from above.
 
     The baseline's tail rises with x and the test's falls with y, so that the pairs with x between
     two rates are bounded by the largest y of the higher one and by the lower one.

@@ -18,7 +18,12 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_margins import bound_chance, find_low_end, find_region, order_tables
-from trialwise.stats.paired_questions import OUTCOMES, PairedCharacteristic, PairedOutcome
+from trialwise.stats.paired_questions import (
+    OUTCOMES,
+    PairedCharacteristic,
+    PairedOutcome,
+    list_limits,
+)
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_rate
@@ -54,7 +59,7 @@ class MarginRule(PairedRule):
     def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
         """Return the one-sided p-values: of what PASS and of what FAIL refutes."""
         wins, losses = counts.only_b, counts.only_a
-        passing, failing = self._find_limits()
+        passing, failing = list_limits(self.question, self.margin)
         above, below = self._find_chance, self._find_mirrored
         passes = [above(wins, losses, t) for t in passing[0]]
         passes += [below(wins, losses, t) for t in passing[1]]
@@ -72,10 +77,10 @@ class MarginRule(PairedRule):
         high = -find_low_end(losses, wins, pairs, self.alpha / 2)
         if outcome != "not shown" or pairs == self.max_pairs:
             # Rounding outward may have moved an end across a limit that was refuted.
-            for t in {t for part in self._find_limits() for t in part[0]}:
+            for t in {t for part in list_limits(self.question, self.margin) for t in part[0]}:
                 shown = self._shows(wins, losses, t)
                 low = max(low, math.nextafter(t, 2)) if shown else min(low, t)
-            for t in {t for part in self._find_limits() for t in part[1]}:
+            for t in {t for part in list_limits(self.question, self.margin) for t in part[1]}:
                 shown = self._shows(losses, wins, -t)
                 high = min(high, math.nextafter(t, -2)) if shown else max(high, t)
         return Interval(low, high, confidence=confidence, method="exact, paired")
@@ -122,7 +127,7 @@ class MarginRule(PairedRule):
         return (passing[0], failing[-1], "not shown")
 
     def _decide(self, wins: int, losses: int) -> PairedOutcome:
-        passing, failing = self._find_limits()
+        passing, failing = list_limits(self.question, self.margin)
         passes, fails, neither = self._list_outcomes()
         if all(self._shows(wins, losses, t) for t in passing[0]) and all(
             self._shows(losses, wins, -t) for t in passing[1]
@@ -134,26 +139,14 @@ class MarginRule(PairedRule):
             return fails
         return neither
 
-    def _find_limits(self) -> tuple[tuple[list[float], list[float]], ...]:
-        """Return what PASS and what FAIL shows: that the difference is above, and is below.
-
-        PASS shows all of its statements, FAIL any of its own.
-        """
-        m = self.margin
-        if self.question == "better":
-            return ([m], []), ([], [m])
-        if self.question == "not-worse":
-            return ([-m], []), ([], [0.0])
-        return ([-m], [m]), ([m], [-m])
-
     def _shows(self, wins: int, losses: int, limit: float) -> bool:
         return losses <= self._regions[limit][wins]
 
     @cached_property
     def _regions(self) -> dict[float, tuple[int, ...]]:
         """The tables that show a difference above a limit, for all limits and their mirrors."""
-        limits = {t for part in self._find_limits() for t in part[0]}
-        limits |= {-t for part in self._find_limits() for t in part[1]}
+        limits = {t for part in list_limits(self.question, self.margin) for t in part[0]}
+        limits |= {-t for part in list_limits(self.question, self.margin) for t in part[1]}
         return {t: find_region(self.max_pairs, t, self.alpha / 2) for t in limits}
 
     def _find_chance(self, wins: int, losses: int, limit: float) -> float:

@@ -79,3 +79,24 @@ def decide_outcome(question: PairedQuestion, outcome: PairedOutcome) -> Decision
     if outcome in passing:
         return Decision.PASS
     return Decision.FAIL if outcome in failing else Decision.INCONCLUSIVE
+
+
+def list_limits(
+    question: PairedQuestion, margin: float
+) -> tuple[tuple[list[float], list[float]], tuple[list[float], list[float]]]:
+    """Return what PASS and what FAIL shows of the difference: that it is above, and is below.
+
+    PASS shows all of its statements, FAIL any of its own.
+
+    Examples
+    --------
+    >>> list_limits("not-worse", 0.05)
+    (([-0.05], []), ([], [0.0]))
+    """
+    match question:
+        case "different" | "better":
+            return ([margin], []), ([], [margin])
+        case "not-worse":
+            return ([-margin], []), ([], [0.0])
+        case "equivalent":
+            return ([-margin], [margin]), ([margin], [-margin])

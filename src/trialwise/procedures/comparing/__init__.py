@@ -13,6 +13,7 @@ amount_findings        all that is found beside the pass rate
 amount_differences     what pairs took, in time, money and tokens
 arm_costs              what a success costs
 repeat_spread          how much repeats of one input scatter, and which inputs are flaky
+unpaired_evidence      what arms that cannot be paired say
 score_lift             how much the mean score changed
 amount_types           the types of what is found beside the pass rate
 comparison_findings    the types of what is concluded

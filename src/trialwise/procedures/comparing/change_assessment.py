@@ -30,6 +30,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, Trial
+from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.comparison_findings import (
     ArmRun,
     ComparisonQuestion,
@@ -38,6 +39,7 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.pair_following import conclude_path
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
+from trialwise.procedures.comparing.unpaired_evidence import weigh_unpaired
 from trialwise.stats.confidence_sequences import anytime_p_value
 from trialwise.stats.net_wins import weigh_net_wins
 from trialwise.stats.paired import (
@@ -47,8 +49,6 @@ from trialwise.stats.paired import (
 )
 from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Interval
-from trialwise.stats.score_difference import difference_interval
-from trialwise.stats.unconditional import boschloo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ def _evidence(
         summary = pairing.summary
         if summary.fixed_size and not summary.same_inputs and ours.trials and theirs.trials:
             other = _explain_unattributable(pairing, claim, candidate.plan.claim)
-            return unpaired_evidence(ours, theirs, question), obstacle or other
+            return weigh_unpaired(ours, theirs, question, name), obstacle or other
         counts = Evidence(control=ours, candidate=theirs)
         return counts, obstacle or "no pair is left to compare"
     outcomes = [_find_outcomes(name, pair) for pair in pairs]
@@ -345,13 +345,18 @@ def _state_conclusion(rule: PairedRule, found: PairedConclusion) -> Evidence:
     passing, failing = (
         rule.find_p_values(found.used) if found.is_complete and found.used.pairs else (1.0, 1.0)
     )
+    p_value, passes = found.p_value, passing < failing
+    if found.decision is Decision.PASS and not passes:
+        # A small loss within the margin may be shown as well, and more surely. The rule lets the
+        # margin count, so the p-value has to be that of the margin.
+        p_value, passes = max(p_value, min(rule.alpha, 2 * passing)), True
     kind = "margin-exact" if rule.margin else "mcnemar-exact"
     return _weigh_pairs(
         found.used,
         decision_rule="paired/sequential" if rule.is_sequential else f"paired/{kind}",
-        p_value=found.p_value,
+        p_value=p_value,
         favours_candidate=found.used.only_b > found.used.only_a,
-        favours_pass=passing < failing,
+        favours_pass=passes,
         interval=found.interval,
     )
 
@@ -418,28 +423,6 @@ def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str])
         favours_candidate=found.net > 0,
         inputs_won=found.won,
         inputs_lost=found.lost,
-    )
-
-
-def unpaired_evidence(control: Tally, candidate: Tally, question: ComparisonQuestion) -> Evidence:
-    """Boschloo's exact test of two separate runs, doubled for looking both ways.
-
-    >>> found = unpaired_evidence(
-    ...     Tally(trials=10, passed=1), Tally(trials=10, passed=9), ComparisonQuestion()
-    ... )
-    >>> found.favours_candidate, found.p_value < 0.01
-    (True, True)
-    """
-    ours, theirs = (control.passed, control.trials), (candidate.passed, candidate.trials)
-    degraded = boschloo(*ours, *theirs).p_value
-    improved = boschloo(*theirs, *ours).p_value
-    return Evidence(
-        control=control,
-        candidate=candidate,
-        decision_rule="unpaired/boschloo",
-        p_value=min(1.0, 2 * min(degraded, improved)),
-        favours_candidate=improved < degraded,
-        interval=difference_interval(*ours, *theirs, confidence=question.confidence),
     )
 
 

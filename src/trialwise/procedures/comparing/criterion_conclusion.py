@@ -86,7 +86,12 @@ def _contrast(
 
 
 #: Tests that are about the margin of the question, and not about a difference from 0.
-_KNOW_MARGINS = ("paired/margin-exact", "paired/sequential", "preference/sign")
+_KNOW_MARGINS = (
+    "paired/margin-exact",
+    "paired/sequential",
+    "preference/sign",
+    "unpaired/margin-exact",
+)
 
 
 def _decide(assessed: Assessed, adjusted: float | None, question: ComparisonQuestion) -> Decision:
@@ -154,7 +159,12 @@ def _disagreement(assessed: Assessed, contrast: Contrast, margin: float) -> Iter
     told = contrast is not Contrast.NOT_TOLD_APART
     if told is (0.0 not in found.interval):
         return
-    if told:
+    if told and found.interval.method.startswith("exact"):
+        yield (
+            "The interval is that of this test alone at its share of the level. Beside the other "
+            "tests, of which some show a difference, the level left for this one is larger."
+        )
+    elif told:
         yield "The interval reaches 0, but it is approximate: the exact test decides."
     elif found.interval.method.startswith("exact"):
         yield (
