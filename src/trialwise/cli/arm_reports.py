@@ -7,36 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trialwise.cli.output_files import build_output_option, require_folder
 from trialwise.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from trialwise.documents.blocks import Document
 
 _ENDINGS = (".html", ".json", ".md", ".txt")
 
 
-def _check_endings(
-    _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
-) -> tuple[Path, ...]:
-    for path in paths:
-        if path.suffix.lower() not in _ENDINGS:
-            raise InvalidArgument("output", str(path), f"end with {', '.join(_ENDINGS)}")
-        if not path.parent.is_dir():
-            raise click.FileError(str(path), f"there is no folder {path.parent}")
-    return paths
+def _check_ending(path: Path) -> None:
+    if path.suffix.lower() not in _ENDINGS:
+        raise InvalidArgument("output", str(path), f"end with {', '.join(_ENDINGS)}")
+    require_folder(path)
 
 
-output_option: Callable[[Any], Any] = click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=_check_endings,
-    help=f"Write the answer to a file: {' '.join(_ENDINGS)}; may be repeated.",
-)
+output_option = build_output_option(_check_ending, _ENDINGS, "Write the answer to a file")
 
 
 def give_answer(page: Document, plain: dict[str, Any], given: dict[str, Any]) -> bool:

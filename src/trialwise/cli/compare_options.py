@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from trialwise.cli.arm_choice import check_criteria
+from trialwise.cli.output_files import build_output_option, require_folder
 from trialwise.cli.plan.option_types import QUESTIONS, RATE, RATES, TRIALS, Written
 from trialwise.declarations.amounts import rate
 from trialwise.reports.comparison_reports import list_comparison_endings, match_comparison_format
@@ -23,14 +24,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _check_endings(
-    _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
-) -> tuple[Path, ...]:
-    for path in paths:
-        match_comparison_format(path)
-        if not path.parent.is_dir():
-            raise click.FileError(str(path), f"there is no folder {path.parent}")
-    return paths
+def _check_ending(path: Path) -> None:
+    match_comparison_format(path)
+    require_folder(path)
 
 
 def _read_guardrail(text: str) -> tuple[str, float] | None:
@@ -87,15 +83,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         is_flag=True,
         help="Compare one contract with itself: is a difference found that is not there?",
     ),
-    click.option(
-        "-o",
-        "--output",
-        "outputs",
-        multiple=True,
-        type=click.Path(path_type=Path, dir_okay=False),
-        callback=_check_endings,
-        help=f"Write a report: {' '.join(list_comparison_endings())}; may be repeated.",
-    ),
+    build_output_option(_check_ending, list_comparison_endings()),
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from trialwise.cli.output_files import build_output_option
 from trialwise.cli.plan.option_types import Written
 from trialwise.declarations.amounts import describe_option, read_option
 from trialwise.declarations.nearest_names import suggest_name
@@ -46,24 +47,9 @@ suite_option = click.option(
 )
 
 
-def _check_endings(
-    _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
-) -> tuple[Path, ...]:
-    """Refuse a name that asks for no report before anything is read or run."""
-    for path in paths:
-        match_format(path)
-    return paths
-
-
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-output_option = click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    callback=_check_endings,
-    help=f"Write a report, by name or extension: {' '.join(list_endings())}; may be repeated.",
+output_option = build_output_option(
+    match_format, list_endings(), "Write a report, by name or extension"
 )
 
 
