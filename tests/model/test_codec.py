@@ -38,7 +38,7 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.intent import Intent
-from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_hold
+from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
@@ -257,6 +257,7 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
         true_fail=st.integers(0),
         false_fail=st.integers(0),
     ),
+    NoWorse: st.deferred(lambda: of_fields(NoWorse, margin=st.integers(0, 5))),
     Usage: st.builds(Usage, input_tokens=st.integers(0), output_tokens=st.integers(0)),
     ProcedureDesign: st.builds(OwnDesign, levels=st.tuples(NUMBERS)),
     Evidence: st.deferred(lambda: st.one_of([of_fields(one) for one in EVIDENCE])),
