@@ -48,7 +48,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer one request."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:
+            return  # the caller has left
+        asked = json.loads(body)
         model = MODELS[asked["model"]]
         time.sleep(model.seconds)
         question = asked["messages"][-1]["content"]
@@ -75,9 +79,18 @@ class Handler(BaseHTTPRequestHandler):
         """Log nothing, because a comparison makes many requests."""
 
 
+class Server(ThreadingHTTPServer):
+    """Stays quiet where a caller leaves: a comparison that is decided ends what is in flight."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report everything else."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def main() -> int:
     """Start the models, run the command and return its exit code."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     found = {"MODEL_URL": f"http://127.0.0.1:{server.server_port}"}
     done = subprocess.run(sys.argv[1:], env={**os.environ, **found}, check=False)
