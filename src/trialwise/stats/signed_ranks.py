@@ -12,9 +12,9 @@ the closed interval covers at least as often as its level says.
 
 The distribution is exact everywhere. Up to 250 pairs it is counted in integers. Up to 10,000 it is
 the finite inverse Fourier sum of its characteristic function Π cos(uj/2), whose omitted terms are
-bounded: from sin(u/2) ≥ 1/n on, |Π cos(uj/2)| ≤ exp(−½ Σ sin²(uj/2)) ≤ exp(−n/8). Beyond,
-Hoeffding's inequality bounds it, which makes intervals about 40 % wider. No normal approximation
-is used.
+bounded: from sin(u/2) ≥ 1/n on, its absolute value is at most exp(−½ Σ sin²(uj/2)) ≤ exp(−n/8).
+Beyond, Hoeffding's inequality bounds it, which makes intervals about 40 % wider. No normal
+approximation is used.
 """
 
 from __future__ import annotations
