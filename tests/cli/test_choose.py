@@ -11,7 +11,7 @@ import pytest
 from tests.cli.suite_folders import enter_folder
 from tests.cli.suite_folders import type_command as do
 
-from trialwise.errors import InvalidArgument
+from trialwise.errors import InvalidArgument, RunNotFound
 
 SERVICE = """
 from random import Random
@@ -175,3 +175,31 @@ def test_stored_runs_are_explored_alike() -> None:
     assert stored.exit_code == 0
     assert rates(stored) == rates(live)
     assert len(json.loads(live.output)["unbeaten"]) == len(json.loads(stored.output)["unbeaten"])
+
+
+def test_a_choice_is_shown_verified_and_reported_again(folder: Path) -> None:
+    """By its name; without one, `show` shows what was made last."""
+    kept = folder / ".trialwise" / "comparisons"
+    known: set[str] = set()
+    for command in ("choose", "explore"):
+        do(SUITE, command, "--seed", "1", "--quiet")
+        (name,) = {one.name for one in kept.iterdir()} - known
+        known.add(name)
+        shown = do(SUITE, "show")
+        verified = do(SUITE, "show", name, "--verify")
+
+        assert shown.exit_code == verified.exit_code == 0
+        assert "3 arms" in shown.output
+        assert f"VERIFIED  {name}" in verified.output
+        assert do(SUITE, "report", name, "-o", f"{command}.html").exit_code == 0
+        assert "large" in (folder / f"{command}.html").read_text(encoding="utf-8")
+        assert "| arm" in do(SUITE, "report", name).output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_choice_is_no_comparison_to_resume() -> None:
+    """It asks something else, and the message says so."""
+    choose("--seed", "1", "--max-trials", "2")
+
+    with pytest.raises(RunNotFound, match="unfinished"):
+        do(SUITE, "compare", "--resume")

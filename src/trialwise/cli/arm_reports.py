@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.output_files import build_output_option, require_folder
-from trialwise.errors import InvalidArgument
+from trialwise.reports.answer_reports import (
+    ANSWER_FORMATS,
+    match_answer_format,
+    render_answer,
+)
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
 
-_ENDINGS = (".html", ".json", ".md", ".txt")
-
 
 def _check_ending(path: Path) -> None:
-    if path.suffix.lower() not in _ENDINGS:
-        raise InvalidArgument("output", str(path), f"end with {', '.join(_ENDINGS)}")
+    match_answer_format(path)
     require_folder(path)
 
 
-output_option = build_output_option(_check_ending, _ENDINGS, "Write the answer to a file")
+output_option = build_output_option(_check_ending, [*ANSWER_FORMATS], "Write the answer to a file")
 
 
 def give_answer(page: Document, plain: dict[str, Any], given: dict[str, Any]) -> bool:
@@ -43,26 +44,8 @@ def give_answer(page: Document, plain: dict[str, Any], given: dict[str, Any]) ->
     complete = True
     for path in given["outputs"]:
         try:
-            write_file(path, _render(page, plain, path.suffix.lower()))
+            write_file(path, render_answer(page, plain, match_answer_format(path)))
         except click.FileError as error:
             click.echo(f"trialwise: {error.format_message()}", err=True)
             complete = False
     return complete
-
-
-def _render(page: Document, plain: dict[str, Any], ending: str) -> str:
-    if ending == ".json":
-        from trialwise.renderers.json_text import render_json
-
-        return render_json(plain)
-    if ending == ".html":
-        from trialwise.renderers.html.page_frame import render_document
-
-        return render_document(page)
-    if ending == ".md":
-        from trialwise.renderers.document_markdown import render_document_markdown
-
-        return render_document_markdown(page)
-    from trialwise.renderers.document_text import render_document_text
-
-    return render_document_text(page)

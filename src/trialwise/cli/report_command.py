@@ -15,7 +15,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
 
 if TYPE_CHECKING:
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.choosing import Choice, ExploredArms
+    from trialwise.runtime.comparison_result import Comparison
 
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
@@ -88,7 +89,7 @@ def command(
 
 
 def _report_comparisons(
-    found: Sequence[Comparison],
+    found: Sequence[Comparison | Choice | ExploredArms],
     outputs: Sequence[Path],
     format_: ReportFormat | None,
     *,
@@ -96,11 +97,10 @@ def _report_comparisons(
 ) -> None:
     """Write the reports of one comparison, or print those of several."""
     from trialwise.cli.printing import say, say_json
-    from trialwise.reports.comparison_reports import match_comparison_format, render_comparison
 
     if (outputs or opens) and len(found) > 1:
         raise click.UsageError("a file reports one comparison: name one")
-    pages = [path for path in outputs if match_comparison_format(path) == "html"]
+    pages = [path for path in outputs if match_format(path).name == "html"]
     if opens and not pages:
         pages = [Path("comparison.html")]
         outputs = (*outputs, *pages)
@@ -111,5 +111,5 @@ def _report_comparisons(
     if format_ is not None or not outputs:
         name = "markdown" if format_ is None else format_.name
         for one in found:
-            text = render_comparison(one.verdict, one.arms, name)
+            text = one.render(name)
             (say_json if name == "json" else say)(text)

@@ -96,14 +96,15 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
     from trialwise.cli.printing import output_of, say, say_json
     from trialwise.pages.comparison import summarize_comparison
     from trialwise.renderers.document_text import render_document_text
-    from trialwise.runtime.stored_comparisons import verify_stored_comparison
+    from trialwise.runtime.comparison_result import Comparison
+    from trialwise.runtime.stored_comparisons import list_runs, verify_stored_comparison
     from trialwise.stores.runs import RunStore
 
     able = output_of(ascii_only=given["ascii_only"])
     holds = True
     for name, found in zip(names, load_comparisons(names, folder), strict=True):
         if given["verifies"]:
-            runs = [RunStore(folder).open(one.record.run_id) for one in found.arms]
+            runs = [RunStore(folder).open(one.record.run_id) for one in list_runs(found)]
             checked = check_runs(runs)
             both = [verify_stored_comparison(name, store=folder), *checked.verifications]
             checked = replace(checked, verifications=both)
@@ -112,8 +113,9 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
         elif given["as_json"]:
             say_json(found.to_dict())
         else:
-            whole = given["transparent"]
-            page = found.build_page() if whole else summarize_comparison(found.verdict, found.arms)
+            page = found.build_page()
+            if isinstance(found, Comparison) and not given["transparent"]:
+                page = summarize_comparison(found.verdict, found.arms)
             say(render_document_text(page, able).rstrip("\n"))
     return ExitCode.PASS if holds else ExitCode.ERROR
 

@@ -17,7 +17,8 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.choosing import Choice, ExploredArms
+    from trialwise.runtime.comparison_result import Comparison
     from trialwise.stores.runs import RunStore, StoredRun
 
 
@@ -155,8 +156,10 @@ def are_comparisons(names: Sequence[str], folder: Path) -> bool:
     return bool(files) and all(one.is_file() for one in files)
 
 
-def load_comparisons(names: Sequence[str], folder: Path) -> list[Comparison]:
-    """Return the comparisons of these names; none where any name is that of something else.
+def load_comparisons(
+    names: Sequence[str], folder: Path
+) -> Sequence[Comparison | Choice | ExploredArms]:
+    """Return the comparisons and choices of these names; none where any is another's name.
 
     Args:
         names: As a user gives them.
@@ -164,6 +167,6 @@ def load_comparisons(names: Sequence[str], folder: Path) -> list[Comparison]:
     """
     if not are_comparisons(names, folder):
         return []
-    from trialwise.runtime.stored_comparisons import load_comparison
+    from trialwise.runtime.stored_comparisons import load_answer
 
-    return [load_comparison(name, store=folder) for name in names]
+    return [load_answer(name, store=folder) for name in names]

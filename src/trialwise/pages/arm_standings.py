@@ -61,8 +61,8 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> Do
             *_describe_criteria(verdict.criteria),
             ("nobody beats", ", ".join(verdict.unbeaten)),
             ("smallest difference", as_points(verdict.question.smallest_difference)),
-            ("", f"{as_count(verdict.trials, 'trial')} in {as_count(verdict.rounds, 'round')}"),
-            *(("", f"run: {path}") for path in runs),
+            ("took", f"{as_count(verdict.trials, 'trial')} in {as_count(verdict.rounds, 'round')}"),
+            *(("run", path) for path in runs),
         ),
         blocks=(
             _tabulate(ranked, verdict.question.confidence, has_places=True),
@@ -85,8 +85,8 @@ def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> D
         facts=(
             *_describe_criteria(found.criteria),
             ("nobody beats", ", ".join(found.unbeaten)),
-            ("", as_count(found.trials, "trial")),
-            *(("", f"run: {path}") for path in runs),
+            ("took", as_count(found.trials, "trial")),
+            *(("run", path) for path in runs),
         ),
         blocks=(
             _tabulate(found.arms, found.confidence, has_places=False),

@@ -50,6 +50,24 @@ class _Shown:
         """Build the page that every report is made from."""
         raise NotImplementedError
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values, fit for JSON."""
+        raise NotImplementedError
+
+    def write(self, path: str | Path) -> Path:
+        """Write a report, whose format its ending says: .html, .json, .md or .txt."""
+        from trialwise.reports.answer_reports import match_answer_format
+        from trialwise.reports.report_files import write_whole
+
+        place = Path(path)
+        return write_whole(place, self.render(match_answer_format(place)))
+
+    def render(self, format_: str) -> str:
+        """Return the report in a format: `html`, `json`, `markdown` or `transparent`."""
+        from trialwise.reports.answer_reports import render_answer
+
+        return render_answer(self.build_page(), self.to_dict(), format_)
+
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print the page."""
         from trialwise.renderers.capabilities import read_capabilities

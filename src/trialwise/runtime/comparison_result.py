@@ -109,6 +109,12 @@ class Comparison:
 
         return describe_comparison(self.verdict, self.arms)
 
+    def render(self, format_: str) -> str:
+        """Return the report in a format: `html`, `markdown`, `junit`, `json` or `transparent`."""
+        from trialwise.reports.comparison_reports import render_comparison
+
+        return render_comparison(self.verdict, self.arms, format_)
+
     def write(self, path: str | Path) -> Path:
         """Write a report: `.html`, `.md`, `.xml` (JUnit), `.json` or `.txt`.
 

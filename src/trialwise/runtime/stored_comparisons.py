@@ -9,6 +9,7 @@ from trialwise.errors import RunNotFound
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonQuestion
 from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.runtime.choosing import Choice, ExploredArms
 from trialwise.runtime.comparison_result import Comparison
 from trialwise.runtime.open_comparison import read_rules, read_votes
 from trialwise.runtime.verifying import WORDING, Difference, Verification, list_differences
@@ -35,15 +36,48 @@ def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Co
     ...     tw.load_comparison(made.path.name, store=folder).verdict == made.verdict
     True
     """
+    found = load_answer(name, store=store)
+    if not isinstance(found, Comparison):
+        raise RunNotFound(f"{name} is no comparison: `trialwise show` shows it")
+    return found
+
+
+def load_answer(
+    name: str | Path, *, store: str | Path = ".trialwise"
+) -> Comparison | Choice | ExploredArms:
+    """Load what several arms came to, a comparison, a choice or a description, from their runs.
+
+    Args:
+        name: Its name or its folder.
+        store: The folder runs are kept in.
+
+    Raises:
+        RunNotFound: There is nothing of this name, or one of its runs has no verdict.
+    """
     stored = ComparisonStore(Path(store)).open(name)
     head, runs = stored.head, RunStore(Path(store))
     kept = [runs.open(one) for one in head.runs]
     arms = tuple(
         ArmRun(label, one.record(), one.path) for label, one in zip(head.labels, kept, strict=True)
     )
-    asked = from_plain(ComparisonQuestion, dict(head.question))
-    verdict = compare_records(arms, asked, read_rules(head.rules), read_votes(stored))
-    return Comparison(verdict, arms, stored.path)
+    question = dict(head.question)
+    if "question" in question:
+        asked = from_plain(ComparisonQuestion, question)
+        verdict = compare_records(arms, asked, read_rules(head.rules), read_votes(stored))
+        return Comparison(verdict, arms, stored.path)
+    # The other two are rare, and loaded only where one is meant.
+    from trialwise.procedures.comparing.choice_conclusion import conclude_choice, describe_arms
+    from trialwise.procedures.comparing.choice_findings import ChoiceQuestion
+
+    if "smallest_difference" in question:
+        chosen = conclude_choice(arms, from_plain(ChoiceQuestion, question))
+        return Choice(chosen, arms, stored.path)
+    return ExploredArms(describe_arms(arms, **question), arms)
+
+
+def list_runs(found: Comparison | Choice | ExploredArms) -> tuple[ArmRun, ...]:
+    """List the runs of the arms, in their order."""
+    return found.arms if isinstance(found, Comparison) else found.runs
 
 
 def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Verification:
@@ -62,9 +96,12 @@ def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwis
     verdict = stored.verdict()
     if verdict is None:
         raise RunNotFound(f"{stored.path}: the comparison has no verdict: `resume` continues it")
-    found = load_comparison(name, store=store)
+    found = load_answer(name, store=store)
+    again = to_plain(found.found if isinstance(found, ExploredArms) else found.verdict)
+    if not isinstance(found, Comparison):
+        again["decision"] = verdict.get("decision")  # it follows from the outcome
     skipped = frozenset() if stored.tool_version == __version__ else WORDING
-    differences = [*list_differences("verdict", verdict, to_plain(found.verdict), skipped)]
+    differences = [*list_differences("verdict", verdict, again, skipped)]
     differences += [
         Difference(f"{file}: checksum", "another", "that of its content")
         for file, holds in stored.compare_checksums().items()
@@ -73,7 +110,7 @@ def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwis
     return Verification(
         run_id=stored.comparison_id,
         contract=" / ".join(stored.head.labels),
-        trials=sum(len(one.record.trials) for one in found.arms),
+        trials=sum(len(one.record.trials) for one in list_runs(found)),
         tool_version=stored.tool_version,
         differences=tuple(differences),
     )
