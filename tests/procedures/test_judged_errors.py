@@ -604,12 +604,18 @@ def test_a_trial_without_a_reply_is_no_error_of_the_judge() -> None:
     """
     certain = Confusion(true_pass=735_000, false_fail=15_000, true_fail=225_000, false_pass=25_000)
     plan = planned(Criterion("c", Measured(certain), at_least=0.75), trials=10_000)
-    seen = ["+"] * (7_350 + 50) + ["-"] * (150 + 450)
 
-    assert Decision.INCONCLUSIVE is decided(plan, [*seen, *"!" * 2_000])
-    assert Decision.FAIL is decided(plan, [*"-" * 8_000, *"!" * 2_000])
-    assert Decision.FAIL is decided(plan, [*"+" * 5_000, *"!" * 5_000])
-    assert Decision.PASS is decided(plan, [*"+" * 9_900, *"!" * 100])
+    def decide_mixed(**seen: int) -> Decision | None:
+        """Two looks come before the end, so that the trials must not be sorted."""
+        signs = {"passed": "+", "failed": "-", "silent": "!"}
+        trials = [signs[name] for name, count in seen.items() for _ in range(count)]
+        Random(1).shuffle(trials)
+        return decided(plan, trials)
+
+    assert Decision.INCONCLUSIVE is decide_mixed(passed=7_400, failed=600, silent=2_000)
+    assert Decision.FAIL is decide_mixed(failed=8_000, silent=2_000)
+    assert Decision.FAIL is decide_mixed(passed=5_000, silent=5_000)
+    assert Decision.PASS is decide_mixed(passed=9_900, silent=100)
 
 
 def with_replies(m: int, n: int, replies: int, rates: tuple[float, float]) -> tuple[Ints, Ints]:
