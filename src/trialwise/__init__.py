@@ -58,7 +58,8 @@ _MODULES = {
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"
     ),
-    "runtime.choosing": "Choice ExploredArms achoose choose explore",
+    "runtime.choice_result": "Choice ExploredArms",
+    "runtime.choosing": "achoose choose explore",
     "runtime.comparing": "acompare compare compare_runs",
     "runtime.comparison_result": "Comparison",
     "runtime.guardrail_contract": "guardrail_contract",

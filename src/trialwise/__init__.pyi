@@ -113,8 +113,8 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonVerdict as ComparisonVerdict,
 )
 from trialwise.procedures.comparing.comparison_findings import Contrast as Contrast
-from trialwise.runtime.choosing import Choice as Choice
-from trialwise.runtime.choosing import ExploredArms as ExploredArms
+from trialwise.runtime.choice_result import Choice as Choice
+from trialwise.runtime.choice_result import ExploredArms as ExploredArms
 from trialwise.runtime.choosing import achoose as achoose
 from trialwise.runtime.choosing import choose as choose
 from trialwise.runtime.choosing import explore as explore

@@ -196,10 +196,14 @@ def test_a_choice_is_shown_verified_and_reported_again(folder: Path) -> None:
         assert "| arm" in do(SUITE, "report", name).output
 
 
-@pytest.mark.usefixtures("folder")
-def test_a_choice_is_no_comparison_to_resume() -> None:
-    """It asks something else, and the message says so."""
-    choose("--seed", "1", "--max-trials", "2")
+def test_a_choice_is_no_comparison_to_resume(folder: Path) -> None:
+    """An unfinished choice is named as what it is, and its arms can be compared as stored runs."""
+    choose("--seed", "1", "--max-usd", "$0.06", "--cost-per-trial", "$0.01")
+    (name,) = (one.name for one in (folder / ".trialwise" / "comparisons").iterdir())
 
-    with pytest.raises(RunNotFound, match="unfinished"):
+    with pytest.raises(RunNotFound, match="no comparison is unfinished"):
         do(SUITE, "compare", "--resume")
+    with pytest.raises(RunNotFound, match="is not a comparison but a choice"):
+        do(SUITE, "compare", "large", "medium", "small", "--resume", name, "--quiet")
+    assert do(SUITE, "compare", "large", "medium", "--stored", "--json").exit_code == 3
+    assert json.loads(choose("--seed", "1", "--resume", "--json").output)["outcome"] == "chosen"

@@ -14,7 +14,7 @@ from trialwise.cli.plan.choose_form import EXPECTED_RATES, choice_options
 from trialwise.cli.selecting import json_option, pair_options, suite_option
 
 if TYPE_CHECKING:
-    from trialwise.runtime.choosing import Choice
+    from trialwise.runtime.choice_result import Choice
 
 
 @click.command("choose")

@@ -66,7 +66,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="The rates you expect of the control and the candidate, to plan the pairs for.",
     ),
     click.option(
-        "--trials", type=TRIALS, help="A fixed number of pairs.  [default: stops when it can]"
+        "--trials", type=TRIALS, help="Make exactly N pairs.  [default: stop when the pairs decide]"
     ),
     click.option("--max-trials", type=TRIALS, help="Upper limit on pairs where none is fixed."),
     click.option(

@@ -31,7 +31,9 @@ def recall_command(given: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str,
     from trialwise.cli.stored import find_places
     from trialwise.stores.comparisons import ComparisonStore
 
-    stored = ComparisonStore(find_places().runs).find_unfinished(given["resume"] or None)
+    stored = ComparisonStore(find_places().runs).find_unfinished(
+        given["resume"] or None, "comparison"
+    )
     source = stored.head.source
     if "options" not in source:
         message = (

@@ -14,7 +14,7 @@ from trialwise.cli.plan.option_types import RATE, TRIALS
 from trialwise.cli.selecting import json_option, pair_options, suite_option
 
 if TYPE_CHECKING:
-    from trialwise.runtime.choosing import ExploredArms
+    from trialwise.runtime.choice_result import ExploredArms
 
 
 @click.command("explore")
@@ -60,7 +60,8 @@ def command(names: tuple[str, ...], **given: Any) -> int:
 
 
 def _explore(chosen: LiveArms | StoredArms, given: dict[str, Any]) -> ExploredArms:
-    from trialwise.runtime.choosing import ExploredArms, explore
+    from trialwise.runtime.choice_result import ExploredArms
+    from trialwise.runtime.choosing import explore
 
     confidence = float(given["confidence"])
     if isinstance(chosen, StoredArms):

@@ -15,7 +15,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
 
 if TYPE_CHECKING:
-    from trialwise.runtime.choosing import Choice, ExploredArms
+    from trialwise.runtime.choice_result import Choice, ExploredArms
     from trialwise.runtime.comparison_result import Comparison
 
 

@@ -17,7 +17,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from trialwise.runtime.choosing import Choice, ExploredArms
+    from trialwise.runtime.choice_result import Choice, ExploredArms
     from trialwise.runtime.comparison_result import Comparison
     from trialwise.stores.runs import RunStore, StoredRun
 

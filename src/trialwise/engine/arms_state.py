@@ -56,7 +56,7 @@ class RoundSchedule(Protocol):
 
 
 class ArmStart(NamedTuple):
-    """A trial of one arm that the driver must start now."""
+    """The trial that the driver starts now, and the place of its arm."""
 
     arm: int
     start: TrialStart

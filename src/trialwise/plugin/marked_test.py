@@ -276,7 +276,7 @@ def note_result(
 
 
 def note_comparison(item: pytest.Item, comparison: Comparison, path: Path) -> str:
-    """Note what a comparison in a test came to, for pytest's reports and the session's summary.
+    """Record the result of a comparison in a test for pytest's reports and the summary.
 
     Args:
         item: The test.

@@ -23,6 +23,7 @@ A run:
 Afterwards:
     result               what `run` returns
     comparison_result    what `compare` returns
+    choice_result        what `choose` and `explore` return
     stored_comparisons   loads a comparison that is kept, and compares its runs again
     verifying            decides a stored run again and compares
     frames               tables for pandas and polars

@@ -16,6 +16,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
+from trialwise.procedures.comparing.choice_findings import ChoiceQuestion, ExplorationQuestion
 from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
 from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
 from trialwise.procedures.comparing.pair_following import TestRules, plan_rules
@@ -32,9 +33,15 @@ class PlannedArms(NamedTuple):
     contracts: tuple[Contract, ...]
     plans: tuple[Plan, ...]
     labels: tuple[str, ...]
-    question: ComparisonQuestion
+    question: ComparisonQuestion | ChoiceQuestion | ExplorationQuestion
     rules: TestRules
     """The rule of each test; none where the number of pairs is fixed."""
+
+    @property
+    def pair_question(self) -> ComparisonQuestion:
+        """What a comparison asks of its pairs; a choice asks nothing of pairs."""
+        assert isinstance(self.question, ComparisonQuestion)
+        return self.question
 
 
 def plan_arms(
@@ -213,7 +220,7 @@ def _check_criteria(first: Contract, second: Contract) -> None:
 
 def _check_size(planned: PlannedArms) -> None:
     """Refuse so few pairs that nothing could be shown whatever they are."""
-    plans, question = planned.plans, planned.question
+    plans, question = planned.plans, planned.pair_question
     tests = [
         (one, planned.labels[second])
         for first, second in question.couple_arms(range(len(plans)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from trialwise.errors import InvalidArgument, RunInterrupted, RunNotFound
 from trialwise.model.codec import to_plain
@@ -16,17 +15,14 @@ from trialwise.model.options import RunOptions
 from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.comparing.choice_conclusion import conclude_choice, describe_arms
 from trialwise.procedures.comparing.choice_findings import (
-    ArmStanding,
     ChoiceQuestion,
-    ChoiceVerdict,
-    Exploration,
     ExplorationQuestion,
-    Outcome,
 )
 from trialwise.procedures.comparing.choice_following import ChoiceFollowing, find_criteria
 from trialwise.procedures.comparing.comparison_findings import ArmRun
 from trialwise.procedures.comparing.run_comparison import check_labels, label_contracts, name_arms
 from trialwise.runtime.arm_plans import PlannedArms, check_options, plan_alike, share_inputs
+from trialwise.runtime.choice_result import Choice, ExploredArms
 from trialwise.runtime.interleaving import adrive_in_turn, drive_in_turn
 from trialwise.runtime.looping import warn_inside_loop
 from trialwise.runtime.open_comparison import OpenComparison, PreparedComparison
@@ -34,147 +30,11 @@ from trialwise.runtime.preparing import options_of
 from trialwise.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
-    from trialwise.documents.blocks import Document
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
 
 #: The most rounds of a choice, and the trials of each arm that is explored, unless given.
 MAX_ROUNDS = 1000
 EXPLORED_TRIALS = 50
-
-
-class _Shown:
-    """What shows itself by its page."""
-
-    def build_page(self) -> Document:
-        """Build the page that every report is made from."""
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values, fit for JSON."""
-        raise NotImplementedError
-
-    def write(self, path: str | Path) -> Path:
-        """Write a report, whose format its ending says: .html, .json, .md or .txt."""
-        from trialwise.reports.answer_reports import match_answer_format
-        from trialwise.reports.report_files import write_whole
-
-        place = Path(path)
-        return write_whole(place, self.render(match_answer_format(place)))
-
-    def render(self, format_: str) -> str:
-        """Return the report in a format: `html`, `json`, `markdown` or `transparent`."""
-        from trialwise.reports.answer_reports import render_answer
-
-        return render_answer(self.build_page(), self.to_dict(), format_)
-
-    def show(self, *, stream: TextIO | None = None) -> None:
-        """Print the page."""
-        from trialwise.renderers.capabilities import read_capabilities
-        from trialwise.renderers.document_text import render_document_text
-
-        out = sys.stdout if stream is None else stream
-        out.write(render_document_text(self.build_page(), read_capabilities(out)))
-
-    def _repr_html_(self) -> str:
-        from trialwise.renderers.html.page_frame import render_fragment
-
-        return render_fragment(self.build_page())
-
-
-@dataclass(frozen=True)
-class Choice(_Shown):
-    """Which arm is best, or which are tied.
-
-    >>> import trialwise as tw
-    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
-    >>> weak = tw.Contract("weak", lambda question, seed: "555" if seed % 3 else "5", [criterion])
-    >>> good = replace(weak.with_service(lambda question: "555"), name="good")
-    >>> choice = choose(weak, good, inputs=["15 * 37?"], seed=1, store=None)
-    >>> choice.outcome, choice.chosen
-    ('chosen', 'good')
-    """
-
-    verdict: ChoiceVerdict
-    runs: tuple[ArmRun, ...]
-    """The run of every arm."""
-    path: Path | None = None
-    """The folder the choice is kept in, if it is kept."""
-
-    @property
-    def outcome(self) -> Outcome:
-        """Return "chosen", "tied" or "undecided"."""
-        return self.verdict.outcome
-
-    @property
-    def chosen(self) -> str | None:
-        """The label of the arm that is best; None where none is named."""
-        return self.verdict.chosen
-
-    @property
-    def unbeaten(self) -> tuple[str, ...]:
-        """The labels of the arms that no other arm is shown to be better than."""
-        return self.verdict.unbeaten
-
-    @property
-    def arms(self) -> tuple[ArmStanding, ...]:
-        """Every arm with its counts, its cost and what is shown of it."""
-        return self.verdict.arms
-
-    @property
-    def trials(self) -> int:
-        """The trials that were counted, of all arms together."""
-        return self.verdict.trials
-
-    def build_page(self) -> Document:
-        """Build the page that every report of the choice is made from."""
-        from trialwise.pages.arm_standings import build_choice_page
-
-        return build_choice_page(self.verdict, runs=_list_folders(self.runs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values, fit for JSON."""
-        plain: dict[str, Any] = to_plain(self.verdict)
-        return plain
-
-    def __repr__(self) -> str:
-        return f"<Choice {self.outcome}: {self.verdict.statement.removesuffix('.')}>"
-
-
-@dataclass(frozen=True)
-class ExploredArms(_Shown):
-    """Arms beside each other, which decides nothing.
-
-    >>> import trialwise as tw
-    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
-    >>> weak = tw.Contract("weak", lambda question, seed: "555" if seed % 3 else "5", [criterion])
-    >>> good = replace(weak.with_service(lambda question: "555"), name="good")
-    >>> explored = explore(weak, good, inputs=["15 * 37?"], trials=20, seed=1, store=None)
-    >>> [arm.label for arm in explored.arms]
-    ['good', 'weak']
-    """
-
-    found: Exploration
-    runs: tuple[ArmRun, ...]
-
-    @property
-    def arms(self) -> tuple[ArmStanding, ...]:
-        """Every arm with its counts and cost, the highest rate first."""
-        return self.found.arms
-
-    def build_page(self) -> Document:
-        """Build the page that every report of the arms is made from."""
-        from trialwise.pages.arm_standings import build_exploration_page
-
-        return build_exploration_page(self.found, runs=_list_folders(self.runs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the description as plain values, fit for JSON."""
-        plain: dict[str, Any] = to_plain(self.found)
-        return plain
-
-    def __repr__(self) -> str:
-        return f"<ExploredArms: {', '.join(one.label for one in self.arms)}>"
 
 
 def choose(
@@ -371,24 +231,22 @@ def _prepare(
         if labels is None
         else check_labels(labels, len(alike))
     )
-    # A store keeps a question as plain values, whatever is asked.
-    asked = cast("ComparisonQuestion", question)
     if not space.resume:
         plans = plan_alike(alike, options)
         find_criteria(plans, question.criterion)
         return PreparedComparison(
-            PlannedArms(alike, plans, called, asked, {}), space, source=source
+            PlannedArms(alike, plans, called, question, {}), space, source=source
         )
     from trialwise.stores.comparisons import ComparisonStore
 
     assert space.store is not None
     named = space.resume if isinstance(space.resume, str) else None
-    stored = ComparisonStore(space.store).find_unfinished(named)
+    stored = ComparisonStore(space.store).find_unfinished(named, question.kind)
     if stored.head.question != to_plain(question) or len(stored.head.runs) != len(alike):
         message = f"{stored.comparison_id} cannot be resumed: it asks something else"
         raise RunNotFound(message)
     plans = plan_alike(alike, options, stored.head.seed, stored.head.started_at)
-    planned = PlannedArms(alike, plans, stored.head.labels, asked, {})
+    planned = PlannedArms(alike, plans, stored.head.labels, question, {})
     return PreparedComparison(planned, space, stored, source)
 
 
@@ -411,10 +269,6 @@ def _conclude(
 
 def _place_arms(arms: Sequence[ArmRun], paths: Sequence[Path | None]) -> tuple[ArmRun, ...]:
     return tuple(replace(arm, path=path) for arm, path in zip(arms, paths, strict=True))
-
-
-def _list_folders(runs: Sequence[ArmRun]) -> tuple[str, ...]:
-    return tuple(str(one.path) for one in runs if one.path is not None)
 
 
 def _is_interrupted(runs: Sequence[ArmRun]) -> bool:

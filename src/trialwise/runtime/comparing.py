@@ -294,7 +294,7 @@ def _conclude(
     """Keep the arms' records and what they come to together."""
     planned, records = prepared.planned, opened.decide(outcomes)
     arms = _place_arms(name_arms(records, planned.labels), opened.paths)
-    verdict = compare_records(arms, planned.question, planned.rules)
+    verdict = compare_records(arms, planned.pair_question, planned.rules)
     opened.keep(verdict, records)
     return Comparison(verdict, arms, opened.path)
 
@@ -303,7 +303,7 @@ def _compare_again(prepared: PreparedComparison) -> Comparison:
     """Return a comparison that was finished before."""
     planned = prepared.planned
     arms = _place_arms(name_arms(prepared.load_records(), planned.labels), prepared.list_paths())
-    verdict = compare_records(arms, planned.question, planned.rules, prepared.load_votes())
+    verdict = compare_records(arms, planned.pair_question, planned.rules, prepared.load_votes())
     return Comparison(verdict, arms, prepared.path)
 
 
@@ -312,7 +312,7 @@ def _add_votes(
 ) -> Comparison:
     """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
     planned = prepared.planned
-    verdict = compare_records(comparison.arms, planned.question, planned.rules, votes)
+    verdict = compare_records(comparison.arms, planned.pair_question, planned.rules, votes)
     if comparison.path is not None:
         from trialwise.model.codec import to_plain
         from trialwise.stores.comparisons import StoredComparison

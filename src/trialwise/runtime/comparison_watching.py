@@ -55,7 +55,7 @@ class ComparisonWatch:
             usd: What they cost, if anybody tells.
         """
         planned = self._planned
-        labels, question = planned.labels, planned.question
+        labels, question = planned.labels, planned.pair_question
         tests = [
             TestStanding(
                 name=f"{test.criterion}, {labels[test.arm]} against {labels[test.against]}",

@@ -106,8 +106,7 @@ class PreparedComparison:
             ]
             following = None
             if planned.rules or self.shows_progress:
-                # A choice between arms asks no question of pairs, and brings its own schedule.
-                asked = planned.question
+                asked = planned.pair_question
                 following = follow_pairs(planned.plans, planned.labels, asked, planned.rules)
             yield OpenComparison(
                 arms=arms,
@@ -177,6 +176,7 @@ class PreparedComparison:
             labels=planned.labels,
             runs=tuple(one.run_id for one in kept),
             seed=planned.plans[0].seed,
+            kind=planned.question.kind,
             question=to_plain(planned.question),
             rules=write_rules(planned.rules),
             source=self.source or {},
@@ -287,7 +287,7 @@ def prepare_comparison(
 
     assert space.store is not None
     named = space.resume if isinstance(space.resume, str) else None
-    stored = ComparisonStore(space.store).find_unfinished(named)
+    stored = ComparisonStore(space.store).find_unfinished(named, question.kind)
     head = stored.head
     _check_asked(stored, question, labels, len(contracts))
     planned = plan_again(
@@ -340,6 +340,11 @@ def _check_asked(
 ) -> None:
     """Refuse to resume a comparison that asks something else, or of other arms."""
     head = stored.head
+    if head.kind != question.kind:
+        raise RunNotFound(
+            f"{stored.comparison_id} is not a comparison but "
+            f"{'a choice: `choose` resumes it' if head.kind == 'choice' else 'an exploration'}"
+        )
     before = from_plain(ComparisonQuestion, dict(head.question))
     changed = [
         one.name
@@ -399,7 +404,7 @@ def find_rules(arms: Sequence[ArmRun], question: ComparisonQuestion) -> TestRule
         head = ComparisonStore(folders[0].parent.parent).open(names.pop()).head
     except RunNotFound:
         return {}
-    if from_plain(ComparisonQuestion, dict(head.question)) != question:
+    if head.kind != question.kind or dict(head.question) != to_plain(question):
         return {}
     labels = dict(zip(head.runs, (one.label for one in arms), strict=False))
     if [*head.runs] != [one.record.run_id for one in arms]:

@@ -9,7 +9,7 @@ from trialwise.errors import RunNotFound
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonQuestion
 from trialwise.procedures.comparing.run_comparison import compare_records
-from trialwise.runtime.choosing import Choice, ExploredArms
+from trialwise.runtime.choice_result import Choice, ExploredArms
 from trialwise.runtime.comparison_result import Comparison
 from trialwise.runtime.open_comparison import read_rules, read_votes
 from trialwise.runtime.verifying import WORDING, Difference, Verification, list_differences
@@ -61,18 +61,20 @@ def load_answer(
         ArmRun(label, one.record(), one.path) for label, one in zip(head.labels, kept, strict=True)
     )
     question = dict(head.question)
-    if "question" in question:
+    if head.kind == "comparison":
         asked = from_plain(ComparisonQuestion, question)
         verdict = compare_records(arms, asked, read_rules(head.rules), read_votes(stored))
         return Comparison(verdict, arms, stored.path)
     # The other two are rare, and loaded only where one is meant.
     from trialwise.procedures.comparing.choice_conclusion import conclude_choice, describe_arms
-    from trialwise.procedures.comparing.choice_findings import ChoiceQuestion
+    from trialwise.procedures.comparing.choice_findings import ChoiceQuestion, ExplorationQuestion
 
-    if "smallest_difference" in question:
+    if head.kind == "choice":
         chosen = conclude_choice(arms, from_plain(ChoiceQuestion, question))
         return Choice(chosen, arms, stored.path)
-    return ExploredArms(describe_arms(arms, **question), arms)
+    described = from_plain(ExplorationQuestion, question)
+    found = describe_arms(arms, criterion=described.criterion, confidence=described.confidence)
+    return ExploredArms(found, arms)
 
 
 def list_runs(found: Comparison | Choice | ExploredArms) -> tuple[ArmRun, ...]:

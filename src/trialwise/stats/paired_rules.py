@@ -107,7 +107,7 @@ class PairedRule(ABC):
 
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
-        """Return the rule as plain values, fit for JSON, boundaries included."""
+        """Return the rule with its boundaries as plain values that JSON can hold."""
 
     @abstractmethod
     def find_p_values(self, counts: PairCounts) -> tuple[float, float]:

@@ -51,6 +51,8 @@ class ComparisonHead:
     runs: tuple[str, ...]
     """The names of the arms' runs."""
     seed: int
+    kind: str = "comparison"
+    """What the arms come to: a comparison, a choice or an exploration."""
     question: Mapping[str, Any]
     """As plain values."""
     rules: Sequence[Mapping[str, Any]] = ()
@@ -89,6 +91,7 @@ class StoredComparison:
                     labels=tuple(kept["labels"]),
                     runs=tuple(kept["runs"]),
                     seed=kept["seed"],
+                    kind=kept.get("kind", "comparison"),
                     question=kept["question"],
                     rules=tuple(kept.get("rules", ())),
                     source=kept.get("source", {}),
@@ -137,7 +140,7 @@ class StoredComparison:
         return str((self._read_verdict() or {}).get("tool_version", ""))
 
     def compare_checksums(self) -> dict[str, bool]:
-        """Return whether each file has the checksum that it was written with."""
+        """Compare the checksum in each file with the checksum of its content."""
         files = {"comparison.json": COMPARISON_FORMAT, "verdict.json": VERDICT_FORMAT}
         kept = {name: read_json(self.path / name, form) for name, form in files.items()}
         return {name: one.get(CHECKSUM) == checksum_of(one) for name, one in kept.items()}
@@ -198,6 +201,7 @@ class ComparisonStore:
                 "labels": list(head.labels),
                 "runs": list(head.runs),
                 "seed": head.seed,
+                "kind": head.kind,
                 "question": dict(head.question),
                 "rules": [dict(one) for one in head.rules],
                 "source": dict(head.source),
@@ -237,19 +241,19 @@ class ComparisonStore:
         ]
         return [StoredComparison(folder) for *_, folder in sorted(dated, reverse=True)]
 
-    def find_unfinished(self, name: str | None = None) -> StoredComparison:
-        """Return the comparison to resume: the named one, or the newest.
+    def find_unfinished(self, name: str | None, kind: str) -> StoredComparison:
+        """Return what is to be resumed: what is named, or the newest of a kind.
 
         Args:
             name: Its name or folder.
+            kind: What the arms come to, such as "comparison".
 
         Raises:
             RunNotFound: There is none.
         """
         if name is not None:
             return self.open(name)
-        for one in self.list():
-            if one.is_unfinished:
-                return one
-            break
-        raise RunNotFound(f"{self._folder}: no comparison is unfinished: there is none to resume")
+        newest = next((one for one in self.list() if one.head.kind == kind), None)
+        if newest is not None and newest.is_unfinished:
+            return newest
+        raise RunNotFound(f"{self._folder}: no {kind} is unfinished: there is none to resume")

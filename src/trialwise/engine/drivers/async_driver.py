@@ -118,7 +118,7 @@ class DrivenParts(Protocol[S_co]):
 
     @property
     def state(self) -> S_co:
-        """What comes next, and when it is over."""
+        """The state, which says which trial starts next and whether the run is over."""
         ...
 
     def tell_start(self) -> None:
@@ -126,7 +126,7 @@ class DrivenParts(Protocol[S_co]):
         ...
 
     def take_turn(self, now: float) -> bool:
-        """Return whether the caller must sync."""
+        """Return whether the caller must sync, because the last sync is too long ago."""
         ...
 
     def sync(self) -> None:

@@ -1,4 +1,4 @@
-"""All that is found beside the pass rate of every two arms that are compared."""
+"""Compares latency, cost, tokens, scores and steadiness of the arms, beside their pass rates."""
 
 from __future__ import annotations
 

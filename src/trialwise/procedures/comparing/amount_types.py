@@ -168,7 +168,7 @@ class PreferenceFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmountsFound:
-    """All that is found beside the pass rate."""
+    """The differences between arms in everything but the pass rate."""
 
     amounts: tuple[AmountDifference, ...] = ()
     """What trials took and which scores they got, for every two arms that are compared."""

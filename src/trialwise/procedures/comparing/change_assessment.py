@@ -280,7 +280,7 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
     if evidence.decision_rule == "paired/sequential" and used is not None:
         later = summary.pairs - summary.excused - used.pairs
         if later > 0:
-            yield f"It was decided after {used.pairs} pairs; {later} later pairs do not count."
+            yield f"Decided after {used.pairs} pairs: the {later} pairs after them do not count."
     if evidence.decision_rule == "paired/anytime-bet":
         yield (
             "A run ended before its planned size or because of what it saw, so that a test which "

@@ -115,7 +115,7 @@ def describe_arms(
 
 
 def expect_best_excess(arms: int, trials: int, rate: float) -> float:
-    """Compute by how much the best of several equal arms looks better than it is, on average.
+    """Compute how many points too high the best of several equal arms looks on average.
 
     Args:
         arms: How many there are; they pass and fail independently.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.model.tally import Tally
+from trialwise.procedures.comparing.comparison_findings import AnswerKind
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_open_rate
 
@@ -23,6 +24,7 @@ class ChoiceQuestion:
     0.05
     """
 
+    kind: ClassVar[AnswerKind] = "choice"
     smallest_difference: float = 0.1
     """The smallest difference between two rates that matters."""
     confidence: float = 0.95
@@ -45,6 +47,7 @@ class ChoiceQuestion:
 class ExplorationQuestion:
     """What arms are described by; nothing is decided."""
 
+    kind: ClassVar[AnswerKind] = "exploration"
     criterion: str | None = None
     confidence: float = 0.95
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
@@ -43,6 +43,9 @@ Question: TypeAlias = Literal["different", "better", "not-worse", "equivalent"]
 
 QUESTIONS: tuple[Question, ...] = ("different", "better", "not-worse", "equivalent")
 
+AnswerKind: TypeAlias = Literal["comparison", "choice", "exploration"]
+"""What several arms come to: which differ, which is best, or a description only."""
+
 Against: TypeAlias = Literal["control", "all"]
 """Whether each candidate is compared with the control only, or every arm with every other."""
 
@@ -73,6 +76,7 @@ class ComparisonQuestion:
     ('not-worse', 0.02)
     """
 
+    kind: ClassVar[AnswerKind] = "comparison"
     question: Question = "different"
     margin: float | None = None
     confidence: float = 0.95

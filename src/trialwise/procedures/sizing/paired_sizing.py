@@ -374,7 +374,7 @@ def simulate_rule(
 
 
 def _list_disagreements(question: PairedSizingQuestion, rule: PairedRule) -> Iterator[Disagreement]:
-    """List what the expected difference takes, from the least to the most usual disagreement."""
+    """Yield the pairs that the expected difference takes, by how often the arms disagree."""
     if question.margin:
         return  # each takes as long as a row of the table
     first, second = question.expected

@@ -300,7 +300,7 @@ def find_paired_design(question: str, alpha: float) -> SequentialDesign | None:
 
 
 def paired_mix(split: float, equal: float = 0.5) -> Mix:
-    """Return the splits over which a two-sided paired design averages its discordant pairs.
+    """Return the splits, with weights, at which a two-sided design minimises its expected pairs.
 
     `equal` is the weight of equal arms; a better and a worse B share the rest.
     """
