@@ -30,13 +30,13 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amount_differences import median_interval
-from trialwise.procedures.comparing.change_assessment import anytime_evidence, exact_evidence
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
     ComparisonVerdict,
     Contrast,
 )
 from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
+from trialwise.procedures.comparing.pair_evidence import weigh_planned_pairs, weigh_stopped_pairs
 from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
 from trialwise.procedures.comparing.unpaired_evidence import weigh_unpaired
 from trialwise.procedures.deciding.run_verdict import decide_run
@@ -392,7 +392,7 @@ def test_the_margin_is_falsely_shown_in_at_most_half_of_the_level(margin: float)
         )
         assert chance <= 0.025
     won, lost = max(shown, key=lambda one: one[1] - one[0])
-    evidence = exact_evidence(
+    evidence = weigh_planned_pairs(
         table(both=pairs - won - lost, lost=lost, won=won),
         ComparisonQuestion(question="not-worse", margin=margin),
     )
@@ -435,7 +435,7 @@ def by_wealth(outcomes: list[tuple[bool, bool]]) -> float:
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_the_anytime_p_value_is_that_of_the_richest_moment(pairs: list[tuple[bool, bool]]) -> None:
     """In whatever order the pairs came; concordant ones bet nothing."""
-    found = anytime_evidence(pairs, ComparisonQuestion())
+    found = weigh_stopped_pairs(pairs, ComparisonQuestion())
 
     assert by_wealth(pairs) == pytest.approx(found.p_value, rel=1e-9)
 
@@ -897,8 +897,8 @@ def test_runs_that_cannot_be_paired_are_asked_every_question(
 def test_a_loss_within_the_margin_passes_by_the_p_value_of_the_margin() -> None:
     """20 of 480 pairs lost: surely worse, and less surely by less than 7 points."""
     outcomes = table(both=460, lost=20)
-    found = exact_evidence(outcomes, ComparisonQuestion(question="not-worse", margin=0.07))
-    worse = exact_evidence(outcomes, ComparisonQuestion())
+    found = weigh_planned_pairs(outcomes, ComparisonQuestion(question="not-worse", margin=0.07))
+    worse = weigh_planned_pairs(outcomes, ComparisonQuestion())
     assert found.p_value is not None
     assert worse.p_value is not None
 

@@ -7,7 +7,8 @@ answer_sentences       the sentences that answer the question
 trial_pairing          which trials belong together
 pair_following         the pairs of each test in order, and when they decide it
 validity_checks        whether the arms saw the same cases and were measured alike
-change_assessment      which test is valid for a criterion, and what it says
+change_assessment      which test is valid for a criterion
+pair_evidence          what pairs say, by each of these tests
 preference_evidence    which arm's replies a judge prefers, as one more criterion
 amount_findings        all that is found beside the pass rate
 amount_differences     what pairs took, in time, money and tokens

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 
 from trialwise.model.tally import Tally
 from trialwise.procedures.comparing.amount_types import PreferenceFinding
-from trialwise.procedures.comparing.change_assessment import (
-    Assessed,
-    answer_by_direction,
-    anytime_evidence,
-    exact_evidence,
-    input_evidence,
-)
+from trialwise.procedures.comparing.change_assessment import Assessed
 from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Evidence
+from trialwise.procedures.comparing.pair_evidence import (
+    answer_by_direction,
+    weigh_inputs,
+    weigh_planned_pairs,
+    weigh_stopped_pairs,
+)
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.judged_tests import JudgedTest
 from trialwise.stats.paired import PairCounts
@@ -145,11 +145,11 @@ def _weigh(
     if votes.is_corrected:
         return _correct(votes, question)
     if not votes.fixed_size:
-        return _name(anytime_evidence(outcomes, question), "preference/anytime-bet")
+        return _name(weigh_stopped_pairs(outcomes, question), "preference/anytime-bet")
     if votes.by_input:
-        found = input_evidence(outcomes, [name for _, name in known])
+        found = weigh_inputs(outcomes, [name for _, name in known])
         return _name(found, "preference/net-wins-of-inputs")
-    return _name(exact_evidence(outcomes, question, votes.criterion), "preference/sign")
+    return _name(weigh_planned_pairs(outcomes, question, votes.criterion), "preference/sign")
 
 
 def _name(found: Evidence, rule: str) -> Evidence:
