@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar
 
 from trialwise.checks.quoting import failed
@@ -15,7 +15,6 @@ from trialwise.declarations.signatures import Natural
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import require_count
 
 

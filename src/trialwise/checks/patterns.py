@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -19,7 +19,6 @@ from trialwise.declarations.signatures import Positive
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import require_count
 
 __all__ = ["Matches", "matches"]

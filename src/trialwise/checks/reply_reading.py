@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from trialwise.checks.check_base import Unreadable
@@ -18,7 +19,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace
 from trialwise.model.trial import FailReason
-from trialwise.quick_dataclass import dataclass
 
 #: How many names of a trace a failure shows.
 _SHOWN = 8

@@ -7,7 +7,7 @@ None has no text, which is a failure with reason `no-value`, never the text "Non
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal
 
 from trialwise.checks.check_base import Check, CountLimits, Limits, check_flags, check_texts
@@ -17,7 +17,6 @@ from trialwise.declarations.signatures import Natural
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.quick_dataclass import dataclass
 from trialwise.redaction import LOOKED_AT, redact_text
 from trialwise.validation import require_count
 

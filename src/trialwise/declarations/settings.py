@@ -8,7 +8,7 @@ arguments of the marker and the keyword arguments of `tw.run` are derived from t
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 from trialwise.declarations.quantities import Duration
 from trialwise.declarations.scalars import Kind, Scalar, Text
 from trialwise.declarations.structures import Either, Key, Listing
-from trialwise.quick_dataclass import dataclass
 
 _METADATA = "trialwise"
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import InitVar
+from dataclasses import InitVar, dataclass
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
@@ -53,7 +53,6 @@ from trialwise.declarations.settings import show_default
 from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
 from trialwise.declarations.written import INVALID, Reader, Written
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 
 #: Shorter words that stand for an argument wherever it occurs.
 _ALIASES = {"minimum": ("min",), "maximum": ("max",)}

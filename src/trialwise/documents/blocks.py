@@ -6,10 +6,8 @@ A block says what it shows, never how: a renderer decides on colours, widths and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
-
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.documents.charts import Bars, Chart, Strip, Strips

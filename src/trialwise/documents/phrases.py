@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from trialwise.quick_dataclass import dataclass
+from dataclasses import dataclass
 
 REFUSED = "REFUSED"
 """What is shown instead of a decision where a design was refused."""

@@ -7,7 +7,7 @@ They say the same because none of them chooses a word of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
@@ -15,7 +15,6 @@ from typing import TypeAlias
 from trialwise.documents.blocks import Tone
 from trialwise.documents.numbers import as_count, as_observed
 from trialwise.documents.printable import cut_middle
-from trialwise.quick_dataclass import dataclass
 
 #: Groups of failures that a report names; it counts the others.
 MOST_GROUPS = 5

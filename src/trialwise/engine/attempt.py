@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -23,7 +23,6 @@ from trialwise.engine.spending_meter import known_sum, known_usage
 from trialwise.engine.stalls import has_stalled_since, watch_for_stalls
 from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import ErrorClass
-from trialwise.quick_dataclass import dataclass
 
 #: The first wait; each further one is twice as long.
 _FIRST_WAIT_S = 0.5

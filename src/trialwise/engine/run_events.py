@@ -5,13 +5,13 @@ Imported only when an event is sent: a run without a listener loads nothing of i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.quick_dataclass import dataclass
 
 
 # Not frozen, like `TrialDone`: one is made of every criterion after every trial.

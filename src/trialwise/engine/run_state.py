@@ -9,6 +9,7 @@ obeys the same rules.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
@@ -23,7 +24,6 @@ from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
-from trialwise.quick_dataclass import dataclass
 
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""

@@ -6,12 +6,12 @@ prompts, random answers. Anything wider has to be declared, and named.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
 from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import require_choice
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,6 @@ from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply
 from trialwise.model.sampling import Sampling
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import (
     require_choice,
     require_count,

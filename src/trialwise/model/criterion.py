@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -15,7 +15,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.intent import Intent
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.trial import Analysis
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import (
     require_choice,
     require_count,

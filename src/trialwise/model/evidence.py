@@ -7,13 +7,12 @@ so a procedure of another distribution stores its evidence by subclassing `Evide
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from trialwise.model.criterion import Origin
 from trialwise.model.tally import Tally
-from trialwise.quick_dataclass import dataclass
 from trialwise.stats.result_types import Interval
 
 if TYPE_CHECKING:

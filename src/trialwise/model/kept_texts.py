@@ -6,11 +6,9 @@ A trial names its input and its traceback; the texts stand beside the journal, e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.model.trial import Trial

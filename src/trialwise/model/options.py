@@ -8,7 +8,7 @@ follow from it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trialwise.declarations.quantities import Duration, Money, Pace, Rate
@@ -19,7 +19,6 @@ from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
-from trialwise.quick_dataclass import dataclass
 from trialwise.stats.multiplicity import FAMILY_CORRECTIONS, FamilyCorrection
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.trial_order import DRAWS, Draw

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import require_rate
 
 

@@ -7,7 +7,7 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from trialwise.model.claim import Claim, Estimator, SamplingMode
@@ -17,7 +17,6 @@ from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design
-from trialwise.quick_dataclass import dataclass
 from trialwise.stats.multiplicity import FamilyCorrection
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw

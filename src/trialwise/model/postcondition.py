@@ -7,12 +7,12 @@ to wait in; whoever it asks may fail, which is neither the service's failure nor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import CheckResult, ErrorClass
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.stats import Confusion

@@ -5,7 +5,8 @@ A test runs the cases wherever they are beside the checkout and compares this ta
 
 from __future__ import annotations
 
-from trialwise.quick_dataclass import dataclass
+from dataclasses import dataclass
+
 from trialwise.stats.result_types import Rule
 
 

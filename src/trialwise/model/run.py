@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from trialwise.model.evidence import StopReason
@@ -10,7 +10,6 @@ from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.run_trials import Trials
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

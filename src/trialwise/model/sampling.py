@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import require_choice, require_count, require_positive, require_text
 
 

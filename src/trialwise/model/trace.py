@@ -10,14 +10,13 @@ bounded: texts and arguments are cut, and turns and calls beyond a limit are cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.foreign_fields import Fields, read_usage
 from trialwise.model.reply import Reply, Usage
-from trialwise.quick_dataclass import dataclass
 from trialwise.redaction import cut_text
 from trialwise.validation import require_count, require_real
 

@@ -7,7 +7,7 @@ that it was not the condition that failed (companion §1.4.5a).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from sys import intern
@@ -20,7 +20,6 @@ from trialwise.model.outcome import FailReason as FailReason  # noqa: PLC0414
 from trialwise.model.outcome import OtherCheck as OtherCheck  # noqa: PLC0414
 from trialwise.model.outcome import Outcome as Outcome  # noqa: PLC0414
 from trialwise.model.reply import Usage
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape

@@ -7,7 +7,7 @@ finding has no decision, only reasons.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -32,7 +32,6 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.intent import Intent
 from trialwise.model.tally import Tally
-from trialwise.quick_dataclass import dataclass
 from trialwise.stats.result_types import Decision as Decision  # noqa: PLC0414 (model's own)
 from trialwise.stats.result_types import Interval, Refusal, Rule
 

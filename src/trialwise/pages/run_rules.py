@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from textwrap import wrap
 
 from trialwise.documents.numbers import (
@@ -26,7 +26,6 @@ from trialwise.procedures.forecast import (
     forecast,
     forecast_together,
 )
-from trialwise.quick_dataclass import dataclass
 
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from trialwise.documents.numbers import as_duration, as_money, as_probability, list_amounts
@@ -14,7 +14,6 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import combine
 from trialwise.procedures.error_bounds import bound_verdicts
-from trialwise.quick_dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ runs, decides or reports asks the object; nobody asks which procedure it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
@@ -22,7 +22,6 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate, Wording
 from trialwise.procedures.clauses import GAP
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.quick_dataclass import dataclass
 from trialwise.stats.result_types import Refusal
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from trialwise.documents.numbers import as_probability
@@ -24,7 +25,6 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.registry import find_procedure
-from trialwise.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.planned_looks import describe_looks
 from trialwise.procedures.registry import find_procedure
-from trialwise.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TextIO
 
 from trialwise.documents.blocks import Tone
 from trialwise.documents.printable import shorten, spell
-from trialwise.quick_dataclass import dataclass
 
 #: What a stream without a size of its own is taken for: a log, or an old terminal.
 COLUMNS, ROWS = 80, 24

@@ -6,7 +6,7 @@ Pure, so that the live display and the log say the same and both can be tested w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from trialwise.documents.numbers import as_duration, as_ends, as_money, as_observed
@@ -23,7 +23,6 @@ from trialwise.engine.run_events import (
 from trialwise.model.evidence import Spending
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
-from trialwise.quick_dataclass import dataclass
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 from trialwise.stats.rate_intervals import wilson_interval
 

@@ -7,6 +7,7 @@ narrower terminal the line loses its last columns, never its verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import count_cells, pad, wrap_text
@@ -18,7 +19,6 @@ from trialwise.documents.results import (
     Status,
     SuiteResults,
 )
-from trialwise.quick_dataclass import dataclass
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
 _INDENT, _GAP = "  ", "  "

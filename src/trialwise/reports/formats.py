@@ -6,13 +6,12 @@ A format imports what it needs when it is rendered: a run wants one of them, rar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.documents.results import SuiteResults

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
@@ -17,7 +17,6 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.quick_dataclass import dataclass
 from trialwise.runtime.chosen_baselines import (
     Baselines,
     choose_baseline,

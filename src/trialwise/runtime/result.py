@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -12,7 +13,6 @@ from trialwise.model.trial import NOT_MEASURED, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
 from trialwise.procedures.composite import combine
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.renderers.capabilities import Capabilities

@@ -10,12 +10,12 @@ error is false compliance, and what it really is stands on every result.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 from trialwise.stats.binomial import exact_tail, raw_tail
 from trialwise.stats.bisection import find_first
 from trialwise.stats.normal import upper_z

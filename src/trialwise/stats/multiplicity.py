@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.quick_dataclass import dataclass
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from trialwise.quick_dataclass import dataclass
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node
 

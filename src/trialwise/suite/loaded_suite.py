@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
-from trialwise.quick_dataclass import dataclass
 from trialwise.suite.environment import Redaction
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trialwise.errors import TrialwiseError
-from trialwise.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from trialwise.suite.yaml_reading import Node, Source
