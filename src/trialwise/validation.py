@@ -131,7 +131,9 @@ def require_choice(argument: str, value: T, choices: tuple[T, ...]) -> T:
     return value
 
 
-def require_given(value: object, names: str, check: Callable[..., object], **limits: float) -> None:
+def require_given(
+    value: object, names: str, check: Callable[..., object], **limits: object
+) -> None:
     """Check those fields of a value that are given, each by the same rule.
 
     Args:

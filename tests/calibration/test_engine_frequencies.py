@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import chisquare
 
 import trialwise as tw
-from trialwise.procedures.forecast import forecast
+from trialwise.procedures.chances import forecast
 
 VERDICTS = ("PASS", "FAIL", "INCONCLUSIVE")
 

@@ -12,7 +12,10 @@ import pytest
 import trialwise as tw
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence
+from trialwise.model.plan import Limits
 from trialwise.model.verdict import Decision, Finding
+
+INCONCLUSIVE = Decision.INCONCLUSIVE
 
 
 def chance_of_at_least(k: int, n: int, p: float) -> float:
@@ -33,6 +36,11 @@ def decide(passed: int, trials: int, **given: object) -> Finding:
     return finding
 
 
+def plan_limits(trials: int, *, at_least: float) -> Limits:
+    """The limits of a criterion with a fixed number of trials."""
+    return decide(trials, trials, at_least=at_least, curtail=True).plan.limits
+
+
 class TestFixedTrials:
     def test_a_pass_shows_the_rate(self) -> None:
         """
@@ -40,11 +48,11 @@ class TestFixedTrials:
         """
         assert chance_of_at_least(96, 100, 0.9) <= 0.05 < chance_of_at_least(95, 100, 0.9)
         assert decide(96, 100, at_least=0.9).decision is Decision.PASS
-        assert decide(95, 100, at_least=0.9).decision is Decision.FAIL
+        assert decide(95, 100, at_least=0.9).decision is Decision.INCONCLUSIVE
 
     def test_a_fail_says_on_which_ground(self) -> None:
         """
-        93 of 100 does not show 90 %; 84 of 100 shows a rate below it.
+        93 of 100 does not show 90 %; 84 of 100 shows a rate below it. No such FAIL is bare.
         """
         assert 1 - chance_of_at_least(85, 100, 0.9) <= 0.05 < 1 - chance_of_at_least(86, 100, 0.9)
         for passed, ground in (
@@ -53,26 +61,27 @@ class TestFixedTrials:
             (85, "not shown"),
             (84, "shown below"),
         ):
-            finding = decide(passed, 100, at_least=0.9)
+            finding = decide(passed, 100, at_least=0.9, undecided="fail")
             assert isinstance(finding.evidence, CutoffEvidence)
             assert (Decision.FAIL, ground) == (finding.decision, finding.evidence.ground)
+            assert f"FAIL ({ground})" == finding.label
         assert (
             "93 of 100 passed; 96 were needed to show 90 %."
-            == decide(93, 100, at_least=0.9).statement
+            == decide(93, 100, at_least=0.9, undecided="fail").statement
         )
+        assert "" == decide(84, 100, at_least=0.9).label
         assert (
             "Only 84 of 100 passed; at least 90 % is required."
             == decide(84, 100, at_least=0.9).statement
         )
 
-    def test_undecided_may_be_inconclusive(self) -> None:
+    def test_a_fail_shows_a_rate_below_the_required_one(self) -> None:
         """
-        `undecided: inconclusive` keeps FAIL for what shows a rate below the required one.
+        PASS from 96 of 100 on, FAIL up to 84, INCONCLUSIVE between.
         """
         for curtail in (False, True):
             decisions = [
-                decide(k, 100, at_least=0.9, undecided="inconclusive", curtail=curtail).decision
-                for k in (96, 95, 85, 84, 0)
+                decide(k, 100, at_least=0.9, curtail=curtail).decision for k in (96, 95, 85, 84, 0)
             ]
             expected = [
                 Decision.PASS,
@@ -92,7 +101,66 @@ class TestFixedTrials:
         passing = decide(fewest, 100, at_least=0.9, margin=0.03)
         assert passing.decision is Decision.PASS
         assert "shows a rate above 87 %" in passing.statement
-        assert decide(fewest - 1, 100, at_least=0.9, margin=0.03).decision is Decision.FAIL
+        between = decide(fewest - 1, 100, at_least=0.9, margin=0.03)
+        assert between.decision is Decision.INCONCLUSIVE
+        assert decide(84, 100, at_least=0.9, margin=0.03).decision is Decision.FAIL
+
+    def test_a_count_that_shows_both_sides_of_a_wide_margin_passes(self) -> None:
+        """
+        850 of 1,000 shows a rate above 80 % and one below 90 %; FAIL begins where no PASS is left.
+        """
+        assert chance_of_at_least(850, 1000, 0.8) <= 0.05
+        assert 1 - chance_of_at_least(851, 1000, 0.9) <= 0.05
+        for curtail in (False, True):
+            decisions = {
+                passed: decide(passed, 1000, at_least=0.9, margin=0.1, curtail=curtail).decision
+                for passed in (850, 700)
+            }
+            assert {850: Decision.PASS, 700: Decision.FAIL} == decisions
+
+    def test_each_direction_has_its_own_error_limit(self) -> None:
+        """
+        `alpha` limits a wrong FAIL and `beta` a wrong PASS, also with a fixed number of trials.
+        """
+        most = max(k for k in range(101) if 1 - chance_of_at_least(k + 1, 100, 0.9) <= 0.01)
+        fewest = min(k for k in range(101) if chance_of_at_least(k, 100, 0.9) <= 0.2)
+        for curtail in (False, True):
+            decisions = [
+                decide(k, 100, at_least=0.9, alpha=0.01, beta=0.2, curtail=curtail).decision
+                for k in (fewest, fewest - 1, most + 1, most)
+            ]
+            assert [
+                Decision.PASS,
+                Decision.INCONCLUSIVE,
+                Decision.INCONCLUSIVE,
+                Decision.FAIL,
+            ] == decisions
+
+    def test_a_run_ends_as_soon_as_its_verdict_is_certain_whichever_it_is(self) -> None:
+        """
+        A second implementation asks of every count whether the rest of the trials could matter.
+        """
+        size, limits = 30, plan_limits(30, at_least=0.8)
+        assert limits.cutoff is not None
+        assert limits.most_failing is not None
+
+        def decide_whole(passed: int) -> Decision:
+            if passed >= (limits.cutoff or 0):
+                return Decision.PASS
+            return Decision.FAIL if passed <= (limits.most_failing or 0) else INCONCLUSIVE
+
+        for n in range(size + 1):
+            for failures in range(n + 1):
+                ends = {decide_whole(n - failures + more) for more in range(size - n + 1)}
+                certain = ends.pop() if len(ends) == 1 else None
+                assert certain is limits.decide(n, failures)
+                if certain is None:
+                    following = limits.next_look(n, failures)
+                    assert all(
+                        limits.decide(m, failures + lost) is None
+                        for m in range(n + 1, following)
+                        for lost in range(m - n + 1)
+                    )
 
     @pytest.mark.parametrize("curtail", [False, True])
     @pytest.mark.parametrize("rule", ["exact", "wilson"])
@@ -100,7 +168,7 @@ class TestFixedTrials:
         """
         PASS exactly where the lower end reaches the rate, shown below where the upper end is below.
         """
-        for passed in range(0, 61, 3):
+        for passed in range(61):
             finding = decide(passed, 60, at_least=0.8, rule=rule, curtail=curtail)
             interval = finding.interval
             assert interval is not None

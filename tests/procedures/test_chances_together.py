@@ -9,7 +9,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.pages.run_rules import render_together
-from trialwise.procedures.forecast import forecast_together
+from trialwise.procedures.chances import forecast_together
 
 
 def _plan(count: int, name: str = "x", **question: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -45,9 +46,10 @@ def test_a_fixed_criterion_states_its_achieved_size() -> None:
     """Wilson's cutoff at 90 % of 100 is passed in 5.76 % of runs, not in 5 %."""
     result = _run([tw.Criterion("ok", tw.equals("ok"), at_least=0.9)], trials=100, rule="wilson")
     cutoff = result.verdict.findings[0].plan.cutoff
-    (bound,) = bound_suite_errors([result.verdict])
+    bound, wrong_fail = bound_suite_errors([result.verdict])
     assert bound.raw == pytest.approx(_size(cutoff, 100, 0.9), abs=1e-12)
     assert bound.is_exact
+    assert wrong_fail.raw == pytest.approx(1 - bound.raw, abs=1e-12)
     assert result.verdict.false_compliance_envelope == pytest.approx(bound.raw)
     assert f"{bound.raw:.6f}" in result.transparent()
     assert "at most Σα" not in result.transparent()
@@ -103,18 +105,31 @@ def test_both_errors_of_inputs_that_are_decided_one_by_one_are_stated() -> None:
 
 
 def test_an_enforced_latency_against_a_baseline_enters_the_sum_of_wrong_fails() -> None:
-    """0.1.0 had its level in no envelope."""
-    from trialwise.procedures import error_bounds
-    from trialwise.procedures.error_bounds import bound_verdicts
+    """0.1.0 had its level in no envelope. One with a limit of its own is named."""
+    from trialwise.model.plan import LatencyPlan
+    from trialwise.procedures.chances import bound_plans
 
-    criterion = tw.Criterion("ok", tw.equals("ok"), at_least=0.9, margin=0.1)
-    verdict = _run([criterion]).verdict
-    alone = bound_verdicts([verdict], tw.Decision.FAIL)
+    plan = _run([tw.Criterion("ok", tw.equals("ok"), at_least=0.9, margin=0.1)]).record.plan
+    alone = bound_plans([plan], tw.Decision.FAIL)
+    measured = LatencyPlan(
+        percentile="p95",
+        level=0.95,
+        experiment=plan.experiments[0].name,
+        alpha=0.04,
+        baseline_latencies_s=tuple(n / 1000 for n in range(500)),
+        enforced=True,
+    )
+    limited = dataclasses.replace(measured, limit_s=0.5, baseline_latencies_s=None)
+    both = bound_plans([dataclasses.replace(plan, latency=(measured, limited))], tw.Decision.FAIL)
     assert alone is not None
-    both = error_bounds.bound_findings(verdict.findings, tw.Decision.FAIL, [0.04])
     assert both is not None
     assert both.value == pytest.approx(alone.value + 0.04)
     assert (both.decisions, both.is_exact) == (alone.decisions + 1, False)
+    (left_out,) = both.not_counted
+    assert left_out == (
+        "latency p95",
+        "fails in at least 96 % of runs if its percentile is exactly the limit",
+    )
 
 
 def test_a_rule_that_exceeds_its_level_does_not_say_that_it_is_controlled_there() -> None:

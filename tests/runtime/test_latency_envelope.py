@@ -30,6 +30,17 @@ def find_breach(rank: int, baseline: int, place: int, trials: int) -> float:
     return float(Fraction(ways, math.comb(trials + baseline, trials)))
 
 
+def find_wrong_fail(trials: int, rate: float) -> float:
+    """P(at most the largest count whose lower tail is at most 5 %), by a plain sum."""
+    total = 0.0
+    for k in range(trials + 1):
+        more = math.comb(trials, k) * rate**k * (1 - rate) ** (trials - k)
+        if total + more > 0.05:
+            break
+        total += more
+    return total
+
+
 def test_enforced_latencies_against_a_baseline_enter_the_envelope(tmp_path: Path) -> None:
     contract = tw.Contract(
         "x",
@@ -50,7 +61,9 @@ def test_enforced_latencies_against_a_baseline_enter_the_envelope(tmp_path: Path
         rank = round(finding.threshold * 1000)
         alarms.append(find_breach(rank, 200, place, 400))
         assert alarms[-1] <= 0.05 < find_breach(rank - 1, 200, place, 400)
-    assert f"Wrong FAIL: at most {sum(alarms):.6f}" in text
+    # How many trials succeed nobody knows beforehand: at any number each keeps to its level.
+    fails = find_wrong_fail(400, 0.9)
+    assert f"Wrong FAIL: at most {0.05 + 0.05 + fails:.6f}" in text
     page = json.loads(result.write(tmp_path / "report.json").read_text(encoding="utf-8"))
     (run,) = page["runs"]
     found = [one["facts"].get("false_alarm") for one in run["results"]]

@@ -56,7 +56,8 @@ def command(
     from trialwise.documents.numbers import as_all
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_choices, render_rules, render_together
-    from trialwise.procedures.forecast import forecast, forecast_together
+    from trialwise.pages.suite_totals import bound_planned_errors
+    from trialwise.procedures.chances import forecast, forecast_together
     from trialwise.runtime.earlier_runs import expense_of, list_notes
     from trialwise.runtime.workspace import Workspace
 
@@ -81,7 +82,15 @@ def command(
             for plan, runs in prepared
         ]
         together = [to_plain(one) for one in forecast_together(plan for plan, _ in prepared)]
-        say_json({"schema": "trialwise.check/1", "contracts": plans, "together": together})
+        envelopes = [to_plain(one) for one in bound_planned_errors(plan for plan, _ in prepared)]
+        say_json(
+            {
+                "schema": "trialwise.check/1",
+                "contracts": plans,
+                "together": together,
+                "envelopes": envelopes,
+            }
+        )
         return ExitCode.PASS
     for plan, runs in prepared:
         expense = expense_of(plan, runs)

@@ -310,8 +310,8 @@ class SuiteResults:
     """The suite in numbers: its lines by status, its contracts, and what they took."""
     outcome: tuple[str, ...] = ()
     """How many passed and what they took, as parts of one line."""
-    bounds: tuple[tuple[str, str], ...] = ()
-    """How often any of the decisions may be wrong, and in which way, by kind of error."""
+    bounds: tuple[str, ...] = ()
+    """How often the decisions together are wrong, one sentence for each kind of error."""
     errors: str = ""
     """How often several decisions together are wrong, in one sentence; empty for one decision."""
     seconds: float = 0.0

@@ -162,11 +162,12 @@ class Criterion:
         default=None,
         words="none; 80% against a baseline",
     )
-    undecided: str = setting(
-        Choice("fail", "inconclusive"),
-        "What a fixed number of trials says that shows neither a rate above the required one nor "
-        "one below it.",
-        default="fail",
+    undecided: str | None = setting(
+        Choice("inconclusive", "fail"),
+        "The verdict of a fixed number of trials that shows neither a rate above the required one "
+        "nor one below it.",
+        default=None,
+        words="inconclusive; fail with `rule: wilson` and `rule: fisher`",
     )
     origin: Origin | str | None = setting(
         Choice(*Origin),
@@ -282,8 +283,8 @@ class Criterion:
         if self.at_least is not None and self.margin is not None and self.margin >= self.at_least:
             allowed = f"be below the required rate ({self.at_least:g})"
             raise InvalidArgument("margin", self.margin, allowed)
-        require_choice("undecided", self.undecided, ("fail", "inconclusive"))
         require_given(self, "trials max_trials", require_trials)
+        require_given(self, "undecided", require_choice, choices=("inconclusive", "fail"))
         require_given(self, "min_probes", require_count, minimum=1)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"

@@ -45,6 +45,8 @@ class Limits:
     curtailed: bool = True
     most_failing: int | None = None
     """Successes that FAIL a fixed design at most; None: whatever does not PASS."""
+    ends_open: bool = False
+    """Whether a fixed design also ends as soon as neither PASS nor FAIL can be reached."""
     looks: tuple[JudgedLook, ...] = ()
     """The counts that decide a judged rate before all trials are in."""
 
@@ -75,7 +77,9 @@ class Limits:
         most = self.cutoff - 1 if self.most_failing is None else self.most_failing
         if failures >= self.cap - most:
             return Decision.FAIL
-        return Decision.INCONCLUSIVE if trials == self.cap else None
+        is_open = failures > self.cap - self.cutoff and trials - failures > most
+        is_over = trials == self.cap or (is_open and self.ends_open)
+        return Decision.INCONCLUSIVE if is_over else None
 
     def next_look(self, trials: int, failures: int) -> int:
         """Return after how many trials there may be a verdict, where there is none yet.
@@ -90,7 +94,11 @@ class Limits:
             return self.cap
         most = self.cutoff - 1 if self.most_failing is None else self.most_failing
         # If all that follow pass, or if all fail.
-        return min(self.cap, self.cutoff + failures, trials + self.cap - most - failures)
+        soonest = min(self.cap, self.cutoff + failures, trials + self.cap - most - failures)
+        if not self.ends_open:
+            return soonest
+        missing = max(0, self.cap - self.cutoff + 1 - failures)
+        return min(soonest, trials + missing + max(0, most + 1 - (trials - failures)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +137,8 @@ class CriterionPlan:
     """The fewest successes that PASS, for a fixed design."""
     most_failing: int | None = None
     """The most successes that FAIL, where what shows neither side is INCONCLUSIVE; else None."""
+    fail_alpha: float | None = None
+    """The largest probability of a wrong FAIL of a fixed design; None: FAIL is the lack of PASS."""
     design: Design | None = None
     threshold: Threshold = field(default_factory=Threshold)
     estimator: Estimator | None = None
@@ -183,6 +193,7 @@ class CriterionPlan:
             cast("SequentialDesign | None", boundaries),
             self.curtailed,
             self.most_failing,
+            self.fail_alpha is not None,
             self.looks,
         )
 

@@ -38,6 +38,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "asks_every_input", False),
     ("criteria", "analysis", None),
     ("criteria", "most_failing", None),
+    ("criteria", "fail_alpha", None),
     ("criteria", "uncorrected", None),
     ("criteria", "shared_by", 1),
     ("criteria", "corrected_by", []),

@@ -304,8 +304,14 @@ class Finding:
 
     @property
     def label(self) -> str:
-        """What to show instead of the decision, such as NO FAILURE OBSERVED."""
-        return self.words.label
+        """What to show instead of the decision, such as NO FAILURE OBSERVED.
+
+        Where whatever is not shown FAILs, the label says which of the two a FAIL is.
+        """
+        ground = getattr(self.evidence, "ground", None)
+        if self.words.label or not ground or self.decision is not Decision.FAIL:
+            return self.words.label
+        return "" if self.plan.fail_alpha is not None else f"{self.decision} ({ground})"
 
     @property
     def confidence_statement(self) -> str:

@@ -20,7 +20,7 @@ from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.conformance_checklist import list_checklist
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
-from trialwise.procedures.error_bounds import ErrorBound, bound_verdicts
+from trialwise.procedures.chances import ErrorBound, bound_verdicts
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 
@@ -169,25 +169,37 @@ def _list_envelopes(verdict: Verdict) -> Rows:
     rows = []
     for wrong, how in ((Decision.PASS, "the largest of"), (Decision.FAIL, "the sum over")):
         bound = bound_verdicts([verdict], wrong)
-        if bound is None or not bound.says_something:
+        if bound is None:
             continue
-        of = as_count(bound.decisions, "decision")
-        which = "exact" if bound.is_exact else f"a bound: {how} {of}"
         label = f"Wrong {wrong}"
-        rows.append((label, f"{bound.word} {bound.value:.6f} ({which}), {_CONDITIONS[wrong]}"))
-    silent = _join_names(verdict, None)
-    if rows and silent:
-        rows.append(("", f"{silent}: part of none of these, no error rate is claimed"))
-    return rows
+        if bound.value is not None:
+            of = as_count(bound.decisions, "decision")
+            which = "exact" if bound.is_exact else f"a bound: {how} {of}"
+            word = "exactly" if bound.is_exact else "at most"
+            rows.append((label, f"{word} {bound.value:.6f} ({which}), {_CONDITIONS[wrong]}"))
+        elif bound.least is not None:
+            rows.append((label, f"at least {bound.least:.6f}, {_CONDITIONS[wrong]}"))
+        rows += [("", f"not counted: {one.name} {one.reason}") for one in bound.not_counted]
+    nominal = [f"Σα = {total:.6g} {meaning}" for meaning, total in _sum_levels(verdict)]
+    return [*rows, ("Nominal levels", ", ".join(nominal))] if nominal else rows
 
 
-def _join_names(verdict: Verdict, family: str | None) -> str:
-    """Join the criteria whose rules can make the errors of a family."""
-    return ", ".join(
-        f"{one.criterion} × {len(one.by_input)} inputs" if one.by_input else one.criterion
-        for one in verdict.findings
-        if procedure_of(one).error_family == family
-    )
+def _sum_levels(verdict: Verdict) -> Iterator[tuple[str, float]]:
+    """Sum up the nominal levels of either direction, as the companion does (§1.4.6)."""
+    for family, meaning in _FAMILIES.items():
+        levels = [
+            one.alpha * max(1, len(one.by_input))
+            for one in verdict.findings
+            if procedure_of(one).error_family == family and one.alpha is not None
+        ]
+        if levels:
+            yield meaning, math.fsum(levels)
+
+
+_FAMILIES = {
+    "false-compliance": "of false compliance",
+    "false-degradation": "of a false degradation signal",
+}
 
 
 def _list_claim(verdict: Verdict) -> Rows:
@@ -278,6 +290,10 @@ def _list_horizon(verdict: Verdict) -> Rows:
     rows = [("Horizon", f"H = {count} against one reference state{window}")]
     for wrong in (Decision.FAIL, Decision.PASS):
         rows += _list_repeated(bound_verdicts([verdict], wrong), verdict.horizon)
+    rows += [
+        ("Nominal, over the horizon", f"H·Σα = {verdict.horizon * total:.6g} {meaning}")
+        for meaning, total in _sum_levels(verdict)
+    ]
     epochs = {
         one.threshold.baseline.epoch
         for one in verdict.findings
@@ -290,12 +306,15 @@ def _list_horizon(verdict: Verdict) -> Rows:
 
 def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
     """List how often a wrong verdict happens in a horizon of runs; nothing if none can."""
-    if per_run is None:
+    if per_run is None or per_run.least is None:
         return []
+    if per_run.value is None:
+        return [(f"Wrong {per_run.wrong} per run", f"at least {per_run.least:.6f}, achieved")]
     together, wrong = per_run.value * runs, f"wrong {per_run.wrong}"
+    word = "exactly" if per_run.is_exact else "at most"
     plural = "es" if per_run.wrong is Decision.PASS else "s"
     rows = [
-        (f"Wrong {per_run.wrong} per run", f"{per_run.word} {per_run.value:.6f}, achieved"),
+        (f"Wrong {per_run.wrong} per run", f"{word} {per_run.value:.6f}, achieved"),
         (
             f"Expected {wrong}{plural}",
             f"at most {together:.6g} in the horizon",
@@ -303,10 +322,9 @@ def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
     ]
     if together < 1:
         rows.append((f"At least one {wrong}", f"at most {together:.6g}, whatever the dependence"))
-    if per_run.value < 1:
-        independent = -math.expm1(runs * math.log1p(-per_run.value))
-        some = f"at least one with at most {independent:.4f}"
-        rows.append((f"Wrong {per_run.wrong}, independent", some))
+    independent = -math.expm1(runs * math.log1p(-per_run.value))
+    some = f"at least one with at most {independent:.4f}"
+    rows.append((f"Wrong {per_run.wrong}, independent", some))
     return rows
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import as_computed
+from trialwise.documents.numbers import as_computed, as_percent, as_probability
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import Claim, TargetEstimand
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages.finding_facts import (
     claims_rate,
     list_unasked,
@@ -20,6 +20,7 @@ from trialwise.pages.finding_facts import (
     write_coverage,
 )
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
+from trialwise.procedures.chances import characterize
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
     as_brackets,
@@ -31,6 +32,8 @@ from trialwise.stats.cluster_estimators import ClusterEstimate, StratifiedEstima
 from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm, StratifiedContainment
 from trialwise.stats.result_types import Interval, Undefined
 
+#: What is said of a PASS's power, which holds at one true rate.
+_POWERS = (Caution.ADEQUATE_POWER, Caution.POWER_NOT_SHOWN)
 _NO_CLAIM = (
     "A claim about the population needs an inferential criterion of adequate size, or "
     "architectural discharge (§1.4.5b)."
@@ -204,6 +207,11 @@ def _compare_rate(finding: Finding) -> str:
 
 def _word_caution(finding: Finding) -> str:
     words = "" if finding.caution is None else finding.caution.replace("_", " ")
+    found = characterize(finding.plan)
+    if finding.caution in _POWERS and found.strength is not None and found.power is not None:
+        rate, wanted = found.strength
+        power = as_probability(found.power, digits=1)
+        words += f": at a true rate of {as_percent(rate)} it is a {wanted} in {power} of runs"
     return ". ".join(part for part in (words, finding.advice) if part)
 
 

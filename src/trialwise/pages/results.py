@@ -43,7 +43,7 @@ from trialwise.pages.suite_totals import (
     require_runs,
     sum_spending,
 )
-from trialwise.procedures.error_bounds import bound_verdicts
+from trialwise.procedures.chances import bound_verdicts
 from trialwise.procedures.smoke_runs import SMOKE_PASS
 
 
@@ -194,7 +194,7 @@ def _word_horizon(verdict: Verdict, horizon: int) -> Iterator[str]:
     if verdict.horizon_false_alarm is not None:
         chance = as_probability(verdict.horizon_false_alarm)
         yield f"over {runs}, any false alarm: at most {chance}"
-    elif per_run is not None:
+    elif per_run is not None and per_run.value is not None:
         # A bound above 1 says nothing about the chance of one; the expected number still does.
         yield f"over {runs}, at most {per_run.value * horizon:.2g} false alarms on average"
 
@@ -258,24 +258,16 @@ def _describe(
             ]
         ),
         outcome=(_sum_up(runs), *_list_policies(verdicts), *_list_spending(verdicts)),
-        bounds=tuple(
-            (
-                one.chance,
-                f"over {as_count(one.levels, 'decision')}: the chance that {one.meaning}",
-            )
-            for one in envelopes
-        ),
+        bounds=tuple(one.sentence for one in envelopes),
         errors=_write_errors(envelopes),
         seconds=spent.seconds,
     )
 
 
 def _write_errors(envelopes: Sequence[SuiteEnvelope]) -> str:
-    """Say in one sentence how often several decisions together are wrong."""
-    if max((one.levels for one in envelopes), default=0) < 2:
-        return ""
-    first, *rest = (f"{one.short} in {one.chance}" for one in envelopes)
-    return f"error rates: {'; '.join([f'{first} of runs', *rest])}"
+    """Say how often several decisions together are wrong; of one its own rule says it all."""
+    is_joint = any(one.is_joint for one in envelopes)
+    return " ".join(one.sentence for one in envelopes) if is_joint else ""
 
 
 def _count_by_status(runs: Sequence[RunResults]) -> list[str]:

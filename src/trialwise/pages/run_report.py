@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trialwise.documents.blocks import Document, Link, Prose, Section, Table, build_table
-from trialwise.documents.numbers import as_all, as_count, as_level
+from trialwise.documents.numbers import as_all, as_count
 from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import estimate_size
 from trialwise.model.run import RunRecord
@@ -128,10 +128,8 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
     verdicts = [one.verdict for one in records]
     room, spent = Room().share(len(records)), sum_spending(verdicts)
     names = [f"contract {k} {_pick_name(one)}" for k, one in enumerate(records, start=1)]
-    bounds = [
-        f"{one.meaning}: at most {as_level(one.capped)}" for one in bound_suite_errors(verdicts)
-    ]
-    together = f"Over all contracts together: {'; '.join(bounds)}."
+    bounds = [one.sentence for one in bound_suite_errors(verdicts)]
+    together = f"Over all contracts together: {' '.join(bounds)}"
     return Document(
         kind="Suite report",
         title=title,

@@ -17,8 +17,8 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import join_few
 from trialwise.model.plan import LatencyPlan, Plan
-from trialwise.procedures.base import Chance
-from trialwise.procedures.forecast import (
+from trialwise.pages.suite_totals import bound_planned_errors
+from trialwise.procedures.chances import (
     Forecast,
     LimitingCriteria,
     Together,
@@ -26,6 +26,7 @@ from trialwise.procedures.forecast import (
     forecast,
     forecast_together,
 )
+from trialwise.procedures.characteristic import Chance
 
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.
@@ -124,6 +125,9 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
     lines: list[str] = []
     for one in forecast_together(plans):
         lines += _wrap(f"{_word_together(one)}.", "", width)
+    for bound in bound_planned_errors(plans):
+        if bound.is_joint:
+            lines += _wrap(bound.sentence, "", width)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -11,9 +11,10 @@ from trialwise.documents.numbers import as_duration, as_money, as_probability, l
 from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Verdict
+from trialwise.procedures.chances import ErrorBound, Uncounted, bound_plans, bound_verdicts
 from trialwise.procedures.composite import combine
-from trialwise.procedures.error_bounds import bound_verdicts
 
 T = TypeVar("T")
 
@@ -69,68 +70,82 @@ def pick_status(decision: Decision | None) -> Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteEnvelope:
-    """How often the verdicts of a suite together are wrong in one way."""
+    """How often the contracts of a suite together are wrong in one way."""
 
     error: str
     """`wrong-pass` or `wrong-fail`."""
-    meaning: str
     levels: int
-    """How many decisions can make the error; every input where each is decided."""
-    raw: float
-    """The largest single error for a PASS, the sum for a FAIL; errors as they are achieved."""
-    capped: float
+    """How many decisions are counted; every input where each is decided."""
+    raw: float | None
+    """The largest single error for a PASS, the sum for a FAIL; errors as they are achieved.
+
+    None where nothing is counted, and where the sum is 1 or more.
+    """
+    at_least: float | None
+    """The largest single error, where the sum says nothing: it happens at least so often."""
     is_exact: bool = False
     """Whether it is one rule's error, computed; else it is a bound."""
+    counted: tuple[str, ...] = ()
+    not_counted: tuple[Uncounted, ...] = ()
+    """The parts whose error is not known or depends on something else, with the reason."""
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether several parts decide together."""
+        return self.levels + len(self.not_counted) > 1
 
     @property
     def chance(self) -> str:
-        """The probability, and whether it is a bound."""
-        return f"{'' if self.is_exact else 'at most '}{as_probability(self.capped)}"
-
-    @property
-    def short(self) -> str:
-        """The error in a few words."""
-        return _SHORT[self.error]
+        """The probability, and whether it is a bound; empty where nothing is counted."""
+        if self.raw is not None:
+            return f"{'' if self.is_exact else 'at most '}{as_probability(self.raw)} of runs"
+        return "" if self.at_least is None else f"at least {as_probability(self.at_least)} of runs"
 
     @property
     def sentence(self) -> str:
-        """The whole in a sentence."""
-        return f"{self.meaning} in {self.chance} of runs"
+        """The whole in a sentence, with what is not counted."""
+        named = "; ".join(f"{one.name} {one.reason}" for one in self.not_counted)
+        if not self.chance:
+            return f"{_CONDITIONS[self.error]}, nothing is counted: {named}."
+        left_out = f" (not counted: {named})" if named else ""
+        return f"{_CONDITIONS[self.error]}, {_EVENTS[self.error]} in {self.chance}{left_out}."
 
 
-_SHORT = {
-    "wrong-pass": "PASS although one rate is too low",
-    "wrong-fail": "FAIL although every rate is as required",
+_CONDITIONS = {
+    "wrong-pass": "If one rate were too low",
+    "wrong-fail": "If every rate were as required",
 }
-
-
-#: What a wrong decision of a suite is, by the decision.
-_MEANINGS = {
-    Decision.PASS: "with one rate that a PASS rules out, everything still passes",
-    Decision.FAIL: "with every rate as required and nothing degraded, something fails",
-}
+_EVENTS = {"wrong-pass": "this suite would still pass", "wrong-fail": "it would fail"}
 
 
 def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:
-    """Return how often all contracts together are wrong, by the decision that is wrong.
-
-    A suite PASSes only if everything does, so a bad one passes with at most the largest single
-    error. A refused contract decided nothing and adds nothing; neither does what only advises. A
-    bound of 1 or more says nothing and is left out.
-    """
+    """Return how often all contracts together are wrong, by the decision that is wrong."""
     decided = list(verdicts)
-    bounds = [bound_verdicts(decided, wrong) for wrong in _MEANINGS]
+    return _make_envelopes(bound_verdicts(decided, wrong) for wrong in _WRONG)
+
+
+def bound_planned_errors(plans: Iterable[Plan]) -> tuple[SuiteEnvelope, ...]:
+    """Return the same before the first trial."""
+    planned = list(plans)
+    return _make_envelopes(bound_plans(planned, wrong) for wrong in _WRONG)
+
+
+_WRONG = (Decision.PASS, Decision.FAIL)
+
+
+def _make_envelopes(bounds: Iterable[ErrorBound | None]) -> tuple[SuiteEnvelope, ...]:
     return tuple(
         SuiteEnvelope(
             error=f"wrong-{one.wrong.value.lower()}",
-            meaning=_MEANINGS[one.wrong],
             levels=one.decisions,
             raw=one.value,
-            capped=min(one.value, 1.0),
+            at_least=one.least if one.value is None else None,
             is_exact=one.is_exact,
+            counted=one.counted,
+            not_counted=one.not_counted,
         )
         for one in bounds
-        if one is not None and one.says_something
+        if one is not None
     )
 
 

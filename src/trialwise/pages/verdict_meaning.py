@@ -36,8 +36,8 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Caution, Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_spent
-from trialwise.procedures.base import RuleError
-from trialwise.procedures.error_bounds import list_rule_errors
+from trialwise.procedures.chances import characterize
+from trialwise.procedures.characteristic import RuleError
 from trialwise.procedures.registry import procedure_of
 
 #: Notes that stand open; the others take a click.
@@ -369,8 +369,7 @@ def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
     """List the error rates of every criterion's rule, nominal and exact."""
     for finding in record.verdict.findings:
         if finding.alpha is not None and finding.decision is not None:
-            first = finding.by_input[0] if finding.by_input else finding
-            for error in list_rule_errors(first.plan, first.design):
+            for error in characterize(finding.plan, record.plan.intent_of(finding.plan)).errors:
                 yield finding, error
 
 
@@ -385,7 +384,7 @@ def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
         rates,
         ("criterion", lambda one: Name(one[0].criterion + ", each input" * bool(one[0].by_input))),
         ("error", lambda one: one[1].event),
-        ("allowed", lambda one: as_level(one[1].allowed)),
+        ("allowed", lambda one: "–" if one[1].allowed is None else as_level(one[1].allowed)),
         ("actual", lambda one: _write_exact(*one)),
         words=(0, 1),
         is_headed=False,
@@ -402,17 +401,14 @@ def _write_exact(finding: Finding, error: RuleError) -> Cell:
     if error.actual is None:
         return "–"
     exact = as_probability(error.actual)
-    if is_within(error.actual, error.allowed):
+    if error.allowed is None or is_within(error.actual, error.allowed):
         return exact
     return Value(text=f"{exact}, more than allowed", tone="broken")
 
 
 def _write_envelopes(record: RunRecord) -> str:
-    """Write the same over all criteria together, where there are several of a kind."""
-    findings = [one for one in record.verdict.findings if one.alpha is not None]
-    streams = sum(max(1, len(one.by_input)) for one in findings)
+    """Write the same over all parts of the contract, where there are several."""
     bounds = bound_suite_errors([record.verdict])
-    if streams < 2 or not bounds:
+    if not any(one.is_joint for one in bounds):
         return ""
-    said = "; ".join(one.sentence for one in bounds)
-    return f"For the {as_count(streams, 'decision')} together: {said}."
+    return f"For the whole contract: {' '.join(one.sentence for one in bounds)}"

@@ -40,7 +40,7 @@ from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
-from trialwise.procedures.forecast import forecast
+from trialwise.procedures.chances import forecast
 from trialwise.procedures.registry import procedure_of
 
 if TYPE_CHECKING:

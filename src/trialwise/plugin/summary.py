@@ -145,9 +145,8 @@ def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[st
     yield able.dot.join((f"{as_count(len(verdicts), 'verdict')}: {', '.join(counts)}", *took))
     envelopes = bound_suite_errors(verdicts)
     # Of one decision its own page says it all.
-    if max((one.levels for one in envelopes), default=0) > 1:
-        for one in envelopes:
-            yield f"{one.sentence} ({as_count(one.levels, 'decision')})"
+    if any(one.is_joint for one in envelopes):
+        yield from (one.sentence for one in envelopes)
 
 
 def _list_notes(

@@ -22,7 +22,8 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     composite        findings to one verdict, with its error envelopes
     criterion_rows   trials as one criterion sees them, in columns
     streams          the outcomes of one criterion, decided in the order of inputs
-    forecast         a plan in counts, before the first trial (`rule_in_counts`: of boundaries)
+    characteristic   how one rule decides at any true rate
+    chances          the chances of contracts and suites, and a plan in counts
     claims           whether a design supports what a verdict claims
 
     latency          percentiles: limits, and the baseline's, planned and decided

@@ -6,7 +6,7 @@ runs, decides or reports asks the object; nobody asks which procedure it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate, Wording
+from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.clauses import GAP
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.stats.result_types import Refusal
@@ -44,11 +45,14 @@ HYPOTHESES: dict[Origin, tuple[str, str]] = {
 #: Ends the name of a rule whose interval leaves out as much on either side as its decision does.
 #: Records of 0.1.0 lack it: their intervals were two-sided at 1 − alpha whatever decided.
 AGREEING = "/2"
+#: Ends the name of a rule whose interval, besides, counts trials that were left out because the
+#: verdict was certain, once as failed and once as passed.
+LEFT_OUT_COUNTED = "/3"
 
 
 def has_agreeing_interval(plan: CriterionPlan) -> bool:
     """Return whether a plan's interval is the one that agrees with its decision."""
-    return (plan.decision_rule or "").endswith(AGREEING)
+    return (plan.decision_rule or "").endswith((AGREEING, LEFT_OUT_COUNTED))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,14 @@ class Situation:
         """Return the lower of the upper limits on trials of the criterion and of the options."""
         given = (criterion.max_trials, self.options.max_trials)
         return min((limit for limit in given if limit is not None), default=None)
+
+    def leaves_open(self, criterion: Criterion) -> bool:
+        """Return whether trials that show neither side are INCONCLUSIVE rather than FAIL.
+
+        The documents behind the rule sets `wilson` and `fisher` call that a FAIL.
+        """
+        usual = "inconclusive" if self.options.rule == "exact" else "fail"
+        return (criterion.undecided or usual) == "inconclusive"
 
     @property
     def verifies(self) -> bool:
@@ -212,31 +224,6 @@ class Conclusion(Wording):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
-    """How likely each decision is where the true rate is so high."""
-
-    rate: float
-    meaning: str
-    """What this rate stands for, such as "as required"."""
-    passes: float
-    fails: float
-    inconclusive: float = 0.0
-    mean_trials: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleError:
-    """One way in which a rule can be wrong."""
-
-    wrong: Decision
-    """The decision that is wrong."""
-    event: str
-    allowed: float
-    actual: float | None
-    """Exactly, where that is known."""
-
-
 class Procedure:
     """One kind of question, and everything that answering it takes.
 
@@ -319,7 +306,8 @@ class Procedure:
         null, alternative = self.hypotheses(plan)
         advice, caution = conclusion.advice, conclusion.caution
         is_named = caution is Caution.ADEQUATE_POWER and has_agreeing_interval(plan)
-        if is_named and not self.has_power(plan):
+        power = self.characterize(plan, run.intent_of(plan)).power if is_named else None
+        if is_named and (power is None or power < USUAL_POWER):
             caution = Caution.POWER_NOT_SHOWN
         if not advice and stop.is_premature and conclusion.decision is Decision.INCONCLUSIVE:
             left = plan.trials - conclusion.tally.trials
@@ -334,18 +322,17 @@ class Procedure:
             or self.assure(plan, run.intent_of(plan)),
         )
 
-    def has_power(self, plan: CriterionPlan) -> bool:
-        """Return whether a service midway to a perfect one PASSes with the usual power."""
-        best = max(self.forecast(plan), key=lambda chance: chance.rate, default=None)
-        return best is not None and best.passes >= USUAL_POWER
-
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
         """Return the hypothesis that is given up only for evidence, and its alternative."""
         null, alternative = HYPOTHESES[plan.threshold.origin]
-        rate = plan.threshold.required_rate
-        if rate is None:
+        required, shown = plan.threshold.required_rate, plan.threshold.alternative_rate
+        if required is None:
             return null, alternative
-        return f"p ≤ {rate:g}: {null}", f"p > {rate:g}: {alternative}"
+        if shown is None or shown == required:
+            return f"p ≤ {required:g}: {null}", f"p > {required:g}: {alternative}"
+        # With a margin a PASS rules out less than what is required.
+        margin = f"{required:g} less the margin"
+        return f"p ≤ {shown:g}: at or below {margin}", f"p > {shown:g}: above {margin}"
 
     def assure(self, plan: CriterionPlan, intent: Intent) -> str:
         """Say what the level is a property of: a long-run property, not a probability (§7.2)."""
@@ -355,22 +342,20 @@ class Procedure:
         """Say in numbers of trials what PASSes and what FAILs."""
         if plan.cutoff is None or plan.cutoff > plan.trials:
             return f"no count of {plan.trials} trials would PASS"
-        return (
-            f"PASS with at least {plan.cutoff} of {plan.trials}, FAIL with at most "
-            f"{plan.cutoff - 1}"
-        )
+        most = plan.cutoff - 1 if plan.most_failing is None else plan.most_failing
+        fails = f"FAIL with at most {most}" if most >= 0 else "never FAIL"
+        between = ", between: INCONCLUSIVE" if most < plan.cutoff - 1 else ""
+        return f"PASS with at least {plan.cutoff} of {plan.trials}, {fails}{between}"
 
-    def forecast(self, plan: CriterionPlan) -> Iterable[Chance]:
-        """Compute the exact chances of each decision at the rates that matter."""
-        return ()
-
-    def list_errors(self, design: object) -> Iterable[RuleError]:
-        """List the ways in which a rule can be wrong, with how often it may be and how often it is.
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Return how the rule of a plan decides, whatever the true rate is.
 
         Args:
-            design: What this procedure decided by.
+            plan: What this procedure planned.
+            intent: A smoke run that is too small PASSes on less than evidence.
         """
-        return ()
+        is_compliance = self.error_family == "false-compliance"
+        return limit_by_levels(plan, Decision.PASS if is_compliance else Decision.FAIL)
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Compute the design again from the rest of the plan, to verify a record.

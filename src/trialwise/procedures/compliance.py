@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,16 +17,16 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures.base import (
     AGREEING,
-    Chance,
+    LEFT_OUT_COUNTED,
     Conclusion,
     Counts,
     Procedure,
     Refused,
-    RuleError,
     Situation,
     has_agreeing_interval,
     rate_below,
 )
+from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels
 from trialwise.procedures.smoke_runs import (
     SMOKE_PASS,
     describe_small_smoke,
@@ -53,11 +52,16 @@ if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
 
-#: The versioned name of the rule each rule set uses.
+#: The name of the rule that each rule set uses, and the version of its interval.
 DECISION_RULES: dict[Rule, str] = {
     "wilson": "compliance/wilson-lower-bound",
     "exact": "compliance/exact-binomial",
     "fisher": "compliance/exact-binomial",
+}
+_VERSIONS: dict[Rule, str] = {
+    "wilson": LEFT_OUT_COUNTED,
+    "exact": AGREEING,
+    "fisher": AGREEING,
 }
 
 
@@ -87,15 +91,11 @@ class Compliance(Procedure):
             criterion,
             procedure=self.name,
             rule=options.rule,
-            decision_rule=f"{DECISION_RULES[options.rule]}{AGREEING}",
+            decision_rule=f"{DECISION_RULES[options.rule]}{_VERSIONS[options.rule]}",
             alpha=criterion.wrong_pass,
             trials=trials,
             cutoff=design.cutoff,
-            most_failing=(
-                None
-                if criterion.undecided == "fail" or design.cutoff is None
-                else find_most_failing(required, trials, criterion.wrong_fail, options.rule)
-            ),
+            **self._plan_failing(criterion, design, situation),
             design=design,
             threshold=replace(situation.start_threshold(criterion), alternative_rate=shown),
             caveats=list_smoke_caveats(criterion, design, situation),
@@ -112,6 +112,20 @@ class Compliance(Procedure):
             cutoff=None,
             design=None,
         )
+
+    @staticmethod
+    def _plan_failing(
+        criterion: Criterion, design: ComplianceCutoff, situation: Situation
+    ) -> dict[str, object]:
+        """Plan which counts show a rate below the required one; nothing if what is open FAILs."""
+        if not situation.leaves_open(criterion):
+            return {}
+        assert criterion.at_least is not None
+        level = criterion.wrong_fail
+        most = find_most_failing(criterion.at_least, design.trials, level, design.rule)
+        # With a wide margin a count can show both; then it PASSes.
+        highest = design.trials if design.cutoff is None else design.cutoff - 1
+        return {"most_failing": min(most, highest), "fail_alpha": level}
 
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
         """Decide by the cutoff at the number of trials that count, or by the claim's estimator."""
@@ -136,7 +150,10 @@ class Compliance(Procedure):
         weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
         says_ground = self.decides_fixed_rate and has_agreeing_interval(plan)
         is_failed = conclusion.decision is not Decision.PASS and not stop.is_premature
-        ground = find_ground(plan, conclusion.tally) if says_ground and is_failed else None
+        ground = None
+        if says_ground and is_failed:
+            is_whole = stop is StopReason.COMPLETE
+            ground = find_ground(plan, conclusion.tally, is_whole=is_whole)
         if ground:
             weighed = replace(weighed, ground=ground)
             if stop is StopReason.CURTAILED:
@@ -157,13 +174,21 @@ class Compliance(Procedure):
         if plan.alpha is None:
             return ""
         softened = " This is a smoke run: no compliance is claimed."
+        shown = plan.threshold.alternative_rate or plan.threshold.required_rate
         return (
-            "If the true success probability were at or below the requirement, this rule would "
-            f"falsely declare compliance with probability {_word_size(plan)}, subject to "
+            f"If the true success probability were {shown:g} or lower, this rule would falsely "
+            f"declare compliance with probability {self._word_size(plan, intent)}, subject to "
             "model assumptions, discreteness and approximation. This is not a posterior "
             "probability that this individual result is correct."
             f"{softened if intent is Intent.SMOKE else ''}"
         )
+
+    def _word_size(self, plan: CriterionPlan, intent: Intent) -> str:
+        """Say the level, and what the rule really does where that is more."""
+        error = self.characterize(plan, intent).error_of(Decision.PASS)
+        if error is None or error.actual is None or error.actual <= (plan.alpha or 0):
+            return f"controlled at {plan.alpha:g}"
+        return f"up to {error.actual:.4f}, more than the nominal {plan.alpha:g}"
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which bound, PASSes."""
@@ -183,26 +208,19 @@ class Compliance(Procedure):
             return describe_small_smoke(plan, required, bound)
         return super().describe_rule(plan)
 
-    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """Compute the chance of a PASS at the required rate, and midway to a perfect one."""
-        if not isinstance(plan.design, ComplianceCutoff) or plan.cutoff is None:
-            return
-        required = plan.threshold.required_rate or plan.design.required_rate
-        midway = float((as_written(required) + 1) / 2)
-        for rate, meaning in ((required, "as required"), (midway, "midway to perfect")):
-            passes = plan.design.power(rate)
-            yield Chance(rate=rate, meaning=meaning, passes=passes, fails=1 - passes)
-
-    def list_errors(self, design: object) -> Iterator[RuleError]:
-        """List the error of a PASS although the rate is only the required one."""
-        if isinstance(design, ComplianceCutoff):
-            event = f"PASS at a true rate of {as_percent(design.required_rate)}"
-            yield RuleError(
-                wrong=Decision.PASS,
-                event=event,
-                allowed=design.alpha,
-                actual=design.achieved_size,
-            )
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Count the binomial chances of the two cutoffs, or of a smoke run's observed rate."""
+        required, cutoff = plan.threshold.required_rate, plan.cutoff
+        is_counted = isinstance(plan.design, ComplianceCutoff) and plan.errors is None
+        if not is_counted or required is None:
+            return limit_by_levels(plan)
+        if cutoff is None:
+            cutoff = plan.trials + 1
+            if intent is Intent.SMOKE and passes_on_observed_rate(plan):
+                cutoff = math.ceil(as_written(required) * plan.trials)
+        most = cutoff - 1 if plan.most_failing is None else min(plan.most_failing, cutoff - 1)
+        shown = plan.threshold.alternative_rate or required
+        return count_fixed(plan, cutoff, most, required, shown)
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Compute the cutoff of the required rate."""
@@ -217,14 +235,6 @@ class Compliance(Procedure):
         from trialwise.procedures.explaining.fixed_samples import explain_compliance
 
         return explain_compliance(finding)
-
-
-def _word_size(plan: CriterionPlan) -> str:
-    """Say the level, and what the rule really does where that is more."""
-    size = getattr(plan.design, "achieved_size", None)
-    if size is None or plan.alpha is None or size <= plan.alpha:
-        return f"controlled at {plan.alpha:g}"
-    return f"up to {size:.4f}, more than the nominal {plan.alpha:g}"
 
 
 PROCEDURE = Compliance()
@@ -307,11 +317,13 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
     else:
         observed = observed_status(tally, required)
         decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
-        if decision is Decision.FAIL and plan.most_failing is not None:
-            # The plan asked for INCONCLUSIVE where neither side is shown.
-            most = find_most_failing(required, tally.trials, alpha, rule)
-            decision = Decision.FAIL if tally.passed <= most else Decision.INCONCLUSIVE
         caution = Caution.for_decision(decision, observed)
+    if decision is Decision.FAIL and plan.most_failing is not None:
+        # FAIL shows a rate below the required one, and what shows neither side is open.
+        if find_ground(plan, tally) != SHOWN_BELOW:
+            decision = Decision.INCONCLUSIVE
+        if design.cutoff is not None:
+            caution = Caution.for_decision(decision, observed)
     return Conclusion(
         decision=decision,
         tally=tally,
@@ -353,7 +365,7 @@ _GROUNDS = {
 }
 
 
-def find_ground(plan: CriterionPlan, tally: Tally) -> str | None:
+def find_ground(plan: CriterionPlan, tally: Tally, *, is_whole: bool = True) -> str | None:
     """Return why a rate was not passed: it was shown to be lower, or not shown at all.
 
     Where trials were left out because the verdict was certain, the counts at the stop are those of
@@ -362,8 +374,13 @@ def find_ground(plan: CriterionPlan, tally: Tally) -> str | None:
     required, rule = plan.threshold.required_rate, plan.rule
     if required is None or rule is None or plan.alpha is None or not tally.trials:
         return None
-    most = find_most_failing(required, tally.trials, plan.alpha, rule)
-    return SHOWN_BELOW if tally.passed <= most else NOT_SHOWN
+    size, passed = tally.trials, tally.passed
+    if rule == "wilson" and not is_whole:
+        # Wilson's bound at a count that chose its own size is wrong in up to 20 % of runs, so the
+        # trials that were left out count as passed.
+        size, passed = plan.trials, plan.trials - tally.failed
+    most = find_most_failing(required, size, plan.fail_alpha or plan.alpha, rule)
+    return SHOWN_BELOW if passed <= most else NOT_SHOWN
 
 
 def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) -> int:
@@ -376,19 +393,25 @@ def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) ->
     return -1 if failures is None else trials - failures
 
 
-def decision_interval(plan: CriterionPlan, tally: Tally, rule: Rule) -> Interval | None:
+def decision_interval(
+    plan: CriterionPlan, tally: Tally, rule: Rule, *, is_whole: bool = True
+) -> Interval | None:
     """Return the interval with the decision's level on each side; Wilson's own under `wilson`."""
     if not tally.trials or plan.alpha is None:
         return None
-    k, n, alpha = tally.passed, tally.trials, plan.alpha
-    confidence = complement(float(2 * as_written(alpha)))
+    k, n, below = tally.passed, tally.trials, plan.alpha
+    above = plan.fail_alpha or below
+    confidence = complement(float(as_written(below) + as_written(above)))
     if rule == "wilson":
-        z = upper_z(alpha)
-        ends = wilson_low(k, n, z), wilson_high(k, n, z)
+        size, most = n, k
+        if not is_whole and (plan.decision_rule or "").endswith(LEFT_OUT_COUNTED):
+            # At a size that the counts chose, Wilson's interval covers 83 to 89 % instead of 90 %.
+            size, most = plan.trials, plan.trials - tally.failed
+        ends = wilson_low(k, size, upper_z(below)), wilson_high(most, size, upper_z(above))
         return Interval(*ends, confidence=confidence, method="Wilson, approximate")
     return Interval(
-        clopper_pearson_low(k, n, alpha),
-        1 - clopper_pearson_low(n - k, n, alpha),
+        clopper_pearson_low(k, n, below),
+        1 - clopper_pearson_low(n - k, n, above),
         confidence=confidence,
         method="Clopper-Pearson, exact",
     )
@@ -401,7 +424,7 @@ def rate_interval(
     if not tally.trials or plan.alpha is None:
         return None
     if has_agreeing_interval(plan):
-        return decision_interval(plan, tally, rule)
+        return decision_interval(plan, tally, rule, is_whole=stop is StopReason.COMPLETE)
     confidence = complement(plan.alpha)  # as 0.1.0 did
     make = wilson_interval if rule == "wilson" else clopper_pearson
     found = make(tally.passed, tally.trials, confidence=confidence)

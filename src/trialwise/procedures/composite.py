@@ -15,7 +15,7 @@ from trialwise.model.verdict import (
     Trigger,
     Verdict,
 )
-from trialwise.procedures.error_bounds import bound_findings
+from trialwise.procedures.chances import bound_errors, list_finding_parts
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.result_types import Refusal
 
@@ -108,8 +108,8 @@ def compose(
 
 def _bound(findings: Sequence[Finding] | None, wrong: Decision) -> float | None:
     """Bound how often findings of one kind are wrong; None where nothing is bounded."""
-    bound = bound_findings(findings or (), wrong)
-    return bound.value if bound is not None and bound.says_something else None
+    bound = bound_errors(list_finding_parts(findings or ()), wrong)
+    return None if bound is None else bound.value
 
 
 def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:

@@ -6,20 +6,28 @@ rest may hold. A claim that generalises to nothing is decided by the observed ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trialwise.decimals import ceil_product, complement, settled
+from trialwise.decimals import as_written, ceil_product, complement, settled
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding
-from trialwise.procedures.base import Chance, Conclusion, Counts, Refused, Situation
-from trialwise.procedures.compliance import Compliance, observed_status, rate_interval
+from trialwise.procedures.base import Conclusion, Counts, Refused, Situation
+from trialwise.procedures.characteristic import Characteristic, limit_by_levels
+from trialwise.procedures.compliance import (
+    NOT_SHOWN,
+    SHOWN_BELOW,
+    Compliance,
+    observed_status,
+    rate_interval,
+)
 from trialwise.procedures.estimated_rates import NOT_POSTERIOR, ClaimedCounts
 from trialwise.stats.finite import (
     ExactCorpusRate,
@@ -27,6 +35,7 @@ from trialwise.stats.finite import (
     exact_corpus_rate,
     finite_corpus_cutoff,
     finite_corpus_interval,
+    most_failing_successes,
 )
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
 from trialwise.stats.result_types import Interval, Rule
@@ -76,6 +85,11 @@ class Corpus(Compliance):
                 "needed"
             )
         whole = planned == size
+        shows_less = {}
+        if situation.leaves_open(criterion) and not whole:
+            level = criterion.wrong_fail
+            most = most_failing_successes(criterion.at_least, planned, size, alpha=level)
+            shows_less = {"most_failing": most, "fail_alpha": level}
         return situation.start_plan(
             criterion,
             procedure=self.name,
@@ -87,6 +101,7 @@ class Corpus(Compliance):
             # A rate of the whole corpus is known only once all of it was tried.
             curtailed=situation.options.curtail and not whole,
             each_input=False,
+            **shows_less,
         )
 
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
@@ -98,7 +113,7 @@ class Corpus(Compliance):
         if alpha is None and isinstance(plan.design, FiniteCorpusCutoff):
             # Planned whole, with trials that the analysis leaves out: only a part is known.
             alpha = plan.design.alpha
-        return _conclude_corpus(case, alpha, plan.design)
+        return _conclude_corpus(case, alpha, plan)
 
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
@@ -112,9 +127,15 @@ class Corpus(Compliance):
             return f"PASS where the observed rate of {plan.trials} trials reaches the required one"
         return super().describe_rule(plan)
 
-    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """No chance belongs to a rate that is counted, not estimated."""
-        return iter(())
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Return the error of a part of the corpus; a rate that is counted has none."""
+        design = plan.design
+        if plan.alpha is None or not isinstance(design, FiniteCorpusCutoff):
+            reason = "describes this run only"
+            if plan.decision_rule == _WHOLE:
+                reason = "counts the whole corpus and estimates nothing"
+            return Characteristic(uncounted=dict.fromkeys(Decision, reason))
+        return limit_by_levels(plan)
 
     def knows_rate(self, finding: Finding) -> bool:
         """Return whether the whole corpus was tried."""
@@ -130,7 +151,7 @@ class Corpus(Compliance):
 PROCEDURE = Corpus()
 
 
-def _conclude_corpus(case: ClaimedCounts, alpha: float | None, planned: object) -> Conclusion:
+def _conclude_corpus(case: ClaimedCounts, alpha: float | None, plan: CriterionPlan) -> Conclusion:
     k, n, N = case.tally.passed, case.tally.trials, case.inputs
     if any(trials > 1 for _, trials in case.counts.values()) or n > N:
         raise InvalidArgument(
@@ -150,16 +171,27 @@ def _conclude_corpus(case: ClaimedCounts, alpha: float | None, planned: object) 
     observed = observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
     limits = partial(finite_corpus_interval, k, n, N, confidence=complement(alpha))
+    low, interval, ground = limits(side="lower").interval.low, limits().interval, None
+    if (level := plan.fail_alpha) is not None:
+        most = most_failing_successes(case.required_rate, n, N, alpha=level)
+        if decision is Decision.FAIL and k > most:
+            decision = Decision.INCONCLUSIVE
+        upper = finite_corpus_interval(k, n, N, confidence=complement(level), side="upper")
+        confidence = complement(float(as_written(alpha) + as_written(level)))
+        interval = replace(interval, low=low, high=upper.interval.high, confidence=confidence)
+        if decision is not Decision.PASS:
+            ground = SHOWN_BELOW if decision is Decision.FAIL else NOT_SHOWN
     fact = f"{k} of {n} successes, {design.cutoff} needed, in {n} of the corpus's {N} inputs"
     return case.conclude(
         decision,
         observed,
         case.state(decision, observed, fact, rate="of at least"),
         evidence=CutoffEvidence(
-            design=None if design == planned else design,
+            design=None if design == plan.design else design,
             p_value=_p_value(k, design),
-            lower_bound=limits(side="lower").interval.low,
-            interval=limits().interval,
+            lower_bound=low,
+            interval=interval,
+            ground=ground,
         ),
         null=f"fewer than {design.required_successes} of the corpus's {N} inputs succeed",
         alternative=f"at least {design.required_successes} of them do",

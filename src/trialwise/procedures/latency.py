@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trialwise.decimals import ceil_product, complement, floor_product
-from trialwise.documents.numbers import as_seconds
+from trialwise.documents.numbers import as_percent, as_probability, as_seconds
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
 from trialwise.model.verdict import Decision, LatencyFinding
+from trialwise.procedures.characteristic import Characteristic, RuleError
 from trialwise.stats.binomial import raw_tail
 from trialwise.stats.latency_baseline import (
     OrderStatisticBound,
@@ -272,6 +273,33 @@ def forecast_latency(plan: LatencyPlan, trials: int, rule: Rule) -> LatencyForec
         )
     known = None if isinstance(alarm, Undefined) else alarm
     return LatencyForecast(trials, _threshold(design)[0], known, None)
+
+
+def characterize_latency(plan: LatencyPlan, trials: int, rule: Rule) -> Characteristic:
+    """Return how a percentile's rule errs. Its level holds for any number of successes.
+
+    Args:
+        plan: Its limit or its baseline.
+        trials: The planned number; how many of them succeed nobody knows.
+        rule: The rule set.
+    """
+    found = forecast_latency(plan, trials, rule)
+    if plan.limit_s is None:
+        alarm = RuleError(
+            wrong=Decision.FAIL,
+            event="FAIL although nothing has changed",
+            allowed=plan.alpha,
+            actual=found.false_alarm,
+            is_worst=False,
+        )
+        return Characteristic(errors=(alarm,), uncounted={Decision.PASS: "has no known power"})
+    exactly = "of runs if its percentile is exactly the limit"
+    if rule == "wilson":
+        passes = as_probability(found.passes_at_limit or 0.0, digits=1)
+        return Characteristic(uncounted=dict.fromkeys(Decision, f"passes in {passes} {exactly}"))
+    wrong = RuleError(wrong=Decision.PASS, event=f"PASS in some {exactly}", allowed=plan.alpha)
+    fails = f"fails in at least {as_percent(complement(plan.alpha))} {exactly}"
+    return Characteristic(errors=(wrong,), uncounted={Decision.FAIL: fails})
 
 
 def plan_latency(

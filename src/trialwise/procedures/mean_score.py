@@ -7,7 +7,7 @@ them (`stats.mean_bets`). The number of trials is fixed beforehand.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -25,9 +25,9 @@ from trialwise.procedures.base import (
     Counts,
     Procedure,
     Refused,
-    RuleError,
     Situation,
 )
+from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.smoke_runs import SMOKE_PASS
@@ -85,13 +85,14 @@ class MeanScore(Procedure):
             decision_rule="mean/betting",
             alpha=criterion.wrong_pass,
             trials=trials,
+            fail_alpha=criterion.wrong_fail if situation.leaves_open(criterion) else None,
             curtailed=False,
             design=MeanDesign(
                 required_mean=required,
                 trials=trials,
                 low_error=criterion.wrong_pass,
                 high_error=criterion.wrong_fail,
-                undecided=criterion.undecided,
+                undecided="inconclusive" if situation.leaves_open(criterion) else "fail",
             ),
         )
 
@@ -116,7 +117,7 @@ class MeanScore(Procedure):
             decision, ground = (Decision.INCONCLUSIVE if is_open else Decision.FAIL), NOT_SHOWN
         caution = Caution.for_decision(decision, observed)
         label = ""
-        if _is_small_smoke(design, counts):
+        if _is_small_smoke(design, counts.intent, tally.trials):
             is_met = observed is not ObservedRate.BELOW_THRESHOLD
             decision = Decision.PASS if is_met else Decision.FAIL
             caution, label = Caution.FEASIBILITY_REFUSED, SMOKE_PASS if is_met else ""
@@ -163,16 +164,11 @@ class MeanScore(Procedure):
             f"where they stay below, else {otherwise}"
         )
 
-    def list_errors(self, design: object) -> Iterator[RuleError]:
-        """List both errors; how often they really happen depends on the scores."""
-        if isinstance(design, MeanDesign):
-            mean = f"{design.required_mean:g}"
-            yield RuleError(
-                wrong=Decision.PASS,
-                event=f"PASS at a true mean score below {mean}",
-                allowed=design.low_error,
-                actual=None,
-            )
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Return the levels; how often the bounds really err depends on the scores."""
+        if _is_small_smoke(_design_of(plan), intent, plan.trials):
+            return Characteristic(uncounted=dict.fromkeys(Decision, "is a smoke check"))
+        return limit_by_levels(plan)
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Return the design: it is what was asked, and nothing is computed for it."""
@@ -243,11 +239,11 @@ def _design_of(plan: CriterionPlan) -> MeanDesign:
     return plan.design
 
 
-def _is_small_smoke(design: MeanDesign, counts: Counts) -> bool:
+def _is_small_smoke(design: MeanDesign, intent: Intent, trials: int) -> bool:
     """Return whether a smoke run is too small to show the mean."""
-    if counts.intent is not Intent.SMOKE:
+    if intent is not Intent.SMOKE:
         return False
-    return counts.tally.trials < fewest_scores(design.required_mean, error=design.low_error)
+    return trials < fewest_scores(design.required_mean, error=design.low_error)
 
 
 def _state(conclusion: Conclusion, design: MeanDesign, trials: int) -> str:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trialwise.documents.numbers import as_count, as_percent
+from trialwise.documents.numbers import as_count, as_percent, as_probability
 from trialwise.documents.phrases import join_few
 from trialwise.model.criterion import Criterion
 from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding
-from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.base import Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
 from trialwise.procedures.clauses import describe_clause, state_clause
 from trialwise.procedures.deciding.partial_findings import conclude_short
 from trialwise.stats.rate_intervals import rule_of_three
@@ -107,14 +107,28 @@ class Observational(Procedure):
             return f"{rule}{clause}"
         return f"PASS without a failure in {plan.trials}, FAIL with one{clause}"
 
-    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """Compute the chance of seeing no failure where failures are rare."""
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Count the chance of seeing no failure where failures are rare."""
+        never = RuleError(
+            wrong=Decision.FAIL, event="FAIL although no reply fails", allowed=0.0, actual=0.0
+        )
         if plan.rides_along:
-            return
-        for failure in _RARE_FAILURES:
-            passes = (1 - failure) ** plan.trials
-            meaning = f"one failure in {round(1 / failure):,}"
-            yield Chance(rate=1 - failure, meaning=meaning, passes=passes, fails=1 - passes)
+            missed = {Decision.PASS: "passes unless a failure is seen"}
+            return Characteristic(errors=(never,), uncounted=missed)
+
+        def at(rate: float) -> Chance:
+            return Chance(rate=rate, passes=rate**plan.trials, fails=1 - rate**plan.trials)
+
+        rare = 1 - _RARE_FAILURES[0]
+        return Characteristic(
+            at=at,
+            states=tuple((1 - one, f"one failure in {round(1 / one):,}") for one in _RARE_FAILURES),
+            errors=(never,),
+            uncounted={
+                Decision.PASS: f"passes in {as_probability(at(rare).passes, digits=1)} of runs if "
+                f"1 reply in {round(1 / _RARE_FAILURES[0]):,} fails"
+            },
+        )
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain what was asked of the trials, and that nothing is claimed."""

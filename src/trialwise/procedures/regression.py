@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import RELATIVE_BAND, settled
-from trialwise.documents.numbers import as_percent
+from trialwise.documents.numbers import as_percent, as_points, as_probability
 from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
 from trialwise.model.intent import Intent
@@ -17,15 +16,18 @@ from trialwise.model.verdict import Caution, Decision, Design, Finding, Observed
 from trialwise.procedures.base import (
     AGREEING,
     HYPOTHESES,
-    Chance,
     Conclusion,
     Counts,
     Procedure,
     Refused,
-    RuleError,
     Situation,
     has_agreeing_interval,
     rate_below,
+)
+from trialwise.procedures.characteristic import (
+    Chance,
+    Characteristic,
+    RuleError,
 )
 from trialwise.procedures.chosen_thresholds import describe_chosen, plan_chosen
 from trialwise.procedures.compliance import lower_bound, rate_interval
@@ -33,10 +35,10 @@ from trialwise.procedures.regression_limits import average_power, refuse_weak_re
 from trialwise.procedures.regression_sizes import find_usual_size
 from trialwise.procedures.regression_stages import (
     SCHEME_RULE,
+    chance_of_stages,
     conclude_stage,
     derive_stages,
     describe_stages,
-    forecast_stages,
     is_staged,
     plan_stages,
     shorten_stages,
@@ -183,10 +185,6 @@ class Regression(Procedure):
             advice = _detectable(design)
         return replace(completed, evidence=weighed, advice=advice)
 
-    def has_power(self, plan: CriterionPlan) -> bool:
-        """Whether the power asked for is reached; the plan says where it is not."""
-        return not any(caveat.endswith(_SAYS_LITTLE) for caveat in plan.caveats)
-
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
         """No change, against a degradation."""
         return HYPOTHESES[Origin.EMPIRICAL]
@@ -206,30 +204,45 @@ class Regression(Procedure):
             "wrong."
         )
 
-    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """Compute the chance of a false alarm, and of a signal at the margin."""
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Average over the baselines that could have been measured at the baseline's rate."""
         design = plan.design
-        if not isinstance(design, RegressionCutoff):
-            return
-        if design.accept:
-            yield from forecast_stages(design)
-            return
-        alarm = design.design_false_alarm
-        if alarm is not None:
-            rate = design.reference_rate
-            yield Chance(rate=rate, meaning="nothing changed", passes=1 - alarm, fails=alarm)
-        lower = plan.threshold.alternative_rate
-        signal = None if lower is None else _power_at(plan, design, lower)
-        if lower is not None and signal is not None:
-            yield Chance(rate=lower, meaning="the margin below", passes=1 - signal, fails=signal)
+        if not isinstance(design, RegressionCutoff) or plan.errors is not None:
+            return super().characterize(plan, intent)
 
-    def list_errors(self, design: object) -> Iterator[RuleError]:
-        """A FAIL although nothing has changed since the baseline."""
-        if isinstance(design, RegressionCutoff):
-            exact = design.design_false_alarm
-            actual = design.achieved_size if exact is None else exact
-            event = "FAIL although nothing has changed"
-            yield RuleError(wrong=Decision.FAIL, event=event, allowed=design.alpha, actual=actual)
+        def at(rate: float) -> Chance:
+            if design.accept:
+                return chance_of_stages(design, rate)
+            fails = _power_at(plan, design, rate) or 0.0
+            if rate == design.reference_rate and design.design_false_alarm is not None:
+                fails = design.design_false_alarm
+            return Chance(rate=rate, passes=1 - fails, fails=fails)
+
+        lower = plan.threshold.alternative_rate
+        states = [(design.reference_rate, "nothing changed")]
+        missed = "has no margin at which its power is known"
+        if lower is not None:
+            states.append((lower, "the margin below"))
+            passes = as_probability(at(lower).passes, digits=1)
+            drop = as_points(design.reference_rate - lower)
+            missed = f"would pass in {passes} of runs after a drop of {drop}"
+        return Characteristic(
+            at=at,
+            states=tuple(states),
+            errors=(
+                RuleError(
+                    wrong=Decision.FAIL,
+                    event="FAIL although nothing has changed",
+                    allowed=design.alpha,
+                    actual=at(design.reference_rate).fails,
+                    rate=design.reference_rate,
+                    # Nobody knows the true rate of the baseline; the exact rules keep alpha at any.
+                    is_worst=False,
+                ),
+            ),
+            uncounted={Decision.PASS: missed},
+            strength=None if lower is None else (lower, Decision.FAIL),
+        )
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Compute the cutoff against the baseline's counts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -10,7 +9,8 @@ from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
-from trialwise.procedures.base import Chance, Conclusion, Counts, rate_below
+from trialwise.procedures.base import Conclusion, Counts, rate_below
+from trialwise.procedures.characteristic import Chance
 from trialwise.procedures.regression_sizes import size_stages
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.scheme_levels import find_level, find_scheme
@@ -126,18 +126,10 @@ def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
     )
 
 
-def forecast_stages(design: RegressionCutoff) -> Iterator[Chance]:
-    """The chances of a staged comparison, with the trials that it takes."""
+def chance_of_stages(design: RegressionCutoff, rate: float) -> Chance:
+    """Compute the chances of a staged comparison at a true rate, with the trials that it takes."""
     measured = design.baseline_successes / design.baseline_trials
-    rates = [(measured, "nothing changed")]
-    if design.alternative_rate is not None:
-        rates.append((design.alternative_rate, "the margin below"))
-    for rate, meaning in rates:
-        found = average_chances(design, measured, rate)
-        yield Chance(
-            rate=rate,
-            meaning=meaning,
-            passes=1 - found.fails,
-            fails=found.fails,
-            mean_trials=found.mean_trials,
-        )
+    found = average_chances(design, measured, rate)
+    return Chance(
+        rate=rate, passes=1 - found.fails, fails=found.fails, mean_trials=found.mean_trials
+    )

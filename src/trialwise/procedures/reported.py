@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,11 @@ from trialwise.decimals import complement
 from trialwise.documents.numbers import as_computed, as_count, as_observed, as_percent
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, StopReason
+from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision, Finding
-from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.base import Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.characteristic import Characteristic
 from trialwise.procedures.clauses import describe_clause, state_clause
 from trialwise.procedures.observational import USUAL_PROBES
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
@@ -95,9 +96,9 @@ class Reported(Procedure):
         rule = f"reported with its {level} interval, and no part of the verdict"
         return f"{rule}{describe_clause(plan)}"
 
-    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """Nothing: it has no decision to forecast."""
-        return iter(())
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Return nothing to count: it has no decision."""
+        return Characteristic(uncounted=dict.fromkeys(Decision, "is only reported"))
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain that the rate is described and nothing is tested."""

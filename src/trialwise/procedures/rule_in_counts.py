@@ -14,7 +14,7 @@ from trialwise.stats.sequential.design import SequentialDesign
 MOST_STEPS, FIRST_STEPS, LAST_STEPS = 12, 7, 2
 
 
-def describe_rule(design: SequentialDesign) -> tuple[str, str, str]:
+def describe_rule(design: SequentialDesign) -> tuple[str, ...]:
     """When a design says PASS and FAIL, in trials and failures, and what is left in the end."""
     passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
     looks = f"Looking every {design.batch} trials: " if design.batch > 1 else ""
@@ -25,7 +25,21 @@ def describe_rule(design: SequentialDesign) -> tuple[str, str, str]:
         if design.always_decides
         else f"What is open after {design.cap} trials is INCONCLUSIVE."
     )
-    return f"{looks}PASS {passes}.", f"FAIL {fails}.", rest
+    given_up = [f"INCONCLUSIVE early {_list_futile(design)}."] if design.futile else []
+    return f"{looks}PASS {passes}.", f"FAIL {fails}.", *given_up, rest
+
+
+def _list_futile(design: SequentialDesign) -> str:
+    """List the failures at which a decision has become improbable, where they change."""
+    spans = [(n, span) for n, span in enumerate(design.futile) if span[0] <= span[1]]
+    steps = [
+        f"with {low} to {high} failures after {n} trials"
+        for (n, (low, high)), (_, before) in zip(spans, [(0, (-1, -1)), *spans], strict=False)
+        if (low, high) != before
+    ]
+    if len(steps) > MOST_STEPS:
+        steps = [*steps[:FIRST_STEPS], "…", *steps[-LAST_STEPS:]]
+    return ", ".join(steps)
 
 
 def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:

@@ -26,15 +26,18 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures.base import (
     AGREEING,
-    Chance,
     Conclusion,
     Counts,
     Procedure,
     Refused,
-    RuleError,
     Situation,
     has_agreeing_interval,
     rate_below,
+)
+from trialwise.procedures.characteristic import (
+    Chance,
+    Characteristic,
+    RuleError,
 )
 from trialwise.procedures.compliance import observed_status
 from trialwise.stats.normal import upper_z
@@ -132,34 +135,11 @@ class Sequential(Procedure):
             f"{good:g}"
         )
 
-    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """Compute the chances of each decision at a few true rates, with the trials they take."""
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+        """Walk the boundaries; a rate that is corrected for a judge's errors has only levels."""
         if not plan.stops_early:
-            return
-        design = cast("SequentialDesign", plan.design)
-        for rate, meaning in list_telling_rates(design):
-            found = design.operating_characteristic(rate)
-            yield Chance(
-                rate=rate,
-                meaning=meaning,
-                passes=found.passes,
-                fails=found.fails,
-                inconclusive=found.inconclusive,
-                mean_trials=found.mean_trials,
-            )
-
-    def list_errors(self, design: object) -> Iterator[RuleError]:
-        """List the errors of a FAIL at the required rate, and of a PASS at the alternative."""
-        if isinstance(design, SequentialDesign):
-            good, bad = (design.operating_characteristic(rate) for rate in (design.p0, design.p1))
-            event = f"FAIL at a true rate of {as_percent(design.p0)}"
-            yield RuleError(
-                wrong=Decision.FAIL, event=event, allowed=design.alpha, actual=good.fails
-            )
-            event = f"PASS at a true rate of {as_percent(design.p1)}"
-            yield RuleError(
-                wrong=Decision.PASS, event=event, allowed=design.beta, actual=bad.passes
-            )
+            return super().characterize(plan, intent)
+        return walk_design(cast("SequentialDesign", plan.design))
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
@@ -169,6 +149,43 @@ class Sequential(Procedure):
 
 
 PROCEDURE = Sequential()
+
+
+def walk_design(design: SequentialDesign) -> Characteristic:
+    """Return the characteristic of a design that stops as soon as it can decide."""
+
+    def at(rate: float) -> Chance:
+        found = design.operating_characteristic(rate)
+        return Chance(
+            rate=rate,
+            passes=found.passes,
+            fails=found.fails,
+            inconclusive=found.inconclusive,
+            mean_trials=found.mean_trials,
+        )
+
+    half = float((as_written(design.p0) + 1) / 2)
+    return Characteristic(
+        at=at,
+        states=tuple(list_telling_rates(design)),
+        errors=(
+            RuleError(
+                wrong=Decision.FAIL,
+                event=f"FAIL at a true rate of {as_percent(design.p0)}",
+                allowed=design.alpha,
+                actual=at(design.p0).fails,
+                rate=design.p0,
+            ),
+            RuleError(
+                wrong=Decision.PASS,
+                event=f"PASS at a true rate of {as_percent(design.p1)}",
+                allowed=design.beta,
+                actual=at(design.p1).passes,
+                rate=design.p1,
+            ),
+        ),
+        strength=(half if design.p0 == design.p1 else design.p0, Decision.PASS),
+    )
 
 
 def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:

@@ -137,7 +137,7 @@ def _write_basis(suite: SuiteResults) -> str:
         where = f", kept in {write_code(run.location)}" if run.location else ""
         name = write_inline(run.contract)
         items.append(f"- **{name}**: run {write_code(run.run_id)}, seed {run.seed}{where}")
-    items += [f"- **{chance}** {meaning}" for chance, meaning in suite.bounds]
+    items += [f"- {escape(sentence)}" for sentence in suite.bounds]
     return fold_lines("Runs and error rates", limit_lines(items, "- **{} more**"))
 
 

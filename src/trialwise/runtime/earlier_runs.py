@@ -22,7 +22,7 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
 from trialwise.pages.run_rules import Expense
 from trialwise.procedures.base import has_agreeing_interval
-from trialwise.procedures.joint_errors import OpenRun, join_errors, word_joint_errors
+from trialwise.procedures.chances import OpenRun, join_errors, word_joint_errors
 from trialwise.stores.runs import PlanChanged, RunStore
 
 if TYPE_CHECKING:

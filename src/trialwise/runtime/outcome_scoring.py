@@ -96,7 +96,7 @@ def score(
     margin: float | None = None,
     confidence: float = 0.95,
     power: float | None = None,
-    undecided: str = "fail",
+    undecided: str | None = None,
     rule: Rule = "exact",
     intent: Intent | str = Intent.VERIFICATION,
     analysis: Analysis | str = Analysis.INTENT_TO_TREAT,
@@ -135,8 +135,8 @@ def score(
         margin: Accept a rate this far below the required one; none unless given.
         confidence: Of every criterion.
         power: Of every criterion.
-        undecided: "inconclusive" where a file that shows neither a rate above the required one nor
-            one below it is not to FAIL.
+        undecided: "fail" if a file that shows neither a rate above the required one nor one below
+            it is to FAIL; otherwise it is INCONCLUSIVE, except by `rule` "wilson" and "fisher".
         rule: The rule set.
         intent: VERIFICATION refuses outcomes that cannot support their claim; SMOKE judges them.
         analysis: Whose trials decide.

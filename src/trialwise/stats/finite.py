@@ -210,6 +210,24 @@ def finite_corpus_cutoff(
     )
 
 
+def most_failing_successes(
+    required_rate: float, trials: int, corpus_size: int, *, alpha: float = 0.05
+) -> int:
+    """The most successes in a part that show a corpus below the rate; −1 where none would.
+
+    It is the same test of the failures: one failure more in the corpus than the rate allows.
+
+    Examples
+    --------
+    >>> most_failing_successes(0.9, 50, 100)
+    42
+    """
+    n = _check_part(trials, corpus_size)
+    allowed = corpus_size - required_successes_of(required_rate, corpus_size)
+    failures = _cutoff(n, allowed, corpus_size, require_open_rate("alpha", alpha))
+    return -1 if failures is None else n - failures
+
+
 def _check_part(trials: int, corpus_size: int) -> int:
     if trials > corpus_size:
         raise InvalidArgument("trials", trials, f"be at most corpus_size ({corpus_size})")

@@ -21,6 +21,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts
+from trialwise.procedures.chances import describe_inputs
 from trialwise.procedures.composite import combine
 from trialwise.procedures.criterion_rows import Row, Rows
 from trialwise.procedures.deciding.containment import contain
@@ -38,7 +39,6 @@ from trialwise.procedures.deciding.trial_rows import (
     tally_of,
     tell_unmeasured,
 )
-from trialwise.procedures.error_bounds import describe_inputs
 from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.smoke_runs import SMOKE_PASS
 from trialwise.procedures.streams import Stream

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trialwise.decimals import as_written
+from trialwise.documents.numbers import as_count
 from trialwise.documents.phrases import STOPS
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
@@ -24,10 +25,14 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     tally, decision = counts.tally, counts.decision
     assert plan.cutoff is not None
     assert decision is not None
-    failures = "1 failure" if tally.failed == 1 else f"{tally.failed} failures"
+    failures = as_count(tally.failed, "failure")
     needed = f"{plan.cutoff} of {plan.trials}"
     if decision is Decision.PASS:
         why = f"{tally.passed} passed, and {needed} are enough"
+    elif decision is Decision.INCONCLUSIVE:
+        why = f"neither PASS ({needed}) nor FAIL (at most {plan.most_failing}) can be reached"
+    elif plan.most_failing is not None:
+        why = f"with {failures}, at most {plan.trials - tally.failed} of {plan.trials} can pass"
     else:
         why = f"with {failures}, {needed} can no longer be reached"
     observed = _place_rate(plan, tally)

@@ -27,9 +27,9 @@ from trialwise.model.verdict import (
     LatencyFinding,
     Verdict,
 )
+from trialwise.procedures.chances import bound_plans
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.criterion_finding import decide_criterion
-from trialwise.procedures.error_bounds import bound_verdicts
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
@@ -177,8 +177,9 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
 
     Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
     """
-    bound = bound_verdicts([verdict], Decision.FAIL)
-    if plan.options.horizon_runs is None or bound is None:
+    runs = plan.options.horizon_runs
+    bound = None if runs is None or verdict.decision is None else bound_plans([plan], Decision.FAIL)
+    if runs is None or bound is None or bound.value is None:
         return None
-    together = bound.value * plan.options.horizon_runs
+    together = bound.value * runs
     return together if together < 1 else None

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from trialwise.decimals import as_written
 from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed, as_count
 from trialwise.model.baseline import BaselineReference
-from trialwise.model.verdict import Finding
-from trialwise.procedures.base import AGREEING
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.verdict import Decision, Finding
+from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED
+from trialwise.procedures.chances import characterize
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
     describe_threshold,
@@ -25,6 +28,7 @@ from trialwise.procedures.explaining.analysis_sections import (
     name_interval,
 )
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
 from trialwise.stats.implied_levels import implied_confidence_of_observation
@@ -52,7 +56,7 @@ def explain_compliance(finding: Finding) -> tuple[Section, ...]:
     rows: Rows = []
     if design is not None and design.cutoff is not None:
         null, required = "the required rate is not exceeded", design.required_rate
-        rows = _infer(finding, design, _compliance_size(design), null, required)
+        rows = _infer(finding, design, _compliance_size(design, finding.plan), null, required)
     return _lay_out(finding, design, usual, reference, rows)
 
 
@@ -127,7 +131,8 @@ def _lay_out(
         passes = f"K ≥ {finding.cutoff} of {design.trials}"
         if isinstance(design, FiniteCorpusCutoff):
             passes += f" drawn of the corpus's {design.corpus_size}"
-    test = _TESTS.get((finding.decision_rule or "").removesuffix(AGREEING), "")
+    name = (finding.decision_rule or "").removesuffix(AGREEING).removesuffix(LEFT_OUT_COUNTED)
+    test = _TESTS.get(name, "")
     sections = [explain_hypotheses(finding, usual=usual, passes=passes, test=test)]
     if reference:
         sections.append(make_section("THRESHOLD REFERENCE", reference))
@@ -170,7 +175,9 @@ def _list_adequacy(design: ComplianceCutoff | RegressionCutoff) -> Rows:
     if design.rule != "wilson":
         return []
     rate = design.reference_rate if isinstance(design, RegressionCutoff) else design.required_rate
-    passes, failures = design.trials * rate, design.trials * (1 - rate)
+    # In rationals, so that 100 trials at 0.9 have 10 failures and not a little less.
+    exact = as_written(rate)
+    passes, failures = float(design.trials * exact), float(design.trials * (1 - exact))
     least = min(passes, failures)
     says = "adequate" if least >= _DOUBTFUL else "doubtful" if least >= _POOR else "poor"
     limit = f"{_DOUBTFUL}" if least >= _POOR else f"{_POOR}"
@@ -186,18 +193,32 @@ def _list_achieved_confidence(finding: Finding, design: ComplianceCutoff) -> Row
     if p is None:
         early = "Φ(z), descriptive: it stopped before all trials were in"
         return [("Achieved confidence", f"{as_computed(normal)} = {early}")]
-    exact = f"{as_computed(1 - p.value)} = 1 − p, exact"
+    # Wilson's p-value is that of the score test, so the exact one is counted here.
+    tail = binomial_tail(tally.passed, tally.trials, design.required_rate)
+    exact = f"{as_computed(1 - tail)} = 1 − p, exact"
     return [("Achieved confidence", exact), ("", f"{as_computed(normal)} = Φ(z), approximate")]
 
 
-def _compliance_size(design: ComplianceCutoff) -> Rows:
+def _compliance_size(design: ComplianceCutoff, plan: CriterionPlan) -> Rows:
     """The error rate the integer cutoff really has: method, reference, tail, meaning (§10.3)."""
     tail = f"P_(p = {design.required_rate:g})(K ≥ {design.cutoff})"
-    return [
+    required = plan.threshold.required_rate
+    has_margin = required is not None and required != design.required_rate
+    rate = "the required rate less the margin" if has_margin else "the required rate"
+    rows = [
         ("Achieved size", f"{as_computed(design.achieved_size)} = {tail}"),
         ("  method", "exact-binomial-upper-tail"),
-        ("  reference", f"the required rate, {design.required_rate:g}"),
-        ("  interpretation", "probability of a PASS at exactly the required rate"),
+        ("  reference", f"{rate}, {design.required_rate:g}"),
+        ("  interpretation", f"probability of a PASS at exactly {rate}"),
+    ]
+    error = characterize(plan).error_of(Decision.FAIL)
+    if error is None or error.actual is None or plan.most_failing is None:
+        return rows
+    tail = f"P_(p = {error.rate:g})(K ≤ {plan.most_failing})"
+    return [
+        *rows,
+        ("Achieved size, FAIL", f"{as_computed(error.actual)} = {tail}"),
+        ("  interpretation", "probability of a FAIL at exactly the required rate"),
     ]
 
 
