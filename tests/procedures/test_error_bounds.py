@@ -47,6 +47,7 @@ def test_a_fixed_criterion_states_its_achieved_size() -> None:
     result = _run([tw.Criterion("ok", tw.equals("ok"), at_least=0.9)], trials=100, rule="wilson")
     cutoff = result.verdict.findings[0].plan.cutoff
     bound, wrong_fail = bound_suite_errors([result.verdict])
+    assert bound.raw is not None
     assert bound.raw == pytest.approx(_size(cutoff, 100, 0.9), abs=1e-12)
     assert bound.is_exact
     assert wrong_fail.raw == pytest.approx(1 - bound.raw, abs=1e-12)
@@ -107,7 +108,7 @@ def test_both_errors_of_inputs_that_are_decided_one_by_one_are_stated() -> None:
 def test_an_enforced_latency_against_a_baseline_enters_the_sum_of_wrong_fails() -> None:
     """0.1.0 had its level in no envelope. One with a limit of its own is named."""
     from trialwise.model.plan import LatencyPlan
-    from trialwise.procedures.chances import bound_plans
+    from trialwise.procedures.chances import Uncounted, bound_plans
 
     plan = _run([tw.Criterion("ok", tw.equals("ok"), at_least=0.9, margin=0.1)]).record.plan
     alone = bound_plans([plan], tw.Decision.FAIL)
@@ -123,10 +124,11 @@ def test_an_enforced_latency_against_a_baseline_enters_the_sum_of_wrong_fails() 
     both = bound_plans([dataclasses.replace(plan, latency=(measured, limited))], tw.Decision.FAIL)
     assert alone is not None
     assert both is not None
+    assert alone.value is not None
     assert both.value == pytest.approx(alone.value + 0.04)
     assert (both.decisions, both.is_exact) == (alone.decisions + 1, False)
     (left_out,) = both.not_counted
-    assert left_out == (
+    assert left_out == Uncounted(
         "latency p95",
         "fails in at least 96 % of runs if its percentile is exactly the limit",
     )
