@@ -129,7 +129,7 @@ def test_a_score_beyond_1_stops_the_run(check: str) -> None:
 )
 @pytest.mark.parametrize(
     ("required", "decision", "ground"),
-    [("0.35", "PASS", None), ("0.4", "FAIL", "not shown"), ("0.55", "FAIL", "shown below")],
+    [("0.35", "PASS", None), ("0.4", "INCONCLUSIVE", "not shown"), ("0.55", "FAIL", "shown below")],
 )
 def test_a_mean_is_decided_by_its_bounds(required: str, decision: str, ground: str | None) -> None:
     """PASS, FAIL and its ground are those of the capital in rationals; the interval agrees."""
@@ -146,16 +146,17 @@ def test_a_mean_is_decided_by_its_bounds(required: str, decision: str, ground: s
     assert (found_facts["interval_low"] >= float(limit)) is shown
     assert (found_facts["interval_high"] < float(limit)) is below
     assert found_facts["score_mean"] == found_facts["estimate"] == pytest.approx(0.45)
-    assert code == (0 if shown else 1)
+    assert code == {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}[decision]
 
 
-def test_what_shows_neither_may_be_inconclusive() -> None:
-    """As with a rate."""
-    mean = '{name: mean, python: "svc:tenth", mean_at_least: 0.4, undecided: inconclusive}'
+def test_what_shows_neither_may_fail() -> None:
+    """As with a rate, and the label says that nothing is shown."""
+    mean = '{name: mean, python: "svc:tenth", mean_at_least: 0.4, undecided: fail}'
     found, code = run(f"  - {mean}")
 
-    assert facts(found, "mean")["decision"] == "INCONCLUSIVE"
-    assert code == 3
+    assert facts(found, "mean")["decision"] == "FAIL"
+    assert facts(found, "mean")["label"] == "FAIL (not shown)"
+    assert code == 1
 
 
 @pytest.mark.parametrize(

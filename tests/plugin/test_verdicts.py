@@ -70,7 +70,8 @@ def test_a_fail_shows_numbers_rule_and_the_most_frequent_reasons(project: Projec
         [
             "*_ test_books_a_table _*",
             f"E   FAIL: 13 of 50 trials passed, 26.0 % [[]{100 * low:.1f}, {100 * high:.1f}[]]; *",
-            "    rule: PASS with at least 49 of 50, FAIL with at most 48 (*exact-binomial*)",
+            "    rule: PASS with at least 49 of 50, FAIL with at most 40, between: INCONCLUSIVE",
+            "      (compliance/exact-binomial/2)",
             "    interval: 90 %, Clopper-Pearson, exact",
             "20 of 37 failed trials (infrastructure), here trial 3: ConnectionError: reset 3",
             ">       answer = agent(trial.index)",
