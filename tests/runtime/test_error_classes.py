@@ -528,3 +528,179 @@ def test_an_exception_with_an_error_class_of_its_own_is_a_failed_trial() -> None
         raise Odd
 
     assert "FAIL" == decision(run(fails))
+
+
+# --- What a chain of errors is --------------------------------------------------------------------
+
+
+def error_of(package: str, name: str, *bases: type[BaseException], **fields: Any) -> Any:
+    """An error whose class looks like that of another package, with its fields."""
+    made = type(name, bases or (Exception,), {"__module__": f"{package}.exceptions"})
+    error = made("as the package says it")
+    for field, value in fields.items():
+        setattr(error, field, value)
+    return error
+
+
+def chain(*errors: BaseException, by: str = "context") -> BaseException:
+    """The first error, raised while the second was handled (or from it), and so on."""
+    for outer, inner in itertools.pairwise(errors):
+        if by == "cause":
+            outer.__cause__ = inner
+        outer.__context__ = inner
+    return errors[0]
+
+
+class Answer:
+    """A response, as clients hand it over with their errors."""
+
+    def __init__(self, status: int, **headers: str) -> None:
+        self.status_code = status
+        self.headers = headers
+
+
+def litellm_error(name: str = "InternalServerError", status: int = 500) -> Any:
+    """As litellm 1.7x makes it: a status, and a response that it makes up without headers."""
+    base = type(name, (Exception,), {"__module__": "openai"})
+    return error_of("litellm", name, base, status_code=status, response=Answer(status))
+
+
+CONNECT = {
+    "httpx": lambda: error_of("httpx", "ConnectError"),
+    "openai": lambda: chain(
+        error_of("openai", "APIConnectionError"), error_of("httpx", "ConnectError"), by="cause"
+    ),
+    "anthropic": lambda: chain(
+        error_of("anthropic", "APIConnectionError"), error_of("httpx", "ConnectError"), by="cause"
+    ),
+    "requests": lambda: error_of("requests", "ConnectionError"),
+    "aiohttp": lambda: error_of("aiohttp", "ClientConnectionError"),
+    "builtin": lambda: ConnectionRefusedError("refused"),
+}
+
+
+@pytest.mark.parametrize("client", CONNECT)
+@pytest.mark.parametrize("by", ["context", "cause"])
+def test_a_status_that_a_wrapper_made_up_does_not_hide_an_outage(client: str, by: str) -> None:
+    """litellm reports a refused connection as status 500, two levels above the client's error."""
+    inner = CONNECT[client]()
+    middle = error_of("litellm", "OpenAIError", status_code=500)
+
+    found = classify_error(chain(litellm_error(), middle, inner, by=by))
+
+    assert ErrorClass.INFRASTRUCTURE is found.error_class
+
+
+def test_an_outage_through_a_wrapper_is_never_a_verdict() -> None:
+    """The whole run: every call fails with a made-up 500 above a refused connection."""
+
+    def ask(_question: str) -> str:
+        try:
+            raise error_of("httpx", "ConnectError")
+        except Exception:
+            raise litellm_error()  # noqa: B904 - as litellm raises it
+
+    result = run(ask)
+
+    assert "INCONCLUSIVE" == decision(result)
+    assert "FAIL" not in {str(one.decision) for one in result.verdict.findings}
+
+
+@pytest.mark.parametrize(
+    ("inner", "expected"),
+    [("ReadTimeout", ErrorClass.TIMEOUT), ("ConnectTimeout", ErrorClass.INFRASTRUCTURE)],
+)
+def test_a_timeout_of_a_wrapper_is_that_of_its_client(inner: str, expected: ErrorClass) -> None:
+    """litellm's Timeout has the status 408 and is OpenAI's APITimeoutError by inheritance."""
+    base = type("APITimeoutError", (Exception,), {"__module__": "openai"})
+    outer = error_of("litellm", "Timeout", base, status_code=408)
+
+    assert expected is classify_error(chain(outer, error_of("httpx", inner))).error_class
+
+
+def test_a_real_500_below_a_wrapper_stays_the_failure_of_the_service() -> None:
+    """The client's own error has the response, and nothing below it counts."""
+    real = error_of("openai", "InternalServerError", status_code=500, response=Answer(500, a="b"))
+    chain(real, ConnectionResetError("an earlier try"))
+
+    assert Trouble(ErrorClass.NONE, 500) == classify_error(chain(litellm_error(), real))
+
+
+def test_a_status_with_the_headers_of_a_response_counts_whatever_was_handled() -> None:
+    """A second server was asked after the first one refused, and it answered 500."""
+    answered = error_of("mine", "ApiError", status_code=500, response=Answer(500, server="nginx"))
+
+    assert ErrorClass.NONE is classify_error(chain(answered, ConnectionError())).error_class
+
+
+def test_a_status_raised_from_none_has_nothing_to_do_with_what_was_handled() -> None:
+    """`raise … from None` is how an author says so."""
+    outer = chain(error_of("mine", "ApiError", status_code=500), ConnectionError())
+    outer.__suppress_context__ = True
+
+    assert ErrorClass.NONE is classify_error(outer).error_class
+
+
+def test_an_error_of_the_service_is_not_excused_by_an_outage_that_it_handled() -> None:
+    """A cache is away, and the code that does without it has a mistake."""
+
+    def ask(_question: str) -> str:
+        try:
+            raise ConnectionRefusedError("the cache")
+        except ConnectionError:
+            return str(int("not a number"))
+
+    result = run(ask)
+
+    assert "FAIL" == decision(result)
+
+
+def test_an_outage_two_levels_below_an_unrelated_error_excuses_nothing() -> None:
+    """The wrapper's status is made up, but what it wraps is a ValueError of the service."""
+    unrelated = chain(ValueError("bad JSON"), ConnectionError("handled before"))
+
+    assert Trouble(ErrorClass.NONE, 500) == classify_error(chain(litellm_error(), unrelated))
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([ConnectionError(), ConnectionResetError()], ErrorClass.INFRASTRUCTURE),
+        ([ConnectionError(), ValueError()], ErrorClass.NONE),
+        ([ConnectionError(), TimeoutError()], ErrorClass.TIMEOUT),
+        ([ExceptionGroup("inner", [ConnectionError(), KeyError()])], ErrorClass.NONE),
+        ([TimeoutError(), KeyError()], ErrorClass.NONE),
+    ],
+)
+def test_a_group_is_an_outage_only_if_all_of_its_members_are(
+    members: list[Exception], expected: ErrorClass
+) -> None:
+    """Two calls side by side: an outage of one does not excuse a mistake in the other."""
+    assert expected is classify_error(ExceptionGroup("calls", members)).error_class
+    wrapped = chain(OSError("All connection attempts failed"), ExceptionGroup("x", members))
+    wrapped.__cause__ = wrapped.__context__
+    assert expected is classify_error(wrapped).error_class
+
+
+def test_a_host_with_two_addresses_that_both_refuse_was_not_reached() -> None:
+    """asyncio joins what the addresses of `localhost` say to one error without a number."""
+    import asyncio
+
+    async def connect() -> BaseException:
+        try:
+            await asyncio.open_connection("localhost", 9)
+        except OSError as error:
+            return error
+        raise AssertionError("somebody listens on port 9")
+
+    assert ErrorClass.INFRASTRUCTURE is classify_error(asyncio.run(connect())).error_class
+    both = OSError("Multiple exceptions: [Errno 111] Connect call failed ('::1', 9, 0, 0), [Er…")
+    assert ErrorClass.INFRASTRUCTURE is classify_error(both).error_class
+
+
+def test_a_chain_without_end_is_no_loop() -> None:
+    """Two errors that name each other as their cause."""
+    one, two = ValueError("one"), ValueError("two")
+    one.__cause__, two.__cause__ = two, one
+
+    assert Trouble() == classify_error(one)

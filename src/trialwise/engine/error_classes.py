@@ -9,13 +9,24 @@
 | configuration  | 400, 401, 403, 404, 405, 422, a redirect: before any reply | the run stops |
 
 Clients of other packages are recognised by the names of their exceptions, so that none of them is
-imported here. An error that was raised `from` another one is what that other one is.
+imported here. Three rules say what a chain of errors is:
+
+- An error that was raised `from` another one is what that other one is, unless it says by itself
+  what it is.
+- A status counts at once if a client says it that reads it from a response, or if the headers of
+  the response are there. Another error with a status may have made it up: litellm reports a refused
+  connection as 500. It is what it was raised from or, failing that, what was being handled when it
+  was raised, if that says what it is. `raise … from None` says that it has nothing to do with it.
+- Any other error is not what was being handled when it was raised: a ValueError after a lost
+  connection to a cache is an error of the service.
+
+A group of errors is the service's own failure if any of its members is.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trialwise.engine.ports import ServiceError
@@ -121,6 +132,8 @@ _UNREACHABLE = frozenset(
         *(errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL),
     }
 )
+#: Of the members of a group the first of these counts: no outage excuses another error.
+_GRAVEST = (ErrorClass.NONE, _TIMEOUT, _CONFIGURATION, ErrorClass.PRE_VALIDATION, _INFRASTRUCTURE)
 #: More errors than this are a loop in the chain of causes.
 _LONGEST_CHAIN = 20
 
@@ -183,13 +196,9 @@ def classify_error(error: BaseException) -> Trouble:
     <ErrorClass.NONE: 'none'>
     """
     try:
-        for one in _causes(error):
-            found = _classify_one(one)
-            if found is not None:
-                return found
+        return _classify_chain(error, _LONGEST_CHAIN) or Trouble()
     except Exception:  # attributes of a foreign exception may raise anything
         return Trouble()
-    return Trouble()
 
 
 def innermost_error(error: BaseException) -> BaseException:
@@ -199,54 +208,62 @@ def innermost_error(error: BaseException) -> BaseException:
     return error
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Return the error and its causes, outermost first.
-
-    An assertion is a statement about the reply, whatever it was raised from. What an error was
-    only raised beside (`__context__`) may have nothing to do with it.
-    """
-    for _ in range(_LONGEST_CHAIN):
-        error = innermost_error(error)
-        yield error
-        if error.__cause__ is None or isinstance(error, AssertionError):
-            return
-        error = error.__cause__
-
-
-def _classify_one(error: BaseException) -> Trouble | None:
-    """Return what one exception says by itself, or None."""
+def _classify_chain(error: BaseException | None, room: int) -> Trouble | None:
+    """Return what an error or one of its causes says, or None."""
+    if error is None or not room:
+        return None
+    if isinstance(error, BaseExceptionGroup):
+        found = [_classify_chain(one, room - 1) or Trouble() for one in error.exceptions]
+        return min(found, key=lambda one: _GRAVEST.index(one.error_class))
     if isinstance(error, ServiceError):
-        status = getattr(error, "status", None)
-        return Trouble(error.error_class, status, error.retry_after_s)
+        return Trouble(error.error_class, getattr(error, "status", None), error.retry_after_s)
     status = _find_status(error)
-    if status is not None:
-        error_class = _INFRASTRUCTURE if _is_throttled(error) else classify_status(status)
-        return Trouble(error_class, status, _find_retry_after(error))
-    if _package(type(error)) == "grpc" or hasattr(error, "trailing_metadata"):
-        code = getattr(error, "code", None)
-        name = getattr(code() if callable(code) else code, "name", "")
-        return Trouble(_GRPC.get(name, ErrorClass.NONE))
-    named = _find_named(error)
-    if named is not None:
-        return named
-    return _classify_builtin(error)
+    told = None if status is None else _classify_answer(error, status)
+    if told is not None and (_package(type(error)) in _STATUS_PACKAGES or _find_headers(error)):
+        return told
+    found_here = _find_grpc(error) or _find_named(error) or _classify_builtin(error)
+    if found_here is not None:
+        return found_here
+    # An assertion is a statement about the reply, whatever it was raised from.
+    inner = None if isinstance(error, AssertionError) else error.__cause__
+    if told is not None:
+        inner = _find_inner(error)
+    return _classify_chain(inner, room - 1) or told
 
 
-def _find_named(error: BaseException) -> Trouble | None:
+def _find_inner(error: BaseException) -> BaseException | None:
+    """Return what a client's error was raised from, or what was being handled at that time."""
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _classify_answer(error: BaseException, status: int) -> Trouble:
+    error_class = _INFRASTRUCTURE if _is_throttled(error) else classify_status(status)
+    return Trouble(error_class, status, _find_retry_after(error))
+
+
+def _find_grpc(error: BaseException) -> Trouble | None:
+    if _package(type(error)) != "grpc" and not hasattr(error, "trailing_metadata"):
+        return None
+    code = getattr(error, "code", None)
+    name = getattr(code() if callable(code) else code, "name", "")
+    return Trouble(_GRPC.get(name, ErrorClass.NONE))
+
+
+def _find_named(error: BaseException | None) -> Trouble | None:
     for one in type(error).__mro__:
         found = _NAMES.get(_package(one), {}).get(one.__name__)
-        if found is None:
-            continue
-        inner = error.__cause__
         # The clients of OpenAI and Anthropic say "timeout" also where no connection was made.
-        if found is _TIMEOUT and inner is not None and _package(one) in ("openai", "anthropic"):
-            return _find_named(inner) or Trouble(found)
-        return Trouble(found)
+        if found is _TIMEOUT and error is not None and _package(one) in ("openai", "anthropic"):
+            return _find_named(_find_inner(error)) or Trouble(found)
+        if found is not None:
+            return Trouble(found)
     return None
 
 
 def _classify_builtin(error: BaseException) -> Trouble | None:
-    if isinstance(error, ConnectionError):
+    # asyncio joins the refusals of several addresses of one host to one text.
+    is_refusal = type(error) is OSError and "Connect call failed" in str(error)
+    if is_refusal or isinstance(error, ConnectionError):
         return Trouble(_INFRASTRUCTURE)
     if isinstance(error, TimeoutError):
         return Trouble(_TIMEOUT)
@@ -283,17 +300,20 @@ def _is_throttled(error: BaseException) -> bool:
     return isinstance(code, str) and ("Throttl" in code or "TooManyRequests" in code)
 
 
-def _find_retry_after(error: BaseException) -> float | None:
-    for holder in (getattr(error, "response", None), error):
-        headers: Any = getattr(holder, "headers", None)
-        get = getattr(headers, "get", None)
-        if callable(get):
-            value = get("retry-after") or get("Retry-After")
-            if isinstance(value, str):
-                import time
+def _find_headers(error: BaseException) -> Any:
+    """Return the headers of the response that an error is about; None without a response."""
+    response = getattr(error, "response", None)
+    return getattr(response, "headers", None) or getattr(error, "headers", None) or None
 
-                return retry_after(value, time.time())
-    return None
+
+def _find_retry_after(error: BaseException) -> float | None:
+    get = getattr(_find_headers(error), "get", None)
+    value = (get("retry-after") or get("Retry-After")) if callable(get) else None
+    if not isinstance(value, str):
+        return None
+    import time
+
+    return retry_after(value, time.time())
 
 
 def _package(kind: type) -> str:
