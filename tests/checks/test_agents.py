@@ -216,8 +216,56 @@ def test_a_trace_with_calls_left_out_is_no_evidence() -> None:
     cut = Trace(tool_calls=(call("find"),) * 1500)
 
     result = checks.tool_not_called("delete").check(cut.to_reply())
-    assert FailReason.NO_VALUE is result.reason
-    assert "500 tool calls were left out of the trace" == result.explanation
+    assert FailReason.UNKNOWN is result.reason
+    assert "it keeps 1,000 calls, and 500 more were left out" in result.explanation
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        (checks.tool_called("find"), None),
+        (checks.tool_called("find", maximum=5000), FailReason.UNKNOWN),
+        (checks.tool_called("find", maximum=500), FailReason.CONDITION),
+        (checks.tool_called("book"), FailReason.UNKNOWN),
+        (checks.tool_called_with("find", {}), None),
+        (checks.tool_called_with("find", {"q": 1}), FailReason.UNKNOWN),
+        (checks.tool_called_with("find", {}, require="all"), FailReason.UNKNOWN),
+        (checks.tool_called_with("find", {"q": 1}, require="all"), FailReason.CONDITION),
+        (checks.tools_in_order(["find", "find"]), None),
+        (checks.tools_in_order(["find", "book"]), FailReason.UNKNOWN),
+        (checks.tools_in_order(["find"], exact=True), FailReason.UNKNOWN),
+        (checks.tool_call_count(minimum=1000), None),
+        (checks.tool_call_count(minimum=1001), FailReason.UNKNOWN),
+        (checks.tool_call_count(maximum=999), FailReason.CONDITION),
+        (checks.tool_call_count(maximum=2000), FailReason.UNKNOWN),
+        (checks.max_repeated_failures(3), FailReason.UNKNOWN),
+        (checks.max_turns(900), FailReason.CONDITION),
+        (checks.max_turns(1500), FailReason.UNKNOWN),
+        (checks.max_turns(3000), None),
+    ],
+)
+@pytest.mark.parametrize("is_long", [True, False])
+def test_a_trace_beyond_our_limit_fails_only_by_what_it_shows(
+    check: Any, expected: FailReason | None, is_long: bool
+) -> None:
+    """With 2,000 calls and turns each check says what it says of all of them, or "unknown".
+
+    The same holds for a trace that may hide calls, apart from the turns, which it tells.
+    """
+    turns = (Turn(role="assistant", content="Hm."),) * 2000
+    trace = Trace(tool_calls=(call("find"),) * 2000, turns=turns)
+    if not is_long:
+        trace = Trace(
+            tool_calls=(call("find"),) * 1000, turns=turns[:1000], calls_unknown="it says so"
+        )
+        if isinstance(check, checks.MaxTurns) and expected is None:
+            expected = FailReason.UNKNOWN
+    reply = trace.to_reply()
+
+    assert expected is check.check(reply).reason
+    whole = Reply(value="", details={"tool_calls": [{"name": "find"}] * 2000})
+    if expected is not FailReason.UNKNOWN and not isinstance(check, checks.MaxTurns):
+        assert check.check(whole).passed is (expected is None)
 
 
 def test_a_call_without_a_name_is_no_evidence() -> None:

@@ -357,3 +357,16 @@ def test_the_key_is_not_shown() -> None:
     assert "ChatService('http://h/v1', 'm')" == repr(
         ChatService("http://h/v1", "m", environment=KEYS)
     )
+
+
+async def test_the_calls_of_every_choice_count(serve: Serve) -> None:
+    """With `n: 2` the model may call a tool in its second choice only; the first is the reply."""
+    called = {"role": "assistant", "tool_calls": [{"function": {"name": "delete"}}]}
+    old = {"role": "assistant", "function_call": {"name": "send", "arguments": "{}"}}
+    choices = [*completion()["choices"], {"message": called}, {"message": old}]
+
+    reply, seen = await ask(serve, completion(choices=choices), extra={"n": 2})
+
+    assert 2 == seen["n"]
+    assert ("555", "stop") == (reply.value, reply.details["finish_reason"])
+    assert ["delete", "send"] == [call["name"] for call in reply.details["tool_calls"]]

@@ -168,8 +168,28 @@ def test_an_answer_of_an_sdk_is_read() -> None:
     )
     exec(compile(source, "openai.py", "exec"), vars(package))
     assert "openai" not in sys.modules
-    trial = run(package.ChatCompletion(), NEVER, SAYS).trials[0]
+    result = run(package.ChatCompletion(), NEVER, SAYS)
+    trial = result.trials[0]
     assert (trial.reply, trial.usage.total_tokens) == ("Done.", 25)
+    # It may be the last of a loop that called tools before; `read_trace` says that it is all.
+    assert str(result.decision) == "INCONCLUSIVE"
+    assert str(run(tw.read_trace(package.ChatCompletion()), NEVER, SAYS).decision) == "PASS"
+
+
+@pytest.mark.parametrize(
+    "last", [LANGCHAIN[-1], [LANGCHAIN[-1]], [{"role": "assistant", "content": "Done."}]]
+)
+def test_the_last_message_alone_is_not_the_session(last: Any) -> None:
+    """`agent.invoke(…)["messages"][-1]` tells no call, although `find` was called before it."""
+    never = tw.Criterion("never", tw.tool_not_called("find"), never_fails=True)
+    result = run(last, never, SAYS)
+    by_name = {one.plan.criterion: str(one.decision) for one in result.verdict.findings}
+    assert by_name == {"never": "INCONCLUSIVE", "says": "PASS"}
+
+
+def test_what_stands_beside_the_messages_of_a_state_is_not_overlooked() -> None:
+    state = {"messages": LANGCHAIN, "intermediate_steps": [["delete", "ok"]]}
+    assert str(run(state, NEVER, SAYS).decision) == "INCONCLUSIVE"
 
 
 def test_structured_output_stays_what_it_is() -> None:

@@ -171,6 +171,64 @@ SHAPES: dict[str, Any] = {
         }
     ),
     "an envelope without calls": {"conversation": {"turns": [DONE]}},
+    "the last message alone": [DONE],
+    "the last messages, a result first": [
+        {"role": "tool", "tool_call_id": "c1", "name": "look", "content": "ok"},
+        DONE,
+    ],
+    "the last message of langchain": [{"type": "ai", "content": "Done."}],
+    "the last message of gemini": [{"role": "model", "parts": [{"text": "Done."}]}],
+    "the last message of pydantic-ai": [
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "Done."}]}
+    ],
+    "the last items of the responses api": [
+        {"type": "mcp_list_tools", "server_label": "files"},
+        {"type": "message", "role": "assistant", "content": "Done."},
+    ],
+    "the last reply of anthropic's in a list": [
+        {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Done."}]}
+    ],
+    "steps beside the messages": {
+        "messages": [ASKED, DONE],
+        "intermediate_steps": [["delete", "ok"]],
+    },
+    "steps beside the messages of langchain": {
+        "messages": [{"type": "human", "content": "?"}, {"type": "ai", "content": "Done."}],
+        "intermediate_steps": [["delete", "ok"]],
+    },
+    "calls that google's client made itself": {
+        "contents": [{"role": "user", "parts": [{"text": "Delete it?"}]}],
+        "candidates": [{"content": {"role": "model", "parts": [{"text": "Done."}]}}],
+        "automatic_function_calling_history": [{"role": "model", "parts": [{"x": 1}]}],
+    },
+    "an action beside the messages": {"messages": [ASKED, DONE], "next_action": "delete"},
+    "an action as text": [ASKED, {**DONE, "action": "delete", "action_input": "a.txt"}],
+    "a tool as text, in camel case": [ASKED, {**DONE, "toolName": "delete"}],
+    "an action in a part of text": [
+        ASKED,
+        {"role": "assistant", "content": [{"type": "text", "text": "Done.", "action": "delete"}]},
+    ],
+    "a part of data": [
+        ASKED,
+        {"role": "assistant", "content": [{"type": "data", "data": {"call": "delete"}}]},
+    ],
+    "an action among langchain's extras": [
+        {"type": "human", "content": "?"},
+        {"type": "ai", "content": "Done.", "additional_kwargs": {"action": "delete"}},
+    ],
+    "a compacted session of claude code": [
+        {"type": "system", "subtype": "compact_boundary", "session_id": "s"},
+        {"type": "user", "message": ASKED},
+        {"type": "assistant", "message": {"id": "m", **DONE}},
+    ],
+    "a session of claude code that begins with a summary": [
+        {"type": "user", "isCompactSummary": True, "message": ASKED},
+        {"type": "assistant", "message": {"id": "m", **DONE}},
+    ],
+    "a compacted session of pydantic-ai": [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "?"}]},
+        {"kind": "response", "parts": [{"part_kind": "compaction", "content": "…"}]},
+    ],
 }
 
 #: Checks about calls, each of which would hold, or could be turned to hold, without the call.
@@ -302,7 +360,74 @@ READ: dict[str, Any] = {
         }
     ),
     "envelope": {"tool_calls": [], "conversation": {"turns": [DONE]}},
+    "a model that greets first": [{"role": "assistant", "content": "Hello."}, ASKED, DONE],
+    "a request with its usual fields": {
+        "model": "m",
+        "messages": [ASKED, DONE],
+        "tools": [{"type": "function", "function": {"name": "delete"}}],
+        "tool_choice": "auto",
+        "metadata": {"run": "7"},
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+    },
+    "a response that its reader was given as all": {
+        "choices": [{"finish_reason": "stop", "message": DONE}, {"message": DONE}]
+    },
 }
+
+
+CALL = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "delete"}}]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"messages": [ASKED], "choices": [{"message": DONE}, {"message": CALL}]},
+        {"choices": [{"message": CALL}, {"message": DONE}, {"message": DONE}]},
+        {
+            "contents": [{"role": "user", "parts": [{"text": "?"}]}],
+            "candidates": [
+                {"content": {"role": "model", "parts": [{"text": "Done."}]}},
+                {"content": {"role": "model", "parts": [{"functionCall": {"name": "delete"}}]}},
+            ],
+        },
+    ],
+)
+def test_the_calls_of_every_choice_count(document: Any) -> None:
+    """With `n=2` a model may call a tool in its second choice only."""
+    trace = tw.read_trace(document)
+    assert [one.name for one in trace.tool_calls] == ["delete"]
+    assert tw.tool_not_called("delete").check(trace.to_reply()).reason is FailReason.CONDITION
+
+
+def test_the_answer_and_the_tokens_of_several_choices_are_told_once() -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 7}
+    other = {"role": "assistant", "content": "Or so."}
+    document = {"messages": [ASKED], "choices": [{"message": DONE}, {"message": other}]}
+    trace = tw.read_trace({**document, "usage": usage})
+    assert (trace.answer, trace.total_tokens, trace.assistant_turns) == ("Done.", 12, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_meant"),
+    [
+        ("delete", True),
+        ("functions.delete", True),
+        ("default_api:delete", True),
+        ("files/delete", True),
+        ("mcp__files__delete", True),
+        ("undelete", False),
+        ("soft__delete", False),
+        ("delete.later", False),
+    ],
+)
+def test_a_tool_is_known_by_its_name_without_the_namespace(name: str, is_meant: bool) -> None:
+    """Harmony, Gemini and Claude Code write a namespace before the name of a tool."""
+    reply = Reply(value="", details={"tool_calls": [{"name": name, "args": {"path": "a"}}]})
+    assert tw.tool_not_called("delete").check(reply).passed is not is_meant
+    assert tw.tool_called("delete").check(reply).passed is is_meant
+    assert tw.tool_called_with("delete", {"path": "a"}).check(reply).passed is is_meant
+    assert tw.tools_in_order(["delete"]).check(reply).passed is is_meant
+    assert tw.tools_in_order(["delete"], exact=True).check(reply).passed is is_meant
 
 
 @pytest.mark.parametrize("shape", READ)

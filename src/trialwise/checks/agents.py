@@ -17,6 +17,7 @@ from trialwise.checks.reply_reading import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Natural
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Reply
+from trialwise.model.trace import MAX_TURNS
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count
 
@@ -134,15 +135,18 @@ class MaxTurns(Check, spelling="max_turns"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         trace = trace_of(reply)
-        if trace.calls_unknown is not None:
-            raise Unreadable(
-                f"the trace does not tell its turns: {trace.calls_unknown}",
-                reason=FailReason.UNKNOWN,
+        count = trace.assistant_turns
+        unknown = trace.calls_unknown
+        # Of the turns left out nobody knows whose they were.
+        if unknown is None and count + trace.omitted_turns > self.turns >= count:
+            unknown = (
+                f"it keeps {MAX_TURNS:,} turns, and {trace.omitted_turns:,} more were left out"
             )
+        if unknown is not None and count <= self.turns:
+            told = f"the trace does not tell its turns: {unknown}"
+            raise Unreadable(told, reason=FailReason.UNKNOWN)
         if not trace.turns:
             raise Unreadable("the trace does not tell its turns", reason=FailReason.NO_VALUE)
-        # Of the turns left out nobody knows whose they were, so that all count.
-        count = trace.assistant_turns + trace.omitted_turns
         if count <= self.turns:
             return CheckResult.ok()
         said = [turn.content for turn in trace.turns if turn.role == "assistant" and turn.content]
@@ -183,7 +187,7 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
         return f"repeats a failing call at most {as_count(self.repeats, 'time')}"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls = calls_of(reply)
+        calls = calls_of(reply, seen=True)
         for alike in _alike([call for call in calls if call.failed is not False]):
             if len(alike) <= self.repeats + 1:
                 continue
@@ -196,6 +200,7 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
                 return failed(f"{label(call.name)} {times}", evidence)
             unknown = f"the trace does not tell how {label(alike[0].name)} ended"
             raise Unreadable(unknown, shown(alike[0].given), reason=FailReason.NO_VALUE)
+        calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
         return CheckResult.ok()
 
 

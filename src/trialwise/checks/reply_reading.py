@@ -17,7 +17,7 @@ from trialwise.checks.quoting import label, preview, shown
 from trialwise.checks.strict_parsing import MAX_DEPTH, MAX_NODES, parse_json, parse_number
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
-from trialwise.model.trace import ToolCall, Trace
+from trialwise.model.trace import MAX_CALLS, ToolCall, Trace
 from trialwise.model.trial import FailReason
 
 #: How many names of a trace a failure shows.
@@ -152,8 +152,15 @@ class Call:
         return ToolCall.from_dict(self.ending).error or ""
 
     def is_of(self, tool: str, server: str | None) -> bool:
-        """Return whether it is a call of that tool, on that server if one is named."""
-        return self.name == tool and (server is None or self.server == server)
+        """Return whether it is a call of that tool, on that server if one is named.
+
+        A namespace before the name is left aside: `functions.delete` and `mcp__files__delete` are
+        calls of `delete`.
+        """
+        ends = (f".{tool}", f"/{tool}", f":{tool}")
+        ends += (f"__{tool}",) if self.name.startswith("mcp__") else ()
+        is_named = self.name == tool or self.name.endswith(ends)
+        return is_named and (server is None or self.server == server)
 
     def arguments(self) -> Any:
         """Return the arguments as JSON; a call that shows none had none."""
@@ -185,11 +192,10 @@ def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
     if not isinstance(calls, (list, tuple)):
         raise Unreadable("the trace of tool calls is no list", shown(calls))
     omitted = envelope.get("omitted")
-    if isinstance(omitted, Mapping) and omitted.get("calls"):
-        # Whatever is asked, the answer may lie in what was left out.
-        left = f"{shown(omitted.get('calls'))} tool calls were left out of the trace"
-        raise Unreadable(left, reason=FailReason.NO_VALUE)
     unknown = envelope.get("calls_unknown")
+    if unknown is None and isinstance(omitted, Mapping) and omitted.get("calls"):
+        left = shown(omitted.get("calls"))
+        unknown = f"it keeps {MAX_CALLS:,} calls, and {left} more were left out"
     if unknown is not None and not seen:
         told = f"the trace does not tell which tools were called: {unknown}"
         raise Unreadable(told, reason=FailReason.UNKNOWN)

@@ -1,10 +1,12 @@
 """Postconditions on the tools that a service called.
 
 They read `reply.details["tool_calls"]`: a list of calls in order, each with a `name`, maybe a
-`server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace, or
-with one that calls were left out of, fails with reason `no-value`, `tool_not_called` included: no
-trace is no evidence that nothing was called. A trace of another form fails with reason `transform`.
-A trace that does not tell its calls (`Trace.calls_unknown`) is not measured: reason `unknown`.
+`server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace fails
+with reason `no-value`, `tool_not_called` included: no trace is no evidence that nothing was called.
+A trace of another form fails with reason `transform`. A trace that does not tell all of its calls
+(`Trace.calls_unknown`, or calls beyond those that are kept) is decided where the calls that it
+shows are enough, such as one call of the tool that was to be called; otherwise it is not measured:
+reason `unknown`.
 """
 
 from __future__ import annotations
@@ -90,9 +92,11 @@ class ToolCalled(Check, spelling="tool_called"):
         return f"{called} {Limits(self.minimum, self.maximum).times}"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls = calls_of(reply)
+        calls = calls_of(reply, seen=True)
         count = sum(call.is_of(self.tool, self.server) for call in calls)
         limits = Limits(self.minimum, self.maximum)
+        if not _is_settled(count, limits):
+            calls_of(reply)
         if limits.hold(count):
             return CheckResult.ok()
         found = f"called {as_count(count, 'time')}" if count else "not called"
@@ -170,18 +174,19 @@ class ToolsInOrder(Check, spelling="tools_in_order"):
         return f"calls {only}{', then '.join(map(label, self.tools))}"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls = calls_of(reply)
-        called = [call.name for call in calls]
         if self.exact:
-            if called == list(self.tools):
+            calls = calls_of(reply)
+            pairs = zip(calls, self.tools, strict=False)
+            if len(calls) == len(self.tools) and all(one.is_of(tool, None) for one, tool in pairs):
                 return CheckResult.ok()
             return failed(f"expected exactly {', '.join(map(label, self.tools))}", names(calls))
-        position = 0
+        calls = calls_of(reply, seen=True)
+        left = iter(calls)
         for done, tool in enumerate(self.tools):
-            if tool not in called[position:]:
+            if not any(call.is_of(tool, None) for call in left):
+                calls_of(reply)
                 after = f" after {label(self.tools[done - 1])}" if done else ""
                 return failed(f"{label(tool)} was not called{after}", names(calls))
-            position = called.index(tool, position) + 1
         return CheckResult.ok()
 
 
@@ -243,7 +248,8 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
         return f"{always}calls {_tool(self.tool, self.server)} with {what}"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls = [call for call in calls_of(reply) if call.is_of(self.tool, self.server)]
+        seen = calls_of(reply, seen=True)
+        calls = [call for call in seen if call.is_of(self.tool, self.server)]
         tool = _tool(self.tool, self.server)
         if not calls:
             return failed(f"{tool} was not called", names(calls_of(reply)))
@@ -253,6 +259,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
                 if wrong:
                     which = f"call {place + 1} of {len(calls)} of {tool}"
                     return failed(f"{which}: {wrong}", evidence)
+            calls_of(reply)
             return CheckResult.ok()
         return self._examine_any(calls, reply)
 
@@ -267,6 +274,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
                 continue
             if not closest[0]:
                 return CheckResult.ok()
+        calls_of(reply)
         if unreadable is not None:
             raise unreadable
         return failed(f"no call of {_tool(self.tool, self.server)}: {closest[0]}", closest[1])
@@ -302,13 +310,22 @@ class ToolCallCount(CountLimits, spelling="tool_call_count"):
         return f"calls {self.limits} tools"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls = calls_of(reply)
+        calls = calls_of(reply, seen=True)
+        if not _is_settled(len(calls), self.limits):
+            calls_of(reply)
         if self.limits.hold(len(calls)):
             return CheckResult.ok()
         return failed(f"{len(calls)} tool calls, expected {self.limits}", names(calls))
 
 
 tool_call_count = ToolCallCount
+
+
+def _is_settled(count: int, limits: Limits) -> bool:
+    """Return whether further calls could not change what a count says."""
+    if limits.maximum is not None and count > limits.maximum:
+        return True
+    return limits.maximum is None and limits.hold(count)
 
 
 def _check_tool(tool: object, server: object) -> None:

@@ -64,6 +64,10 @@ class Model(ChatService):
     def _messages(self, given: Any) -> list[Any]:
         return list(given)
 
+    def _choices(self, document: Mapping[str, Any]) -> Sequence[Any]:
+        # The session goes on with the first, and only its calls are made.
+        return super()._choices(document)[:1]
+
     def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
         reply = super()._reply(answer, document)
         # As it was said: endpoints want back what only they understand.

@@ -239,23 +239,28 @@ class ChatService:
 
     def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
         try:
-            choice = document["choices"][0]
+            choice, *others = self._choices(document)
             message = choice["message"]
+            # Of several choices the reply is the first one's, and every call counts.
+            asked = [_list_calls(one["message"]) for one in (choice, *others)]
             details = {
                 "finish_reason": choice.get("finish_reason"),
                 "model": document.get("model", self._model),
-                "tool_calls": [_tool_call(call) for call in message.get("tool_calls") or ()],
+                "tool_calls": [_tool_call(call) for calls in asked for call in calls],
             }
             if self._lists_hosted_calls:
                 details["tool_calls"] += message.get("hosted_calls") or ()
             if message.get("refusal"):
                 details["refusal"] = message["refusal"]
             value = _content(message.get("content"))
-        except (LookupError, TypeError, AttributeError):
+        except (LookupError, TypeError, AttributeError, ValueError):
             raise MalformedReply(
                 f"{self._where} sent no message: {self._scrub(answer.head)!r}"
             ) from None
         return replace(self._read_reply(answer, document), value=value, details=details)
+
+    def _choices(self, document: Mapping[str, Any]) -> Sequence[Any]:
+        return document["choices"]  # type: ignore[no-any-return]
 
     def _read_reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
         """Read a reply without what it says: what it took."""
@@ -335,6 +340,12 @@ def _content(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     raise TypeError(content)
+
+
+def _list_calls(message: Mapping[str, Any]) -> list[Any]:
+    # How calls were written before there could be several.
+    old = message.get("function_call")
+    return [*(message.get("tool_calls") or ()), *([{"function": old}] if old else ())]
 
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:

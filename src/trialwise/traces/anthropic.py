@@ -20,7 +20,7 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
-from trialwise.traces.unknown_parts import doubt_unknown
+from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside, doubt_unknown
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _PLAIN = ("container_upload", "search_result")
@@ -40,11 +40,14 @@ def read(document: Any) -> list[Trace]:
 def _conversation(place: int, fields: TraceFields) -> Trace:
     messages = fields.objects("messages")
     is_reply = "role" in fields  # maybe with the request that it answers taken in
+    building = Building()
+    doubt_beginning(building, [one.get("role") for one in messages])
     if is_reply:
         messages.append(fields)
+    else:
+        doubt_beside(building, fields)
     if not messages:
         raise TraceError(f"conversation {place + 1} has no `messages`")
-    building = Building()
     if spoken := fields.content("system"):
         building.say("system", spoken)
     read_messages(building, messages)

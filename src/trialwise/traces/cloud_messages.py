@@ -24,6 +24,7 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
+from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside
 
 _ROLES = {"model": "assistant", "assistant": "assistant", "user": "user", "system": "system"}
 _CALLS = ("functionCall", "toolUse")
@@ -63,18 +64,24 @@ def read(document: Any) -> list[Trace]:
     """Read the one trace of a list of messages, or those of objects that hold one each."""
     members = list_members(document)
     if isinstance(document, list) and not any(map(holds_cloud, members)):
-        return [_read_messages(Building(), document, None)]
+        building = Building()
+        doubt_beginning(building, [_role_of(one) for one in members])
+        return [_read_messages(building, document, None)]
     return [_read_whole(one) for one in members]
 
 
 def _read_whole(whole: TraceFields) -> Trace:
-    replies = [one.inner("content").values for one in whole.objects("candidates")[:1]]
+    # The answer is that of the first candidate, and the last that is read.
+    replies = [one.inner("content").values for one in reversed(whole.objects("candidates"))]
     replies += [one.values for one in [whole.inner("output").inner("message")] if one]
-    messages = [*whole.items("contents", "messages"), *replies]
+    asked = whole.items("contents", "messages")
+    messages = [*asked, *replies]
     if not messages:
         raise TraceError("an object with `contents`, `messages` or a response is expected")
     usage = read_tokens(whole.get("usageMetadata", "usage_metadata", "usage"))
     building = Building()
+    doubt_beginning(building, [_role_of(TraceFields(one)) for one in asked])
+    doubt_beside(building, TraceFields({**whole.values, "output": None}))
     if any(name in whole and not whole.items(name) for name in ("contents", "messages")):
         building.doubt("what was asked before the response is not told")
     return _read_messages(
@@ -95,7 +102,7 @@ def _read_messages(
 
 
 def _read_message(building: Building, message: TraceFields, usage: Usage | None) -> None:
-    role = _ROLES.get(message.text("role") or "model", "")
+    role = _role_of(message)
     parts = [TraceFields(_camel(one)) for one in message.items("parts", "content")]
     if not role or (not parts and not isinstance(message.get("content"), str)):
         building.doubt("one of the messages has an unknown role, or no parts")
@@ -115,6 +122,10 @@ def _read_message(building: Building, message: TraceFields, usage: Usage | None)
         _read_part(building, part)
     if role == "assistant" and spoken and parts and "text" in parts[-1]:
         building.answer(spoken)
+
+
+def _role_of(message: TraceFields) -> str:
+    return _ROLES.get(message.text("role") or "model", "")
 
 
 def _read_part(building: Building, part: TraceFields) -> None:

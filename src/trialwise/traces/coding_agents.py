@@ -71,6 +71,8 @@ def _read_claude(lines: Sequence[TraceFields]) -> Trace:
     last = TraceFields({})
     for line in lines:
         kind = line.get("type")
+        if "compact" in str(line.get("subtype")) or line.get("isCompactSummary"):
+            building.doubt("the session was compacted: a summary stands for what was done before")
         if kind in ("assistant", "user"):
             _add_message(messages, line.inner("message"))
         elif kind == "result":

@@ -18,7 +18,12 @@ from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_unknown
+from trialwise.traces.unknown_parts import (
+    doubt_beginning,
+    doubt_beside,
+    doubt_unknown,
+    names_call,
+)
 
 _ROLES = {
     "human": "user",
@@ -61,20 +66,26 @@ def read(document: Any) -> list[Trace]:
     """Read the traces of a document: one list of messages, or states that hold one each."""
     members = list_members(document)
     if isinstance(document, list) and not any("messages" in one for one in members):
-        return [_read_messages(document)]
+        return [_read_messages(TraceFields({"messages": document}))]
     if not all(isinstance(one.get("messages"), list) for one in members):
         raise TraceError("a list of messages is expected, or an object that holds one")
-    return [_read_messages(one.items("messages")) for one in members]
+    return [_read_messages(one) for one in members]
 
 
-def _read_messages(messages: list[Any]) -> Trace:
+def _read_messages(state: TraceFields) -> Trace:
     building = Building()
-    for one in messages:
-        message = TraceFields(one)
+    messages = [_flatten(TraceFields(one)) for one in state.items("messages")]
+    doubt_beginning(building, [_role_of(one) for one in messages])
+    doubt_beside(building, state)
+    for message in messages:
         if not message:
             building.doubt("one of the messages is no object")
-        _read_message(building, _flatten(message))
+        _read_message(building, message)
     return building.finish()
+
+
+def _role_of(message: TraceFields) -> str | None:
+    return _ROLES.get(message.text("type") or "", message.text("role"))
 
 
 def _class_of(message: TraceFields) -> str:
@@ -93,7 +104,7 @@ def _flatten(message: TraceFields) -> TraceFields:
 
 
 def _read_message(building: Building, message: TraceFields) -> None:
-    role = _ROLES.get(message.text("type") or "", message.text("role"))
+    role = _role_of(message)
     spoken = TraceFields({**message.values, "role": role})
     calls = message.calls("tool_calls")
     parts = _CALL_PARTS if calls or message.calls("invalid_tool_calls") else ()
@@ -129,5 +140,6 @@ def _read_extras(building: Building, message: TraceFields, has_calls: bool) -> N
         building.doubt("a message has `tool_calls` among its `additional_kwargs` only")
     for name, value in extras.values.items():
         is_known = name in _KNOWN_EXTRAS or name == "function_call" or name.startswith("__")
-        if not is_known and isinstance(value, list | dict) and value:
+        is_structure = isinstance(value, list | dict) and bool(value)
+        if not is_known and (is_structure or names_call(name, value)):
             building.doubt(f"a message has the unknown field 'additional_kwargs.{name}'")

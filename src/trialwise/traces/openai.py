@@ -7,7 +7,8 @@
      {"role": "assistant", "content": "…"}]
 
 The format has no place for a tool's failure, so that a call with a result counts as one that came
-to its end. `usage` counts where it stands beside the messages or in every reply.
+to its end. `usage` counts where it stands beside the messages or in every reply. Of several choices
+the calls of all count, and the answer is that of the first.
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
-from trialwise.traces.unknown_parts import ROLES, doubt_unknown
+from trialwise.traces.unknown_parts import (
+    ROLES,
+    doubt_beginning,
+    doubt_beside,
+    doubt_unknown,
+)
 
 _ROLES = ROLES | {"tool", "function"}
-#: The fields that hold calls.
+#: The fields that hold calls, and the reasons to end a reply that speak of them.
 _READ = ("tool_calls", "function_call")
-_CALLING = ("tool_calls", "function_call")
 
 
 def read(document: Any) -> list[Trace]:
@@ -34,22 +39,27 @@ def read(document: Any) -> list[Trace]:
 
 
 def _conversation(place: int, fields: TraceFields) -> Trace:
-    messages = fields.objects("messages")
-    # The usage of a response is that of its own reply, not of those before it.
-    replies = [
-        TraceFields({**one.inner("message").values, "usage": fields.get("usage")})
-        for one in fields.objects("choices")[:1]
-    ]
+    messages, choices = fields.objects("messages"), fields.objects("choices")
+    replies = [one.inner("message") for one in choices]
     if not messages and not replies:
         raise TraceError(f"conversation {place + 1} has no `messages` and no `choices`")
     building = Building()
-    for message in (*messages, *replies):
+    doubt_beginning(building, [one.get("role") for one in messages])
+    doubt_beside(building, fields)
+    for message in messages:
         _read_message(building, message)
-    if len(messages) < len(fields.items("messages")):
+    for reply in replies[1:]:
+        doubt_unknown(building, reply, roles=_ROLES, fields=_READ)
+        _read_calls(building, reply)
+    for reply in replies[:1]:
+        # The usage of a response is that of its own reply, not of those before it.
+        _read_message(building, TraceFields({**reply.values, "usage": fields.get("usage")}))
+    if len(messages) + len(choices) < len(fields.items("messages") + fields.items("choices")):
         building.doubt("one of the messages is no object")
-    ended = next((one.text("finish_reason") for one in fields.objects("choices")[:1]), None)
-    if ended in _CALLING and not any(one.get(*_READ) for one in replies):
-        building.doubt(f"the reply ended with {ended!r} and shows no call")
+    for choice, reply in zip(choices, replies, strict=True):
+        ended = choice.get("finish_reason")
+        if ended in _READ and not reply.get(*_READ):
+            building.doubt(f"the reply ended with {ended!r} and shows no call")
     return building.finish(usage=None if replies else _usage(fields))
 
 
@@ -67,6 +77,10 @@ def _read_message(building: Building, message: TraceFields) -> None:
     if role != "assistant":
         return
     building.spend(_usage(message))
+    _read_calls(building, message)
+
+
+def _read_calls(building: Building, message: TraceFields) -> None:
     for call in message.calls("tool_calls"):
         function = call.inner("function", "custom")
         args = function.arguments("arguments", "input")

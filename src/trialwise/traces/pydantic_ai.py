@@ -18,13 +18,14 @@ from trialwise.model.foreign_fields import read_tokens, read_usage
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
-from trialwise.traces.trace_documents import TraceFields
+from trialwise.traces.trace_documents import TraceFields, list_members
+from trialwise.traces.unknown_parts import doubt_beginning
 
 _SPOKEN = {"system-prompt": "system", "user-prompt": "user"}
 _CALLS = ("tool-call", "builtin-tool-call")
 _RETURNS = ("tool-return", "builtin-tool-return")
 #: Parts that hold no call.
-_PLAIN = ("text", "thinking", "file", "compaction")
+_PLAIN = ("text", "thinking", "file")
 
 
 def is_pydantic_ai(message: TraceFields) -> bool:
@@ -36,8 +37,11 @@ def is_pydantic_ai(message: TraceFields) -> bool:
 def read(document: Any) -> list[Trace]:
     """Read the one trace of a list of messages."""
     building = Building()
-    for one in document if isinstance(document, list) else [document]:
-        _read_message(building, TraceFields(one))
+    messages = list_members(document)
+    roles = ["user" if one.get("kind") == "request" else "assistant" for one in messages]
+    doubt_beginning(building, roles)
+    for message in messages:
+        _read_message(building, message)
     return [building.finish()]
 
 

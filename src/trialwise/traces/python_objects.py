@@ -98,10 +98,10 @@ def _find_messages(value: Any) -> ReturnedSession | None:
     # Of a plain document with messages nobody knows whether it is a session or the reply.
     messages: Any = value.get("messages") if isinstance(value, Mapping) else value
     if not isinstance(messages, list):
-        messages = [messages]
+        messages = value = [messages]
     elif messages is value and all(map(_is_message, messages)) and any(map(_speaks, messages)):
         return _read(messages)
-    return _read(messages) if messages and all(map(_is_langchain, messages)) else None
+    return _read(value) if messages and all(map(_is_langchain, messages)) else None
 
 
 def _is_message(one: Any) -> bool:
@@ -145,7 +145,15 @@ def _find_sdk_answer(value: Any) -> ReturnedSession | None:
     plain = TraceFields(to_plain(value))
     kinds = (plain.get("object"), plain.get("type"))
     is_answer = "response" in kinds or "message" in kinds or "choices" in plain
-    return _read(plain.values) if is_answer else None
+    if not is_answer:
+        return None
+    found = _read(plain.values)
+    # The last response of a loop looks like the only response of a service that asks once.
+    unknown = found.trace.calls_unknown or (
+        "a response alone does not tell what was called before it; return the messages from the "
+        "question on, or `read_trace(response)` where the response is all"
+    )
+    return found._replace(trace=replace(found.trace, calls_unknown=unknown))
 
 
 def _read(document: Any, format_: str | None = None) -> ReturnedSession:

@@ -20,7 +20,7 @@ from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_unknown
+from trialwise.traces.unknown_parts import doubt_beginning, doubt_unknown
 
 #: Calls of tools that belong to the caller, and what they return.
 _CALLS = ("function_call", "custom_tool_call")
@@ -73,6 +73,8 @@ def _read_response(response: TraceFields) -> Trace:
 
 def _read_items(items: Sequence[Any], response: TraceFields) -> Trace:
     building = Building()
+    if not response or "input" in response:
+        doubt_beginning(building, [TraceFields(one).get("role") for one in items])
     if response and not isinstance(response.get("output"), list):
         building.doubt("the response has no list `output`")
     speaks = False
