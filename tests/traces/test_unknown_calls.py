@@ -316,8 +316,13 @@ def test_a_session_with_unknown_calls_has_no_shape_for_stability() -> None:
         "x", [criterion], activity=None, excerpts=Excerpts(reply_limit=100, redact=None)
     )
     shapes = {}
-    for name, document in (("known", [ASKED, DONE]), ("unknown", SHAPES["vercel ui messages"])):
-        reply: Reply = tw.read_trace(document).to_reply()
+    traces = {
+        "known": tw.read_trace([ASKED, DONE]),
+        "unknown": tw.read_trace(SHAPES["vercel ui messages"]),
+        "too long": Trace(tool_calls=(tw.ToolCall(name="look"),) * 1001),
+    }
+    for name, trace in traces.items():
+        reply: Reply = trace.to_reply()
         response = Response(reply=reply)
         trial = checker.trial(TrialStart(0, 0, 0, 1), Input(id="1", value="q"), response, 0.0)
         shapes[name] = trial.shape
@@ -326,6 +331,7 @@ def test_a_session_with_unknown_calls_has_no_shape_for_stability() -> None:
         assert outcome.error_class is expected
     assert shapes["known"] is not None
     assert shapes["unknown"] is None
+    assert shapes["too long"] is None
 
 
 READ: dict[str, Any] = {

@@ -203,7 +203,7 @@ class ReplyChecker:
             if trace is None:
                 return _NO_SESSION
             messages = self._excerpts.messages(trace.turns)
-            if trace.calls_unknown is not None:
+            if not trace.tells_all_calls:
                 return _Session(messages=messages)
             ended = None if trace.ended is None else self._excerpts.text(trace.ended)
             return _Session(read_trace(trace.to_dict()), ended, messages)

@@ -167,6 +167,11 @@ class Trace:
         _cut_fields(self, answer=MAX_ANSWER, ended=MAX_NAME, calls_unknown=MAX_NAME)
 
     @property
+    def tells_all_calls(self) -> bool:
+        """Whether `tool_calls` are all: none may hide, and none was left out."""
+        return self.calls_unknown is None and not self.omitted_calls
+
+    @property
     def assistant_turns(self) -> int:
         """How often the model spoke, among the turns that are kept."""
         return sum(turn.role == "assistant" for turn in self.turns)

@@ -75,10 +75,9 @@ def _describe_session(trace: Trace, excerpts: Excerpts) -> dict[str, Any]:
     from trialwise.model.reply import Reply
     from trialwise.stats.trace_shape import read_trace
 
-    is_known = trace.calls_unknown is None
     return {
         "tool_calls": excerpts.tool_calls(Reply(value="", details=trace.details)),
         "messages": excerpts.messages(trace.turns),
-        "shape": read_trace(trace.to_dict()) if is_known else None,
+        "shape": read_trace(trace.to_dict()) if trace.tells_all_calls else None,
         "ended": None if trace.ended is None else excerpts.text(trace.ended),
     }
