@@ -7,6 +7,7 @@ redaction here, for everything that happens in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,8 @@ Redact: TypeAlias = Callable[[str], str]
 
 #: How much of a text is looked at for its beginning; a pattern over megabytes would take seconds.
 LOOKED_AT = 16_384
+
+_SEAL = re.compile(r" \[sealed ([0-9a-f]{8}):[0-9a-f]{16}\]$")
 
 _CURRENT: ContextVar[Redact | None] = ContextVar("trialwise_redaction", default=None)
 
@@ -79,3 +82,27 @@ def redact_values(value: Any, redact: Redact | None = None) -> Any:
     if isinstance(value, list | tuple):
         return [redact_values(item, redact) for item in value]
     return value
+
+
+def format_seal(shown: str, key: str, digest: str) -> str:
+    """Return a text without secrets, with the seal of the whole text.
+
+    Args:
+        shown: The text without secrets.
+        key: Which key the seal was made with, 8 hexadecimal digits.
+        digest: The hash of the whole under that key, 16 hexadecimal digits.
+    """
+    return f"{shown} [sealed {key}:{digest}]"
+
+
+def are_sealed_apart(one: str, other: str) -> bool:
+    """Return whether two texts are alike but for seals of two keys, which nobody can compare.
+
+    >>> one, other = (format_seal("${MODEL}", key, 16 * "0") for key in ("a" * 8, "b" * 8))
+    >>> are_sealed_apart(one, other), are_sealed_apart(one, one), are_sealed_apart(one, "small")
+    (True, False, False)
+    """
+    ours, theirs = _SEAL.search(one), _SEAL.search(other)
+    if ours is None or theirs is None or ours[1] == theirs[1]:
+        return False
+    return one[: ours.start()] == other[: theirs.start()]

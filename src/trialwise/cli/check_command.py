@@ -67,7 +67,9 @@ def command(
     chosen = choose_sized(suites, names, tags, given)
     prepared: list[tuple[Plan, Path]] = []
     for suite in suites:
-        space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
+        space = Workspace(
+            store=suite.runs_folder, baselines=suite.baselines_folder, redact=suite.redaction
+        )
         found = prepare_chosen(suite, chosen, space)
         prepared += [(one.plan, suite.runs_folder) for one in found]
     if as_json:

@@ -18,6 +18,7 @@ from trialwise.model.covariate import Covariate, CovariateKind, differing_covari
 from trialwise.model.evidence import Guard, Severity
 from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
+from trialwise.redaction import are_sealed_apart
 
 #: Another model is another service, under whatever name it is recorded. With another prompt or
 #: another evaluator a difference is no regression either, but a configuration error (§8.4.5).
@@ -325,21 +326,26 @@ def _factors(
     old = baseline.factors
     said = {name for name, then in baseline.covariates.items() if profile.get(name, then) != then}
     for name in differing_covariates(old, new):
-        known = name in old and name in new
+        then, now = old.get(name, "not recorded"), new.get(name, "not recorded")
+        is_sealed = are_sealed_apart(then, now)
+        known = name in old and name in new and not is_sealed
         if known and name in said:
             continue  # by the covariate of that name
         severity = _factor_severity(name) if known else Severity.MINOR
         if name in critical:
             severity = min(severity, Severity.MAJOR, key=list(Severity).index)
-        then, now = old.get(name, "not recorded"), new.get(name, "not recorded")
         yield Guard(
             code="model" if _word(name) in _MODEL and known else f"factor:{name}",
             severity=severity,
             message=f"Factor {name}: {then} when the baseline was measured, {now} now. "
-            f"{_ADVICE[severity]}",
+            f"{_SEALED if is_sealed else _ADVICE[severity]}",
         )
 
 
+_SEALED = (
+    "Nobody can tell whether the value is the same, since it was sealed with two keys: set "
+    "TRIALWISE_KEY to the same text on both machines."
+)
 _ADVICE = {
     Severity.HARD: f"These are two services: {_MEASURE} of this one, or test that one.",
     Severity.MAJOR: f"The service may not be the one that was measured; {_MEASURE}.",

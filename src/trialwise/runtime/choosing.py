@@ -21,6 +21,7 @@ from trialwise.procedures.comparing.choice_findings import (
 from trialwise.procedures.comparing.choice_following import ChoiceFollowing, find_criteria
 from trialwise.procedures.comparing.comparison_findings import ArmRun
 from trialwise.procedures.comparing.run_comparison import check_labels, label_contracts, name_arms
+from trialwise.redaction import redact_with
 from trialwise.runtime.arm_plans import PlannedArms, check_options, plan_alike, share_inputs
 from trialwise.runtime.choice_result import Choice, ExploredArms
 from trialwise.runtime.interleaving import adrive_in_turn, drive_in_turn
@@ -232,7 +233,8 @@ def _prepare(
         else check_labels(labels, len(alike))
     )
     if not space.resume:
-        plans = plan_alike(alike, options)
+        with redact_with(space.redact):
+            plans = plan_alike(alike, options)
         find_criteria(plans, question.criterion)
         return PreparedComparison(
             PlannedArms(alike, plans, called, question, {}), space, source=source
@@ -245,7 +247,8 @@ def _prepare(
     if stored.head.question != to_plain(question) or len(stored.head.runs) != len(alike):
         message = f"{stored.comparison_id} cannot be resumed: it asks something else"
         raise RunNotFound(message)
-    plans = plan_alike(alike, options, stored.head.seed, stored.head.started_at)
+    with redact_with(space.redact):
+        plans = plan_alike(alike, options, stored.head.seed, stored.head.started_at)
     planned = PlannedArms(alike, plans, stored.head.labels, question, {})
     return PreparedComparison(planned, space, stored, source)
 

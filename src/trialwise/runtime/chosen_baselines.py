@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
+from trialwise.runtime.sealed_factors import seal_stored
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -110,6 +111,7 @@ def date_baselines(
     kept: Sequence[tuple[Path, Baseline]], validity: Validity | None
 ) -> list[tuple[Path | None, Baseline]]:
     """Return the baselines; one that does not say how long it is valid is valid as declared."""
+    kept = [(path, seal_stored(one)) for path, one in kept]
     if validity is None:
         return [*kept]
     given = {"valid_days": float(validity.days), "grace_days": float(validity.grace_days)}

@@ -26,6 +26,7 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.pair_following import PairFollowing, TestRules, follow_pairs
 from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
+from trialwise.redaction import redact_with
 from trialwise.runtime.arm_plans import PlannedArms, plan_again, plan_arms
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.workspace import Workspace, open_service
@@ -279,7 +280,10 @@ def prepare_comparison(
     record, replay = (None if one is None else Path(one) for one in recording)
     shows = sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
     if not space.resume:
-        planned = plan_arms(contracts, options, question, inputs=inputs, labels=labels, rates=rates)
+        with redact_with(space.redact):
+            planned = plan_arms(
+                contracts, options, question, inputs=inputs, labels=labels, rates=rates
+            )
         _check_recording(planned.labels, record, replay)
         return PreparedComparison(planned, space, None, source, record, replay, shows)
     from trialwise.stores.comparisons import ComparisonStore
@@ -290,16 +294,17 @@ def prepare_comparison(
     stored = ComparisonStore(space.store).find_unfinished(named, question.kind)
     head = stored.head
     _check_asked(stored, question, labels, len(contracts))
-    planned = plan_again(
-        contracts,
-        options,
-        question,
-        inputs=inputs,
-        labels=head.labels,
-        rules=read_rules(head.rules),
-        seed=head.seed,
-        now=head.started_at,
-    )
+    with redact_with(space.redact):
+        planned = plan_again(
+            contracts,
+            options,
+            question,
+            inputs=inputs,
+            labels=head.labels,
+            rules=read_rules(head.rules),
+            seed=head.seed,
+            now=head.started_at,
+        )
     runs = RunStore(space.store)
     for name, plan in zip(head.runs, planned.plans, strict=True):
         runs.open(name).check_plan(plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
@@ -17,6 +17,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.redaction import redact_with
 from trialwise.runtime.chosen_baselines import (
     Baselines,
     choose_baseline,
@@ -24,6 +25,7 @@ from trialwise.runtime.chosen_baselines import (
     find_contexts,
     needs_baseline,
 )
+from trialwise.runtime.sealed_factors import with_service_factors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -162,18 +164,6 @@ def _check_costs(contract: Contract, options: RunOptions) -> None:
         raise DesignRefused((untold_cost(limit),))
 
 
-def with_service_factors(contract: Contract) -> Contract:
-    """Return the contract with what its service says of itself; what the contract declares wins.
-
-    A service may have a property `factors`, a mapping of text to text.
-    """
-    told = getattr(contract.service, "factors", None)
-    if not isinstance(told, Mapping):
-        return contract
-    known = {str(name): str(value) for name, value in told.items()}
-    return replace(contract, factors={**known, **contract.factors})
-
-
 class PreparedRun(NamedTuple):
     """A contract that is ready to run, or that was run before."""
 
@@ -240,7 +230,10 @@ def _prepare_run(
 ) -> PreparedRun:
     def make_plan(now: datetime | None, seed: int | None) -> Plan:
         now = now or space.clock.now()
-        return prepare(contract, options, space.baselines, now=now, seed=seed, measuring=measuring)
+        with redact_with(space.redact):
+            return prepare(
+                contract, options, space.baselines, now=now, seed=seed, measuring=measuring
+            )
 
     if earlier is None:
         return PreparedRun(contract, _with_earlier_runs(make_plan(None, None), space))

@@ -15,7 +15,7 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
-from trialwise.redaction import LOOKED_AT, cut_text
+from trialwise.redaction import LOOKED_AT, cut_text, redact_values
 from trialwise.services._payloads import encode, fill_text, input_text, parse_json, placeholders
 from trialwise.services._process import Finished, Limits, finish_process, start_process
 from trialwise.services._program_files import open_files
@@ -196,7 +196,7 @@ class CommandService:
         """What it is made of, for the record; the code is that of the files it names."""
         code = describe_code(self._argv, self._cwd)
         return {
-            "command": describe_value(shlex.join(self._argv)),
+            "command": describe_value(shlex.join(redact_values(list(self._argv)))),
             **({} if code is None else {"code": code}),
         }
 

@@ -1,8 +1,8 @@
 """What a service is made of, for the record: model, endpoint, prompt, parameters, tools, code.
 
 A baseline keeps these factors, and a run that compares itself with it says which of them changed
-(companion 1.3.1, 8.4.5). Long or private texts are recorded by a fingerprint. No secret is: a
-variable in a URL or an argument is recorded by its name.
+(companion 1.3.1, 8.4.5). Long or private texts are recorded by a fingerprint. Secrets are taken out
+first, also before a fingerprint: who knows the rest of a text could find them by trying.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from trialwise.model.fingerprint import canonical, fingerprint
+from trialwise.redaction import redact_text, redact_values
 
 if TYPE_CHECKING:
     from trialwise.services._mcp import McpServer
@@ -31,12 +32,15 @@ def name_endpoint(url: str) -> str:
     ('https://api.example.com/v1', 'http://localhost/v1')
     """
     parts = urlsplit(url)
+    if not parts.scheme:
+        return url  # a reference stands for its beginning
     host = "localhost" if parts.hostname in _LOCAL else parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
 
 def describe_value(value: Any) -> str:
     """Describe a value as short text, or else its fingerprint."""
+    value = redact_values(value)
     text = value if isinstance(value, str) else canonical(value)
     return text if len(text) <= _LONGEST and text.isprintable() else fingerprint(value)
 
@@ -55,8 +59,8 @@ def describe_model(
     given = {name: one for name, one in fields.items() if name not in ("model", "tools")}
     return {
         "model": str(fields["model"]),
-        "endpoint": name_endpoint(base_url),
-        "prompt": "none" if prompt is None else fingerprint(prompt),
+        "endpoint": name_endpoint(redact_text(base_url)),
+        "prompt": "none" if prompt is None else fingerprint(redact_values(prompt)),
         "parameters": describe_value(given),
         "tools": "none" if not offered else describe_value(offered),
     }
@@ -64,7 +68,7 @@ def describe_model(
 
 def describe_server(name: str, server: McpServer) -> list[object]:
     """Describe a server of tools: its command or its address, and the tools it offers."""
-    where = list(server.command) if server.url is None else name_endpoint(server.url)
+    where = list(server.command) if server.url is None else name_endpoint(redact_text(server.url))
     return [name, where, list(server.tools)]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -184,8 +184,18 @@ class Redaction:
 def _list_spellings(secret: str) -> tuple[str, ...]:
     """Return a secret as it is, as JSON and as Python's `repr` writes it, each once.
 
-    An error message may quote any of them, and they differ where the secret holds a quote, a line
-    end or another letter than those of ASCII.
+    An error message may quote any of them, also in a text that is quoted again. They differ where
+    the secret holds a quote, a line end or another letter than those of ASCII.
     """
-    quoted = (json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret))
-    return tuple(dict.fromkeys((secret, *(one[1:-1] for one in quoted))))
+    once = [secret, *_quote(secret)]
+    twice = [spelling for one in once for spelling in _quote(one)]
+    # The longest first: it may hold the others.
+    return tuple(sorted({*once, *twice}, key=len, reverse=True))
+
+
+def _quote(text: str) -> Iterator[str]:
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    yield repr(text)[1:-1]
+    # A text with both quotes is written in single ones.
+    yield repr(f'"{text}')[2:-1]
