@@ -53,7 +53,7 @@ def _read_factors(contract: Contract) -> dict[str, str]:
 def _seal(shown: str, whole: str) -> str:
     if shown == whole:
         return shown
-    key = _find_key(os.environ.get("TRIALWISE_KEY"))
+    key = _find_key(os.environ.get("TRIALWISE_KEY"), os.environ.get("XDG_CONFIG_HOME"))
     return format_seal(shown, _hash(key, "key")[:8], _hash(key, f"factor {whole}")[:16])
 
 
@@ -62,14 +62,19 @@ def _hash(key: bytes, text: str) -> str:
 
 
 @cache
-def _find_key(given: str | None) -> bytes:
-    """Return the key of this user, which is made when it is first needed."""
+def _find_key(given: str | None, settings: str | None) -> bytes:
+    """Return the key of this user, which is made when it is first needed.
+
+    Args:
+        given: The text to make it from, if there is one.
+        settings: The folder of the user's settings, where it is not the usual one.
+    """
     if given:
         # Slow on purpose: a text that somebody chose can be guessed.
         return hashlib.scrypt(given.encode(), salt=b"trialwise seal", n=2**14, r=8, p=1, dklen=32)
     fresh = secrets.token_bytes(32)
     try:
-        folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "trialwise")
+        folder = Path(settings or Path.home() / ".config", "trialwise")
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f"key.{secrets.token_hex(8)}"
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
