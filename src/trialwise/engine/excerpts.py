@@ -53,7 +53,9 @@ class Excerpts:
         self._redact = redact
 
     def text(self, text: str, limit: int = _LONGEST_TEXT) -> str:
-        """Return a text as a record may hold it."""
+        """Return a text as a record may hold it: plain, whatever class of text it was."""
+        if type(text) is not str:
+            text = str.__str__(text)
         if self._redact is not None:
             text = self._redact(text)
         if len(text) > limit:
@@ -109,17 +111,19 @@ class Excerpts:
     def result(self, result: CheckResult) -> CheckResult:
         """Return a failed postcondition's result."""
         explanation, evidence = self.text(str(result.explanation)), self.text(str(result.evidence))
-        if (explanation, evidence) == (result.explanation, result.evidence):
+        if explanation is result.explanation and evidence is result.evidence:
             return result
         return replace(result, explanation=explanation, evidence=evidence)
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.text(value)
-        if value is None or (isinstance(value, int) and -LARGEST < value < LARGEST):
+        if value is None or isinstance(value, bool):
             return value
+        if isinstance(value, int) and -LARGEST < value < LARGEST:
+            return int(value)
         if isinstance(value, float) and math.isfinite(value):
-            return value
+            return float(value)
         if isinstance(value, list | tuple):
             return [self._plain(item) for item in value]
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):

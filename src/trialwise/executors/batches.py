@@ -42,6 +42,8 @@ class BatchResult:
     """Why the run cannot continue."""
     out_of_time: str = ""
     """What the last attempt said where the time limit allows no further one."""
+    fault: str = ""
+    """What went wrong in the worker itself, with its traceback; no trial of the batch counts."""
     broken: tuple[str, str, str] | None = None
     """A broken check: its name, what it did, and the traceback."""
 

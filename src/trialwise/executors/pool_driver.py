@@ -42,6 +42,21 @@ _MOST_DEATHS = 2
 _MOST_LOSSES = 5
 
 
+class WorkerFault(Exception):
+    """Something of ours went wrong in a worker: an internal error, and never a failed trial.
+
+    Args:
+        traceback: Where it happened.
+    """
+
+    def __init__(self, traceback: str) -> None:
+        super().__init__(
+            f"a worker could not run a batch or send its results:\n{traceback.rstrip()}\n"
+            "No trial counts for that. Completed trials are kept, and `--resume --executor local` "
+            "goes on in one process"
+        )
+
+
 def run_in_pool(
     plan: Plan,
     contract: Contract,
@@ -67,6 +82,7 @@ def run_in_pool(
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
         ExecutorUnusable: The executor cannot run this plan; nothing was run.
         BrokenCheck: A check could not say whether a reply is good.
+        WorkerFault: A worker could not run a batch or send its results.
     """
     redact = settings.get("redact")
     with redact_with(redact):
@@ -208,6 +224,8 @@ class _PoolRun:
             self._run_again(batch, ended)
             return
         result, state = ended.result, self._state
+        if result.fault:
+            raise WorkerFault(result.fault)
         self._keeper.adopt_tracebacks(result.tracebacks)
         state.reach.has_answered |= result.has_answered
         state.reach.has_worked |= result.has_worked

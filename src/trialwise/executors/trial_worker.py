@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import pickle
 import threading
 import time
+import traceback
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import replace
@@ -74,9 +76,20 @@ class TrialWorker:
     async def run(self, batch: Batch) -> BatchResult:
         """Run a batch of trials one after another.
 
+        A fault of ours comes back as such: a worker that ended would look as if a trial had ended
+        it.
+
         Args:
             batch: Which trials.
         """
+        try:
+            result = await self._run(batch)
+            pickle.dumps(result)  # what cannot be sent is known here, and by its name
+        except Exception:
+            return BatchResult(trials=(), fault=self._excerpts.text(traceback.format_exc()))
+        return result
+
+    async def _run(self, batch: Batch) -> BatchResult:
         began_s = time.perf_counter()
         if batch.seconds_left is not None:
             self._ends_s = began_s + batch.seconds_left
