@@ -10,7 +10,10 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -107,6 +110,87 @@ def test_a_killed_raylet_leaves_a_run_that_can_be_resumed(project: Path) -> None
     assert kept_indices(project) == list(range(3000))
 
 
+@pytest.fixture
+def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, Path]]:
+    """A head of its own, with the port of its client server and the folder of its processes."""
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    folder = Path(mkdtemp(prefix="rx", dir="/tmp"))  # the names of its sockets must be short
+    ports = []
+    for _ in range(2):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            ports.append(free.getsockname()[1])
+    command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block"]
+    command += ["--port", str(ports[0]), "--ray-client-server-port", str(ports[1])]
+    command += ["--num-cpus", "2", "--include-dashboard", "false", "--temp-dir", str(folder)]
+    with (folder / "log").open("wb") as log:
+        started = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+    try:
+        wait_for_port(ports[1], folder / "log")
+        yield ports[1], folder
+    finally:
+        for process in (started.pid, *list_processes(str(folder))):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        started.wait()
+        rmtree(folder, ignore_errors=True)
+
+
+def wait_for_port(port: int, log: Path) -> None:
+    """Wait until somebody listens there."""
+    ends = time.monotonic() + 120
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except OSError:
+            assert time.monotonic() < ends, log.read_text(encoding="utf-8")
+            time.sleep(0.1)
+
+
+def list_processes(folder: str, program: str = "") -> list[int]:
+    """The processes whose command names a folder, which only those of one cluster do."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().decode(errors="replace")
+            if folder in words and words.partition("\0")[0].endswith(program):
+                found.append(int(process.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="the processes are found in /proc")
+def test_a_killed_head_of_a_client_leaves_no_failed_trial(
+    project: Path, head: tuple[int, Path]
+) -> None:
+    """The service is always right: no trial may count as its failure, and the rest is resumed.
+
+    Ray says "unavailable" of every actor then, as it does of one whose process has died.
+    """
+    port, folder = head
+    suite = project / "trialwise.yaml"
+    text = suite.read_text().replace("trials: 60", "trials: 400").replace("70%", "99%")
+    suite.write_text(text, encoding="utf-8")
+    agent = project / "agent.py"
+    right = agent.read_text().partition("    if index % 20")[0] + '    return "yes"\n'
+    agent.write_text(right, encoding="utf-8")
+    run = start(project, "-q", "--executor", f"ray:ray://127.0.0.1:{port}")
+    wait_for_calls(project, 100)
+    (raylet,) = list_processes(str(folder), "/raylet")
+    os.kill(raylet, signal.SIGKILL)
+    code, output, errors = finish(run, 300)
+
+    assert code == 4, output + errors
+    assert "can be resumed" in output
+    kept = kept_record(project).trials
+    assert 0 < len(kept) < 400
+    assert all(one.passed for one in kept)
+    code, output, errors = finish(start(project, "-q", "--resume", "--executor", "local"), 150)
+    assert code == 0, output + errors
+    assert kept_indices(project) == list(range(400))
+
+
 @pytest.fixture(scope="module")
 def client_port(cluster: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Where Ray's client connects to the cluster, as from another machine."""
@@ -121,14 +205,7 @@ def client_port(cluster: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
             stderr=output,
         )
     try:
-        ends = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                assert time.monotonic() < ends, log.read_text(encoding="utf-8")
-                time.sleep(0.1)
+        wait_for_port(port, log)
         yield port
     finally:
         server.kill()

@@ -1,28 +1,67 @@
 """The workers of a Ray cluster, or of a local one that is started for the run.
 
 Each worker is an actor that holds the service. Ray itself starts an actor again when its process
-dies, and runs the batch once more.
+dies. It then says no more than that the actor is "unavailable", as it does when a connection broke
+or a node is gone. So the actor is asked who it is: only where another process of it answers, and
+its node is still there, did the process die. Everything else is a lost connection, which is never
+held against a trial.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import ray
-from ray.exceptions import OutOfMemoryError, RayActorError, RayError, WorkerCrashedError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayError
 
 from trialwise.executors.batches import Batch, EndedBatch
 from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob, try_to_load
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.executors.worker_pools import PoolLost
 
-#: What Ray raises when the process of an actor has ended.
-_DEATHS = (RayActorError, WorkerCrashedError, OutOfMemoryError)
 #: How long an actor may take to close its service.
 _CLOSING_S = 15.0
+#: How long an actor may take to say who it is. Ray needs 15 s to notice that a node is gone.
+_ANSWERING_S = 40.0
+
+
+class _Process(NamedTuple):
+    """The process of an actor."""
+
+    worker: str
+    node: str
+
+
+class _RayWorker(BlockingWorker):
+    """A worker that says which process it is."""
+
+    def identify(self) -> _Process:
+        """Return this process."""
+        context = ray.get_runtime_context()
+        return _Process(context.get_worker_id(), context.get_node_id())
+
+
+class _Sent(NamedTuple):
+    """A batch at an actor."""
+
+    number: int
+    place: int
+    """Of the actor."""
+    process: Any
+    """What says which process it was sent to."""
+
+
+class _Doubt(NamedTuple):
+    """A batch whose actor did not answer for it, and has been asked who it is."""
+
+    batch: _Sent
+    problem: str
+    ends_s: float
+    """When nobody waits for that any more."""
 
 
 def open_pool(address: str, job: Job, *, concurrency: int) -> RayPool:
@@ -69,8 +108,8 @@ class RayPool:
 
     def __init__(self, job: Job, concurrency: int, *, is_ours: bool) -> None:
         self._is_ours = is_ours
-        self._refs: dict[Any, tuple[int, int]] = {}
-        """The number of each batch, and the place of the actor that runs it."""
+        self._refs: dict[Any, _Sent] = {}
+        self._doubts: dict[Any, _Doubt] = {}
         count = max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._share = max(1, -(-concurrency // count))
         load = ray.remote(scheduling_strategy="SPREAD")(try_to_load)
@@ -81,9 +120,10 @@ class RayPool:
 
         packed = job.pack_for(try_in_workers)
         actor = ray.remote(
-            num_cpus=1, max_restarts=-1, max_task_retries=1, max_concurrency=self._share + 1
-        )(BlockingWorker)
-        self._actors = [actor.remote(packed) for _ in range(count)]
+            num_cpus=1, max_restarts=-1, max_task_retries=0, max_concurrency=self._share + 1
+        )(_RayWorker)
+        self._actors = {place: actor.remote(packed) for place in range(count)}
+        self._processes = {place: one.identify.remote() for place, one in self._actors.items()}
 
     @property
     def slots(self) -> int:
@@ -96,10 +136,11 @@ class RayPool:
         Raises:
             PoolLost: The cluster is gone.
         """
-        loads = Counter(place for _, place in self._refs.values())
-        place = min(range(len(self._actors)), key=loads.__getitem__)
+        loads = Counter(one.place for one in self._refs.values())
+        place = min(self._actors, key=loads.__getitem__)
         with _naming_loss():
-            self._refs[self._actors[place].run.remote(batch)] = number, place
+            ref = self._actors[place].run.remote(batch)
+        self._refs[ref] = _Sent(number, place, self._processes[place])
 
     def wait(self, timeout_s: float) -> Sequence[EndedBatch]:
         """Return the batches that have ended.
@@ -107,43 +148,72 @@ class RayPool:
         Raises:
             PoolLost: The cluster is gone.
         """
-        if not self._refs:
+        refs = [*self._refs, *self._doubts]
+        if not refs:
             return []
-        refs = list(self._refs)
         with _naming_loss():
             ready, _ = ray.wait(refs, num_returns=1, timeout=timeout_s)
             if ready:
                 ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
+        now_s = time.monotonic()
+        late = [ref for ref, one in self._doubts.items() if one.ends_s < now_s]
         ended: list[EndedBatch] = []
-        for ref in ready:
+        for ref in dict.fromkeys([*ready, *late]):
             try:
-                ended.append(self._read(ref))
+                if ref in self._refs:
+                    found = self._read(ref)
+                else:
+                    found = self._settle(ref, is_answered=ref in ready)
             except PoolLost:
                 # What has come back is counted first; the next call raises again.
                 if not ended:
                     raise
                 break
+            ended += [] if found is None else [found]
         return ended
 
-    def _read(self, ref: Any) -> EndedBatch:
-        number, _ = self._refs[ref]
-        try:
-            with _naming_loss():
-                ended = EndedBatch(number, ray.get(ref))
-        except RayError as error:
-            if _is_cut_off(error):
-                raise PoolLost(
-                    "the Ray cluster is gone (the node of this run has died); completed trials "
-                    "are kept, and the run can be resumed"
-                ) from error
-            problem = f"the Ray worker failed ({type(error).__name__})"
-            ended = EndedBatch(number, None, problem, is_death=isinstance(error, _DEATHS))
+    def _read(self, ref: Any) -> EndedBatch | None:
+        """Return a batch that ended; None where its actor must be asked first who it is."""
+        sent = self._refs[ref]
+        ended: EndedBatch | None = None
+        with _naming_loss():
+            try:
+                ended = EndedBatch(sent.number, ray.get(ref))
+            except RayError as error:
+                if _is_cut_off(error):
+                    raise _describe_loss("the node of this run has died") from error
+                problem = f"the Ray worker failed ({type(error).__name__})"
+                if isinstance(error, RayActorError) and sent.place in self._actors:
+                    asked = self._actors[sent.place].identify.remote()
+                    ends_s = time.monotonic() + _ANSWERING_S
+                    self._doubts[asked] = _Doubt(sent, problem, ends_s)
+                else:
+                    is_death = isinstance(error, OutOfMemoryError)
+                    ended = EndedBatch(sent.number, None, problem, is_death=is_death)
         del self._refs[ref]
         return ended
 
+    def _settle(self, ref: Any, *, is_answered: bool) -> EndedBatch:
+        """Return a batch that did not come back, by what its actor says, if it says anything."""
+        sent, problem, _ = self._doubts[ref]
+        is_death = False
+        if not is_answered:
+            # It does not start again, so that nothing more is sent there.
+            self._actors.pop(sent.place, None)
+            if not self._actors:
+                raise _describe_loss(f"no worker has answered for {_ANSWERING_S:g} s")
+        with _naming_loss(), suppress(RayError):  # where it is still out of reach
+            now: _Process = ray.get(ref, timeout=0)
+            self._processes[sent.place] = ref
+            before: _Process = ray.get(sent.process, timeout=0)
+            alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
+            is_death = now.worker != before.worker and before.node in alive
+        del self._doubts[ref]
+        return EndedBatch(sent.number, None, problem, is_death=is_death)
+
     def cancel(self) -> None:
         """Cancel the batches that have not started; those that have are not waited for."""
-        refs, self._refs = list(self._refs), {}
+        refs, self._refs, self._doubts = list(self._refs), {}, {}
         with _naming_loss():
             for ref in refs:
                 ray.cancel(ref)
@@ -152,9 +222,10 @@ class RayPool:
         """Close the service in every actor, and disconnect if this run connected."""
         try:
             with suppress(PoolLost), _naming_loss():
-                closing = [actor.close.remote() for actor in self._actors]
-                ray.wait(closing, num_returns=len(closing), timeout=_CLOSING_S)
-                for actor in self._actors:
+                closing = [actor.close.remote() for actor in self._actors.values()]
+                if closing:
+                    ray.wait(closing, num_returns=len(closing), timeout=_CLOSING_S)
+                for actor in self._actors.values():
                     ray.kill(actor)
         finally:
             if self._is_ours:
@@ -178,9 +249,13 @@ def _naming_loss() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if ray.is_initialized() and not isinstance(error, ConnectionError):
+        is_named = isinstance(error, PoolLost)
+        if is_named or (ray.is_initialized() and not isinstance(error, ConnectionError)):
             raise
-        raise PoolLost(
-            f"the Ray cluster is gone ({error}); completed trials are kept, and the run can be "
-            "resumed"
-        ) from error
+        raise _describe_loss(error) from error
+
+
+def _describe_loss(why: object) -> PoolLost:
+    return PoolLost(
+        f"the Ray cluster is gone ({why}); completed trials are kept, and the run can be resumed"
+    )
