@@ -565,7 +565,7 @@ def litellm_error(name: str = "InternalServerError", status: int = 500) -> Any:
     return error_of("litellm", name, base, status_code=status, response=Answer(status))
 
 
-CONNECT = {
+CONNECT: dict[str, Callable[[], BaseException]] = {
     "httpx": lambda: error_of("httpx", "ConnectError"),
     "openai": lambda: chain(
         error_of("openai", "APIConnectionError"), error_of("httpx", "ConnectError"), by="cause"

@@ -116,11 +116,6 @@ class Predicate(Check, spelling="python"):
         return CheckResult.grade(score, pass_at=self.pass_at, evidence=_show_reply(reply))
 
 
-def _is_numpy_bool(result: object) -> bool:
-    kind = type(result)
-    return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
-
-
 @dataclass(frozen=True, slots=True)
 class AsyncPredicate(Predicate):
     """Checks a reply with a coroutine function of the user, which the engine awaits."""

@@ -157,9 +157,8 @@ class Call:
         A namespace before the name is left aside: `functions.delete` and `mcp__files__delete` are
         calls of `delete`.
         """
-        ends = (f".{tool}", f"/{tool}", f":{tool}")
-        ends += (f"__{tool}",) if self.name.startswith("mcp__") else ()
-        is_named = self.name == tool or self.name.endswith(ends)
+        marks = (".", "/", ":", "__") if self.name.startswith("mcp__") else (".", "/", ":")
+        is_named = self.name == tool or self.name.endswith(tuple(mark + tool for mark in marks))
         return is_named and (server is None or self.server == server)
 
     def arguments(self) -> Any:

@@ -23,45 +23,18 @@ ROLES = frozenset({"assistant", "developer", "system", "user"})
 #: Parts of a message that hold no call: what was said, thought or shown.
 PLAIN_PARTS = frozenset(
     {
-        "audio",
-        "audio_url",
-        "blob",
-        "document",
-        "file",
-        "image",
-        "image_url",
-        "input_audio",
-        "input_file",
-        "input_image",
-        "input_text",
-        "output_text",
-        "reasoning",
-        "redacted_thinking",
-        "refusal",
-        "text",
-        "thinking",
-        "uri",
-        "video",
-        "video_url",
+        *("text", "input_text", "output_text", "reasoning", "thinking", "redacted_thinking"),
+        *("refusal", "image", "image_url", "input_image", "audio", "audio_url", "input_audio"),
+        *("video", "video_url", "blob", "document", "file", "input_file", "uri"),
     }
 )
 
 #: Structured fields of a message that hold no call.
 PLAIN_FIELDS = frozenset(
     {
-        "annotations",
-        "audio",
-        "cache_control",
-        "content",
-        "images",
-        "internal",
-        "logprobs",
-        "metadata",
-        "reasoning",
-        "reasoning_content",
-        "reasoning_details",
-        "thinking",
-        "usage",
+        *("content", "annotations", "audio", "images", "logprobs", "metadata", "usage"),
+        *("reasoning", "reasoning_content", "reasoning_details", "thinking"),
+        *("cache_control", "internal"),
     }
 )
 
