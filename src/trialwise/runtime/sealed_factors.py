@@ -17,10 +17,13 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
 from trialwise.redaction import format_seal, redact_text, redact_with
+
+if TYPE_CHECKING:
+    from trialwise.model.baseline import Baseline
 
 
 def with_service_factors(contract: Contract) -> Contract:
