@@ -63,8 +63,25 @@ def decide_claimed(
     corpus_size: int | None = None,
     weights: Mapping[str, float] | None = None,
     strata: Mapping[str, str | None] | None = None,
+    decision_rule: str | None = None,
+    **planned: Any,
 ) -> Finding:
-    """What a claim's own rule says of successes and trials by input."""
+    """What a claim's own rule says of successes and trials by input.
+
+    Args:
+        criterion: Its name.
+        outcomes: Successes and trials of each input.
+        claim: What is claimed.
+        required_rate: The rate that is asked for.
+        alpha: The largest probability of a wrong PASS.
+        rule: The rule set, where no estimator decides.
+        intent: Verification or smoke.
+        corpus_size: All inputs, tried or not.
+        weights: Of each input.
+        strata: Of each input.
+        decision_rule: The name of an earlier rule, where it is not today's.
+        planned: Further fields of the plan of an estimator.
+    """
     rows = Rows.of(
         [
             Trial(experiment="", index=index, input_id=name, seed=0, outcomes=(outcome,))
@@ -100,9 +117,10 @@ def decide_claimed(
         plan = replace(
             plan,
             procedure="COMPLIANCE",
-            decision_rule=_name_rule(claim),
+            decision_rule=decision_rule or _name_rule(claim),
             estimator=claim.estimator,
             alpha=alpha,
+            **planned,
         )
     return find_procedure(plan.procedure).conclude(plan, counts).to_finding(plan)
 
@@ -204,5 +222,4 @@ def decide_latency_baseline(
 
 
 def _name_rule(claim: Claim) -> str:
-    exact = "-exact" if claim.estimator == "stratified" else ""
-    return f"compliance/{claim.estimator}{exact}/{claim.estimand}"
+    return f"compliance/{claim.estimator}/{claim.estimand}/2"

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta, hypergeom, norm
+from scipy.stats import beta, binom, hypergeom, norm
 from tests.procedures.decided_counts import check_design, decide_claimed
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import Threshold
 from trialwise.model.intent import Intent
 from trialwise.model.sampling import Input, Sampling
 from trialwise.model.tally import Tally
@@ -78,6 +79,39 @@ def test_a_weighted_rate_needs_the_estimator_that_weighs(estimand: TargetEstiman
     for estimator in (None, Estimator.PROMPTS):
         claim = Claim(estimand=estimand, estimator=estimator)
         assert any("estimator=stratified" in r for r in check(claim, 4, 40).refusals)
+
+
+@pytest.mark.parametrize("estimand", ["production-weighted", "severity-weighted"])
+@pytest.mark.parametrize("estimator", [None, *Estimator])
+@pytest.mark.parametrize("intent", list(Intent))
+def test_a_population_with_weighted_inputs_is_refused_once_with_ways_out(
+    estimand: str, estimator: Estimator | None, intent: Intent
+) -> None:
+    """Whatever the estimator, and each way out that the refusal names is admitted."""
+    weights = (1.0,) * 30 + (3.0,) * 30
+    claim = wide(estimand=estimand, estimator=estimator)
+    (refusal,) = check(claim, 60, 60, weights=weights, intent=intent).refusals
+
+    asked: dict[str, Any] = {"required_rate": 0.8, "alpha": 0.05, "intent": intent}
+    by_stratum = wide(estimand="stratum-weighted", estimator="stratified")
+    strata = ("easy",) * 30 + ("hard",) * 30
+    assert "stratum-weighted with estimator=stratified" in refusal
+    assert () == check(by_stratum, 60, 60, weights=weights, strata=strata, **asked).refusals
+    drawn = wide(estimand="prompt-weighted", estimator="prompts")
+    assert "prompt-weighted with estimator=prompts" in refusal
+    assert () == check(drawn, 60, 120, **asked).refusals
+    fixed = Claim(estimand=TargetEstimand(estimand), estimator=Estimator.STRATIFIED)
+    assert "fixed-inputs with estimator=stratified" in refusal
+    assert () == check(fixed, 60, 60, weights=weights, **asked).refusals
+
+
+def test_repeated_strata_of_a_population_are_not_sent_to_another_estimator() -> None:
+    """`prompts` would send a stratum-weighted rate back to `stratified`."""
+    claim = wide(estimand="stratum-weighted", estimator="stratified")
+    (refusal,) = check(claim, 4, 8, strata=("a", "a", "b", "b"), weights=(1, 1, 2, 2)).refusals
+
+    assert "more than once" in refusal
+    assert "estimator=prompts" not in refusal
 
 
 def test_weights_must_be_given() -> None:
@@ -196,12 +230,12 @@ def test_a_population_is_named_with_the_argument_for_it() -> None:
 
 @pytest.mark.parametrize("estimator", [Estimator.PROMPTS, Estimator.KORN_GRAUBARD])
 def test_an_estimator_over_inputs_admits_repetition(estimator: Estimator) -> None:
-    """It takes inputs as the units; the optimistic one says that it is."""
+    """It takes inputs as the units; the approximate one says how often it errs."""
     found = check(wide(estimator=estimator), 30, 300)
 
     assert () == found.refusals
     assert found.caveats[0].startswith("Every input is taken as an independent draw")
-    assert (estimator is Estimator.KORN_GRAUBARD) is any("optimistic" in c for c in found.caveats)
+    assert (estimator is Estimator.KORN_GRAUBARD) is any("16 % of runs" in c for c in found.caveats)
 
 
 def test_strata_do_not_excuse_repetition() -> None:
@@ -213,17 +247,17 @@ def test_strata_do_not_excuse_repetition() -> None:
     assert not any("more than once" in one for one in check(claim, 10, 10, **layout).refusals)
 
 
-@pytest.mark.parametrize(("inputs", "feasible"), [(24, False), (25, True)])
+@pytest.mark.parametrize(("inputs", "feasible"), [(28, False), (29, True)])
 def test_a_bound_that_no_result_could_lift_is_refused(inputs: int, feasible: bool) -> None:
-    """J/(J + z²) ≥ 0.9 needs J ≥ 9 z² = 24.35 inputs, however many trials."""
-    assert math.ceil(9 * Z * Z) == 25
+    """0.9^J ≤ 5 % needs 29 inputs, however many trials."""
+    assert 0.9**29 <= 0.05 < 0.9**28
     claim = wide(estimand="prompt-weighted", estimator="prompts")
     asked: dict[str, Any] = {"required_rate": 0.9, "alpha": 0.05}
     found = check(claim, inputs, 1000, **asked)
 
     assert feasible is not bool(found.refusals)
     if not feasible:
-        assert "About 25 inputs" in found.refusals[0]
+        assert "About 29 inputs" in found.refusals[0]
         assert () == check(claim, inputs, 1000, intent=Intent.SMOKE, **asked).refusals
 
 
@@ -326,22 +360,102 @@ def test_repetitions_belong_to_inputs(repetitions: Any) -> None:
 
 @pytest.mark.parametrize("estimand", ["prompt-weighted", "call-weighted"])
 @pytest.mark.parametrize("failures", [0, 1, 2, 3, 5, 30])
-def test_over_inputs_the_bound_is_wilsons_on_their_number(estimand: str, failures: int) -> None:
-    """40 inputs five times each: 200 trials are worth 40."""
+def test_over_inputs_the_bound_is_exact_on_their_number(estimand: str, failures: int) -> None:
+    """40 inputs five times each: 200 trials are worth 40 (Clopper and Pearson, by scipy)."""
     claim = wide(estimand=estimand, estimator="prompts")
     finding = decide_claimed("c", spread_over(40, 200 - failures, 5), claim, 0.9)
-    low = wilson_low(1 - failures / 200, 40)
+    low = float(beta.ppf(0.05, 40 - failures / 5, failures / 5 + 1))
 
     assert finding.lower_bound == pytest.approx(low, abs=1e-12)
     assert (Decision.PASS if low >= 0.9 else Decision.FAIL) is finding.decision
-    assert f"compliance/prompts/{estimand}" == finding.decision_rule
+    assert f"compliance/prompts/{estimand}/2" == finding.decision_rule
     assert (None, 0.05) == (finding.rule, finding.alpha)
     assert finding.interval is not None
     assert (finding.lower_bound, 0.9) == (finding.interval.low, finding.interval.confidence)
     assert finding.estimate == pytest.approx(1 - failures / 200)
     assert finding.estimator is not None
     assert "all questions" in finding.confidence_statement
-    assert "approximate" in finding.confidence_statement
+    assert "at most 0.05" in finding.confidence_statement
+
+
+@pytest.mark.parametrize("estimand", ["prompt-weighted", "call-weighted"])
+@pytest.mark.parametrize("failures", [0, 1, 2, 3, 5, 30])
+def test_a_plan_of_an_earlier_version_is_decided_by_wilsons_bound(
+    estimand: str, failures: int
+) -> None:
+    """Its rule has no version in its name; what it left open was a FAIL."""
+    claim = wide(estimand=estimand, estimator="prompts")
+    rule = f"compliance/prompts/{estimand}"
+    counts = spread_over(40, 200 - failures, 5)
+    finding = decide_claimed("c", counts, claim, 0.9, decision_rule=rule, most_failing=100)
+    low = wilson_low(1 - failures / 200, 40)
+
+    assert finding.lower_bound == pytest.approx(low, abs=1e-12)
+    assert (Decision.PASS if low >= 0.9 else Decision.FAIL) is finding.decision
+    assert finding.interval is not None
+    assert finding.interval.method == "wilson, prompts"
+
+
+@pytest.mark.parametrize("estimator", list(Estimator))
+@pytest.mark.parametrize("leaves_open", [True, False])
+def test_every_estimator_shows_both_sides_or_leaves_it_open(
+    estimator: str, leaves_open: bool
+) -> None:
+    """PASS where its lower bound reaches the rate, FAIL where its upper bound is below it.
+
+    40 inputs of five trials each, of which 1, 8 or 25 hardly ever pass.
+    """
+    seen = set()
+    for bad in (1, 8, 25):
+        counts = {str(j): (j % 2 if j < bad else 5 - (j % 9 == 8), 5) for j in range(40)}
+        claim = wide(estimand="prompt-weighted", estimator=estimator)
+        more: dict[str, Any] = {"most_failing": 0} if leaves_open else {}
+        finding = decide_claimed("c", counts, claim, 0.8, **more)
+        interval = finding.interval
+        assert interval is not None
+        if interval.low >= 0.8:
+            expected = Decision.PASS
+        elif interval.high < 0.8 or not leaves_open:
+            expected = Decision.FAIL
+        else:
+            expected = Decision.INCONCLUSIVE
+        assert finding.decision is expected
+        if expected is Decision.FAIL:
+            ground = "shown below" if interval.high < 0.8 else "not shown"
+            assert getattr(finding.evidence, "ground", None) == ground
+            assert ("shows a rate below 0.8" in finding.statement) is (interval.high < 0.8)
+        seen.add((expected, interval.high < 0.8))
+
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("inputs", [20, 40])
+def test_a_wrong_fail_over_inputs_is_as_rare_as_a_wrong_pass(inputs: int) -> None:
+    """Inputs that always or never succeed, at exactly the rate asked for: by enumeration."""
+    claim = wide(estimand="prompt-weighted", estimator="prompts")
+    wrong = {Decision.PASS: 0.0, Decision.FAIL: 0.0, Decision.INCONCLUSIVE: 0.0}
+    for good in range(inputs + 1):
+        counts = {str(j): (5 * (j < good), 5) for j in range(inputs)}
+        decision = decide_claimed("c", counts, claim, 0.8, most_failing=0).decision
+        assert decision is not None
+        wrong[decision] += float(binom.pmf(good, inputs, 0.8))
+
+    assert 0 < wrong[Decision.PASS] <= 0.05
+    assert 0 < wrong[Decision.FAIL] <= 0.05
+
+
+def test_a_margin_lowers_what_an_estimator_has_to_show() -> None:
+    """88 of 100 inputs do not show 85 %; with a margin of 10 points they show 75 %."""
+    claim = wide(estimand="prompt-weighted", estimator="prompts")
+    counts = {str(j): (int(j < 88), 1) for j in range(100)}
+    alone = decide_claimed("c", counts, claim, 0.85, most_failing=0)
+    threshold = Threshold(required_rate=0.85, alternative_rate=0.75)
+    relaxed = decide_claimed("c", counts, claim, 0.85, most_failing=0, threshold=threshold)
+
+    assert beta.ppf(0.05, 88, 13) < 0.85
+    assert beta.ppf(0.05, 88, 13) >= 0.75
+    assert (alone.decision, relaxed.decision) == (Decision.INCONCLUSIVE, Decision.PASS)
+    assert "above 0.75" in relaxed.statement
 
 
 def test_unequal_calls_are_worth_fewer_inputs() -> None:
@@ -352,8 +466,8 @@ def test_unequal_calls_are_worth_fewer_inputs() -> None:
     claim = wide(estimand="prompt-weighted", estimator="prompts")
     by_input = decide_claimed("c", counts, claim, 0.9)
 
-    assert by_call.lower_bound == pytest.approx(units / (units + Z * Z), abs=1e-12)
-    assert by_input.lower_bound == pytest.approx(60 / (60 + Z * Z), abs=1e-12)
+    assert by_call.lower_bound == pytest.approx(0.05 ** (1 / units), abs=1e-12)
+    assert by_input.lower_bound == pytest.approx(0.05 ** (1 / 60), abs=1e-12)
 
 
 def test_the_same_counts_pass_about_these_inputs_and_not_about_others() -> None:
@@ -366,15 +480,18 @@ def test_the_same_counts_pass_about_these_inputs_and_not_about_others() -> None:
     assert decide_compliance("c", Tally(trials=100, passed=97), 0.9, rule="wilson") == plain
     assert Decision.PASS is plain.decision
     assert (Decision.INCONCLUSIVE, Caution.FEASIBILITY_REFUSED) == (beyond.decision, beyond.caution)
-    assert f"would be {10 / (10 + Z * Z):.4g}" in beyond.statement
+    assert f"would be {0.05**0.1:.4g}" in beyond.statement
 
 
 def test_what_a_smoke_run_cannot_show_it_fails() -> None:
     """As plain compliance does."""
     claim = wide(estimand="prompt-weighted", estimator="prompts")
-    finding = decide_claimed("c", spread_over(10, 100, 10), claim, 0.9, intent=Intent.SMOKE)
+    counts = spread_over(10, 100, 10)
+    finding = decide_claimed("c", counts, claim, 0.9, intent=Intent.SMOKE)
+    left_open = decide_claimed("c", counts, claim, 0.9, intent=Intent.SMOKE, most_failing=0)
 
     assert Decision.FAIL is finding.decision
+    assert Decision.INCONCLUSIVE is left_open.decision
 
 
 def test_one_input_or_no_trial_decides_nothing() -> None:

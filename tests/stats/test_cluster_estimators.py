@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.cluster_estimators import ClusterEstimate, call_weighted, prompt_weighted
-from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Interval, Undefined
 
 Groups = list[tuple[int, int]]
@@ -151,17 +151,18 @@ def test_the_two_estimands_differ() -> None:
     assert calls.population != prompts.population
 
 
-def test_the_default_interval_is_wilsons_over_prompts() -> None:
+@pytest.mark.parametrize(("bounds", "method"), [("exact", "beta"), ("score", "wilson")])
+def test_the_default_interval_is_over_prompts(bounds: Any, method: str) -> None:
     """As many trials as prompts, or (Σm)²/Σm² of them when calls are uneven (statsmodels)."""
-    prompts, calls = prompt_weighted(UNEQUAL), call_weighted(UNEQUAL)
+    prompts, calls = (
+        estimator(UNEQUAL, bounds=bounds) for estimator in (prompt_weighted, call_weighted)
+    )
     units = sum(m for _, m in UNEQUAL) ** 2 / sum(m * m for _, m in UNEQUAL)
     rates = np.mean([y / m for y, m in UNEQUAL])
 
-    assert ends(prompts.interval) == pytest.approx(
-        proportion_confint(rates * 6, 6, method="wilson")
-    )
+    assert ends(prompts.interval) == pytest.approx(proportion_confint(rates * 6, 6, method=method))
     assert ends(calls.interval) == pytest.approx(
-        proportion_confint(36 / 53 * units, units, method="wilson")
+        proportion_confint(36 / 53 * units, units, method=method)
     )
     assert prompts.effective_trials == 6.0
     assert calls.effective_trials == pytest.approx(units)
@@ -186,7 +187,7 @@ def test_korn_graubard_follows_from_the_estimated_variance(confidence: float) ->
 
         assert result.effective_trials == pytest.approx(n)
         assert ends(result.interval) == pytest.approx(
-            proportion_confint(rate * n, n, alpha=1 - confidence, method="wilson")
+            proportion_confint(rate * n, n, alpha=1 - confidence, method="beta")
         )
 
 
@@ -204,8 +205,8 @@ def test_a_clean_record_counts_prompts(estimator: Any, method: Any) -> None:
     """Unanimous prompts have no variance to estimate: ten of them are ten trials."""
     perfect, empty = (estimator([(y, 5)] * 10, method=method).interval for y in (5, 0))
 
-    assert ends(perfect) == pytest.approx(tuple(wilson_interval(10, 10)))
-    assert ends(empty) == pytest.approx(tuple(wilson_interval(0, 10)))
+    assert ends(perfect) == pytest.approx(tuple(clopper_pearson(10, 10)))
+    assert ends(empty) == pytest.approx(tuple(clopper_pearson(0, 10)))
     assert (perfect.high, empty.low) == (1.0, 0.0)
 
 

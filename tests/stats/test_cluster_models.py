@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy.stats import norm, t
+from scipy.stats import beta, norm, t
 
 from trialwise.stats.beta_binomial import BetaBinomialFit, beta_binomial_fit
 from trialwise.stats.cluster_estimators import prompt_weighted
@@ -67,17 +67,21 @@ def test_the_interval_of_the_equations_is_students_on_the_logit() -> None:
     assert found.high == pytest.approx(1 / (1 + math.exp(-(middle + half))))
 
 
-def test_the_beta_binomial_interval_is_wilsons_on_the_trials_that_are_left() -> None:
-    """n·m/(1 + (m − 1)ρ) trials at the fitted mean."""
+def test_the_beta_binomial_interval_is_exact_on_the_trials_that_are_left() -> None:
+    """n·m/(1 + (m − 1)ρ) trials at the fitted mean; Wilson's interval for earlier plans."""
     found = modelled_rate(UNEVEN, confidence=0.9, method="beta-binomial")
+    earlier = modelled_rate(UNEVEN, confidence=0.9, method="beta-binomial", bounds="score")
     fit = beta_binomial_fit(UNEVEN)
     assert isinstance(fit, BetaBinomialFit)
     assert isinstance(found.interval, Interval)
+    assert isinstance(earlier.interval, Interval)
 
     n, p, z = sum(m / (1 + (m - 1) * fit.rho) for _, m in UNEVEN), fit.mean, norm.ppf(0.95)
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    assert found.interval.low == pytest.approx(middle - half)
+    assert earlier.interval.low == pytest.approx(middle - half)
+    assert found.interval.low == pytest.approx(beta.ppf(0.05, n * p, n * (1 - p) + 1))
+    assert found.interval.high == pytest.approx(beta.ppf(0.95, n * p + 1, n * (1 - p)))
     assert found.effective_trials == pytest.approx(n)
 
 

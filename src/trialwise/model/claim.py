@@ -41,16 +41,12 @@ class TargetEstimand(StrEnum):
     @property
     def is_weighted(self) -> bool:
         """Whether it needs the weights of inputs or strata."""
-        return self in _WEIGHTED
+        return self.weighs_inputs or self is TargetEstimand.STRATUM_WEIGHTED
 
-
-_WEIGHTED = frozenset(
-    {
-        TargetEstimand.PRODUCTION_WEIGHTED,
-        TargetEstimand.SEVERITY_WEIGHTED,
-        TargetEstimand.STRATUM_WEIGHTED,
-    }
-)
+    @property
+    def weighs_inputs(self) -> bool:
+        """Whether it needs the weight of each input."""
+        return self in (TargetEstimand.PRODUCTION_WEIGHTED, TargetEstimand.SEVERITY_WEIGHTED)
 
 
 class SamplingMode(StrEnum):
@@ -67,12 +63,12 @@ class Estimator(StrEnum):
     """Estimators that take inputs, not calls, as the sampled units."""
 
     PROMPTS = "prompts"
-    """Wilson's interval on the number of inputs: safe whatever the inputs do."""
+    """Clopper and Pearson's interval on the number of inputs: safe whatever the inputs do."""
     KORN_GRAUBARD = "korn-graubard"
-    """Wilson's interval on the effective number of trials; narrower, and optimistic where few
-    inputs are bad."""
+    """Clopper and Pearson's interval on the effective number of trials; narrower, and optimistic
+    where few inputs are bad."""
     STRATIFIED = "stratified"
-    """The score interval of a weighted mean of strata."""
+    """The exact interval of a weighted mean of strata."""
     GEE = "gee"
     """Generalised estimating equations with an exchangeable correlation; approximate."""
     CLUSTER_BOOTSTRAP = "cluster-bootstrap"

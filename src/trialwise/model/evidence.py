@@ -361,3 +361,5 @@ class EstimatedEvidence(Evidence):
     estimate: float
     lower_bound: float
     interval: Interval
+    ground: str | None = None
+    """Why it FAILed, as of a cutoff; None otherwise and in records of earlier versions."""

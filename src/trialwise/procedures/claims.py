@@ -155,6 +155,8 @@ def _list_doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         case PopulationClaim.FIXED_INPUTS:
             yield from _check_estimator(claim, plan)
             yield from _note_copies(plan)
+        case PopulationClaim.SUPERPOPULATION if claim.estimand.weighs_inputs:
+            yield _refuse_weights(claim)
         case PopulationClaim.SUPERPOPULATION:
             yield from _check_estimator(claim, plan)
             yield from _superpopulation(claim, plan)
@@ -200,6 +202,20 @@ def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
             "fixed inputs does not: leave the estimator out, or claim a superpopulation and name "
             "it",
         )
+
+
+def _refuse_weights(claim: Claim) -> _Doubt:
+    """Refuse weights of single inputs: they say nothing about the inputs that were not drawn.
+
+    A rare input with a large weight would hardly ever be drawn, and the bound would not know of it.
+    """
+    return _refuse(
+        f"no estimator is valid for a {claim.estimand} rate of {claim.population_name}: the "
+        "weights of the inputs that were drawn say nothing about the others. Name strata, give all "
+        "inputs of one the same weight, try each input once and declare stratum-weighted with "
+        "estimator=stratified; or draw the inputs in proportion to their weights and declare "
+        "prompt-weighted with estimator=prompts; or claim fixed-inputs with estimator=stratified"
+    )
 
 
 def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
@@ -296,10 +312,12 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         f"Every {counted} is taken as an independent draw from {name}; the argument that the "
         f"inputs represent it: {argument}.",
     )
-    if estimator is Estimator.KORN_GRAUBARD:
+    if by_input and estimator is not Estimator.PROMPTS:
+        from trialwise.procedures.estimated_rates import APPROXIMATE
+
         yield _warn(
-            "korn-graubard is optimistic where few inputs are bad: a run that meets none of them "
-            "looks homogeneous. estimator=prompts is not.",
+            f"{estimator} is approximate: {APPROXIMATE}. estimator=prompts is safe whatever the "
+            "inputs do.",
         )
     if estimator is not None and estimator.is_model:
         yield from _check_model(estimator, plan)
@@ -322,10 +340,6 @@ def _check_model(estimator: Estimator, plan: _Plan) -> Iterator[_Doubt]:
             f"{min(plan.repetitions)} to {max(plan.repetitions)} times: repeat every input equally "
             "often, or set estimator=prompts"
         )
-    yield _warn(
-        f"{estimator} is approximate: it takes a few tens of inputs until its bound errs as often "
-        "as stated. estimator=prompts is safe whatever the inputs do.",
-    )
 
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
@@ -336,7 +350,9 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
     repeated = "" if plan.is_even else f" with up to {max(plan.repetitions)} repetitions"
     # An estimator decides a required rate only, so that a regression has to change its inputs.
     estimator = (
-        ", or set estimator=prompts"
+        ""
+        if claim.is_weighted
+        else ", or set estimator=prompts"
         if plan.procedure.decides_fixed_rate
         else ", or set estimator=prompts with a fixed number of trials"
         if not plan.procedure.compares_baseline
@@ -384,7 +400,8 @@ def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
 
 def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """Yield whether the bound would stay below the requirement even if no trial failed."""
-    required, alpha = plan.criterion.threshold.required_rate, plan.criterion.alpha
+    threshold, alpha = plan.criterion.threshold, plan.criterion.alpha
+    required = threshold.alternative_rate or threshold.required_rate
     if required is None or alpha is None:
         return
     from trialwise.procedures.estimated_rates import matched_estimate
@@ -407,7 +424,7 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     low = 0.0 if isinstance(found, Undefined) else found.low
     if low >= required:
         return
-    needed = minimum_trials(required, alpha=alpha, rule="wilson")
+    needed = minimum_trials(required, alpha=alpha)
     unit = "trials, by weight" if claim.estimator is Estimator.STRATIFIED else "inputs, tried alike"
     yield _refuse_to_verify(
         f"{plan.trials} trials of {plan.inputs} inputs cannot show a rate of {required:g} by "

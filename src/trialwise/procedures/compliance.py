@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written, complement, settled
 from trialwise.documents.numbers import as_percent
-from trialwise.model.claim import Claim, Estimator
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
 from trialwise.model.intent import Intent
@@ -107,7 +106,7 @@ class Compliance(Procedure):
         return replace(
             plan,
             rule=None,
-            decision_rule=f"compliance/{_name_estimator(claim)}/{claim.estimand}",
+            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}{AGREEING}",
             estimator=claim.estimator,
             cutoff=None,
             design=None,
@@ -504,8 +503,3 @@ def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
         f"{needed:,} would in {as_percent(1 - _MISSED)} of runs, if the rate is the one observed. "
         "You can also ask for less confidence."
     )
-
-
-def _name_estimator(claim: Claim) -> str:
-    """Return the rule's name; `stratified` alone is the score interval of plans of 0.1.0."""
-    return "stratified-exact" if claim.estimator is Estimator.STRATIFIED else str(claim.estimator)

@@ -3,8 +3,8 @@
 - generalised estimating equations (Liang and Zeger 1986): one rate, an exchangeable working
   correlation, a sandwich variance and Student's interval on the logit
 - cluster bootstrap: whole inputs are drawn again, interval BCa
-- beta-binomial: rates of inputs follow a beta distribution, Wilson's interval on the trials that
-  the fitted correlation leaves
+- beta-binomial: rates of inputs follow a beta distribution, Clopper and Pearson's interval on the
+  trials that the fitted correlation leaves
 
 All of them are approximate and too narrow with few inputs. Where no input differs from another, no
 model can tell how alike trials are; the interval is then the one over inputs (`prompt_weighted`).
@@ -20,15 +20,15 @@ from typing import Literal, TypeAlias
 from trialwise.stats.beta_binomial import beta_binomial_fit
 from trialwise.stats.cluster_estimators import (
     POPULATIONS,
+    Bounds,
     ClusterEstimate,
     Groups,
     check_groups,
+    find_ends,
     prompt_weighted,
     student_z,
-    wilson_ends,
 )
 from trialwise.stats.cluster_resampling import cluster_bootstrap
-from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_open_rate
 
@@ -116,7 +116,11 @@ def _correlate(counts: Sequence[tuple[int, int]], rate: float) -> float:
 
 
 def modelled_rate(
-    groups: Groups, *, confidence: float = 0.95, method: ModelMethod = "gee"
+    groups: Groups,
+    *,
+    confidence: float = 0.95,
+    method: ModelMethod = "gee",
+    bounds: Bounds = "exact",
 ) -> ClusterEstimate:
     """The mean rate over inputs with the interval of a model.
 
@@ -125,6 +129,7 @@ def modelled_rate(
     groups : (successes, trials) of each distinct input, at least one input.
     confidence : strictly between 0 and 1, two-sided.
     method : {"gee", "cluster-bootstrap", "beta-binomial"}
+    bounds : "exact", or "score" for Wilson's interval wherever trials are counted.
 
     Examples
     --------
@@ -139,13 +144,13 @@ def modelled_rate(
     counts = check_groups(groups)
     level = require_open_rate("confidence", confidence)
     chosen = require_choice("method", method, MODEL_METHODS)
-    over_inputs = replace(prompt_weighted(counts, confidence=level), method=chosen)
+    over_inputs = replace(prompt_weighted(counts, confidence=level, bounds=bounds), method=chosen)
     rates = {y / m for y, m in counts}
     if len(rates) < 2:
         return over_inputs
     if chosen == "cluster-bootstrap":
         return _resample(over_inputs, counts, level)
-    return _fit(over_inputs, counts, level, chosen)
+    return _fit(over_inputs, counts, level, chosen, bounds)
 
 
 def _resample(
@@ -170,6 +175,7 @@ def _fit(
     counts: Sequence[tuple[int, int]],
     level: float,
     method: ModelMethod,
+    bounds: Bounds,
 ) -> ClusterEstimate:
     share = (1 - level) / 2
     if method == "gee":
@@ -187,8 +193,8 @@ def _fit(
             return over_inputs
         rate = model.mean
         effective = math.fsum(m / (1 + (m - 1) * model.rho) for _, m in counts)
-        ends = [*wilson_ends(rate, effective, upper_z(share))]
-        name = "beta-binomial, Wilson"
+        ends = [*find_ends(rate, effective, share, bounds)]
+        name = f"beta-binomial, {'Clopper-Pearson' if bounds == 'exact' else 'Wilson'}"
     return replace(
         over_inputs,
         estimand="prompt-weighted",
