@@ -41,6 +41,28 @@ def as_points(difference: float) -> str:
     return f"{value} point{'' if value == '1' else 's'}"
 
 
+def floor_points(difference: float) -> float:
+    """Return a difference in points, rounded down so that a bound still holds.
+
+    >>> floor_points(0.0567), floor_points(-0.0567)
+    (5.6, -5.7)
+    """
+    return math.floor(1000 * difference) / 10
+
+
+def word_loss(low: float, confidence: float | None) -> str:
+    """Word what a PASS leaves possible: how far a rate may lie below its baseline's.
+
+    >>> word_loss(-0.154, 0.95)
+    'may still be up to 15.4 points worse (95 %)'
+    """
+    level = "" if confidence is None else f" ({as_percent(confidence)})"
+    points = floor_points(low)
+    if points > 0:
+        return f"is at least {points:.1f} points better{level}"
+    return f"may still be up to {abs(points):.1f} points worse{level}"
+
+
 def as_signed_points(difference: float, *, digits: int | None = None) -> str:
     """Write a difference between two rates in points, with its sign; 0 has none.
 

@@ -149,7 +149,7 @@ class Figures:
     inputs: str = ""
     """How many of the inputs were asked."""
     difference: str = ""
-    """The rate minus its baseline's in points, bounded, such as "Δ ≥ −6.7"."""
+    """The rate minus its baseline's in points, bounded, such as "may be −6.7"."""
     stop: str = ""
     cost: str = ""
 

@@ -293,7 +293,8 @@ class Criterion:
             allowed = "go with at_least or never_fails: a baseline fixes the number of trials"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_choice("method", self.method, METHODS)
-        if self.method != METHODS[0] and (self.margin is None or self.trials is not None):
+        is_sequential = self.at_least is not None and self.margin is not None
+        if self.method != METHODS[0] and (not is_sequential or self.trials is not None):
             allowed = f"be {METHODS[0]} except with at_least and a margin, and without trials"
             raise InvalidArgument("method", self.method, allowed)
         if self.report_only and self.each_input:

@@ -120,6 +120,8 @@ def _drop_unused(design: dict[str, Any]) -> None:
     for name in later:
         if not design.get(name):
             design.pop(name, None)
+    if isinstance(scheme := design.get("scheme"), dict) and not scheme.get("waits"):
+        scheme.pop("waits", None)
 
 
 def _drop(part: Any, name: str, *inner: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from trialwise.documents.numbers import (
@@ -15,6 +14,8 @@ from trialwise.documents.numbers import (
     as_probability,
     as_score,
     as_score_ends,
+    floor_points,
+    word_loss,
 )
 from trialwise.documents.phrases import REFUSED, STOPS
 from trialwise.model.evidence import StopReason
@@ -230,11 +231,9 @@ def write_difference(finding: Finding) -> str:
         return ""
     level = "" if found.confidence is None else f" ({as_percent(found.confidence)})"
     if finding.decision is Decision.FAIL:
-        least = _floor_points(-found.high)
-        return f"at least {least:.1f} points lower{level}" if least else f"lower{level}"
-    if found.low > 0:
-        return f"at least {_floor_points(found.low):.1f} points higher{level}"
-    return f"at most {abs(_floor_points(found.low)):.1f} points lower{level}"
+        least = floor_points(-found.high)
+        return f"at least {least:.1f} points worse{level}" if least else f"worse{level}"
+    return word_loss(found.low, found.confidence)
 
 
 def write_delta(finding: Finding) -> str:
@@ -243,14 +242,9 @@ def write_delta(finding: Finding) -> str:
     if found is None:
         return ""
     if finding.decision is not Decision.FAIL:
-        return f"Δ ≥ {_floor_points(found.low):.1f}".replace("-", "−")
-    least = _floor_points(-found.high)
+        return f"may be {floor_points(found.low):+.1f}".replace("-", "−")
+    least = floor_points(-found.high)
     return f"Δ ≤ −{least:.1f}" if least else "Δ < 0"
-
-
-def _floor_points(difference: float) -> float:
-    """Return a difference in points, rounded down so that a bound still holds."""
-    return math.floor(1000 * difference) / 10
 
 
 def write_stop(finding: Finding) -> str:

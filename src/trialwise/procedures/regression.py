@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import RELATIVE_BAND, settled
-from trialwise.documents.numbers import as_percent, as_points, as_probability
+from trialwise.documents.numbers import as_percent, as_points, as_probability, word_loss
 from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
 from trialwise.model.intent import Intent
@@ -34,7 +34,7 @@ from trialwise.procedures.compliance import lower_bound, rate_interval
 from trialwise.procedures.regression_limits import average_power, refuse_weak_regression
 from trialwise.procedures.regression_sizes import find_usual_size
 from trialwise.procedures.regression_stages import (
-    SCHEME_RULE,
+    SCHEME_RULES,
     chance_of_stages,
     conclude_stage,
     derive_stages,
@@ -102,8 +102,9 @@ class Regression(Procedure):
             if isinstance(chosen, Refused):
                 return chosen
             design, alpha = chosen, chosen.alpha
-        elif trials is None and rule == "exact" and situation.options.curtail and found.passed:
-            design = plan_stages(criterion, counts, situation.trial_limit(criterion))
+        elif trials is None and rule == "exact" and found.passed:
+            limit, waits = situation.trial_limit(criterion), not situation.options.curtail
+            design = plan_stages(criterion, counts, limit, waits=waits)
         else:
             trials = trials or find_usual_size(criterion, counts, alternative, rule)
             design = regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
@@ -120,7 +121,7 @@ class Regression(Procedure):
             criterion,
             procedure=self.name,
             rule=rule,
-            decision_rule=f"{SCHEME_RULE if design.scheme else DECISION_RULES[rule]}{AGREEING}",
+            decision_rule=f"{_name_rule(design)}{AGREEING}",
             alpha=alpha,
             trials=design.trials,
             cutoff=design.cutoff,
@@ -157,7 +158,7 @@ class Regression(Procedure):
             return _conclude(plan, tally, planned, counts.intent)
         # Fewer trials count than were planned: the cutoff is that of their number.
         baseline = Tally(trials=planned.baseline_trials, passed=planned.baseline_successes)
-        if planned.accept:
+        if planned.counts_choices:
             design = shorten_stages(planned, tally.trials)
         else:
             design = _design(baseline, tally.trials, planned.alpha, planned.rule)
@@ -180,10 +181,13 @@ class Regression(Procedure):
             power=None if alternative is None else _power_at(plan, design, alternative),
             difference=_bound_difference(plan, design, conclusion),
         )
-        advice = completed.advice
+        advice, statement = completed.advice, completed.statement
         if not advice and conclusion.decision is Decision.PASS:
             advice = _detectable(design)
-        return replace(completed, evidence=weighed, advice=advice)
+        left = weighed.difference
+        if conclusion.decision is Decision.PASS and left is not None:
+            statement = f"{statement} The rate {word_loss(left.low, left.confidence)}."
+        return replace(completed, evidence=weighed, advice=advice, statement=statement)
 
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
         """No change, against a degradation."""
@@ -327,8 +331,8 @@ def _conclude(
     if design.cutoff is not None:
         evidence = CutoffEvidence(
             design=None if design == plan.design else design,
-            # The p-value of the last test alone is not that of the whole comparison.
-            p_value=None if is_staged(plan) else _p_value(tally, design),
+            # The p-value of one test alone is not that of the whole comparison.
+            p_value=None if _counts_choices(plan) else _p_value(tally, design),
             lower_bound=lower_bound(tally, design.alpha, design.rule),
         )
     return Conclusion(
@@ -340,6 +344,14 @@ def _conclude(
         evidence=evidence,
         statement=_statement(tally, design, intent),
     )
+
+
+def _name_rule(design: RegressionCutoff) -> str:
+    return SCHEME_RULES[design.scheme.waits] if design.scheme else DECISION_RULES[design.rule]
+
+
+def _counts_choices(plan: CriterionPlan) -> bool:
+    return isinstance(plan.design, RegressionCutoff) and plan.design.counts_choices
 
 
 def _strands(

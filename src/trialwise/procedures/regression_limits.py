@@ -10,11 +10,14 @@ import math
 
 from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion
+from trialwise.stats.bisection import find_first
 from trialwise.stats.compliance_cutoffs import minimum_trials
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.regression_cutoffs import RegressionCutoff, design_power, regression_cutoff
 from trialwise.stats.staged_regression import average_chances
 
+#: How far below a size with enough power smaller ones are looked at.
+_NEAR = 12
 _SMOKE = "or add `intent: smoke` for a quick check"
 
 
@@ -23,7 +26,7 @@ def average_power(design: RegressionCutoff, rate: float) -> float | None:
     if design.cutoff is None:
         return None
     measured = design.baseline_successes / design.baseline_trials
-    if design.accept:
+    if design.counts_choices:
         return average_chances(design, measured, rate).fails
     sizes = design.baseline_trials, design.trials
     return design_power(measured, rate, *sizes, alpha=design.alpha, rule=design.rule)
@@ -48,26 +51,65 @@ def refuse_weak_regression(
             "no count would FAIL: give the criterion a required rate (`at_least`), measure a "
             f"baseline that passes, {_SMOKE}"
         )
-    wanted = criterion.wanted_power
-    largest = regression_cutoff(passed, size, size, alpha=design.alpha, rule=design.rule)
+    wanted, larger = criterion.wanted_power, _size_of_both(criterion, design, alternative)
+    # One gate for all rules: whether the exact test could find a drop with so many trials.
+    largest = regression_cutoff(passed, size, size, alpha=design.alpha)
     found = average_power(largest, 0.0) or 0.0
     if found < wanted:
         return (
             f"a baseline of {size} {'trial is' if size == 1 else 'trials is'} too small: even a "
             f"service that never passes would FAIL with probability {found:.2f} only. Measure a "
-            f"baseline of about {_size_of_both(criterion, design, alternative)} trials, {_SMOKE}"
+            f"baseline of about {larger} trials, {_SMOKE}"
         )
-    power = average_power(design, alternative) or 0.0
-    reference = min(passed / size, size / (size + 1))
-    least = minimum_trials(reference, alpha=design.alpha, rule=design.rule)
-    if design.cutoff > 0 and (design.trials >= least or power >= wanted):
+    needed = find_fewest_trials(criterion, design, alternative)
+    if needed is not None and design.trials >= needed:
         return None
     few = "1 trial is" if design.trials == 1 else f"{design.trials} trials are"
+    power = average_power(design, alternative) or 0.0
+    out = f"Measure a baseline of about {larger} trials"
+    if needed is not None:
+        enough = regression_cutoff(passed, size, needed, alpha=design.alpha, rule=design.rule)
+        reached = average_power(enough, alternative) or 0.0
+        asked = "" if reached >= wanted else f" ({wanted:g} takes about {larger} in both runs)"
+        out = f"Run at least {needed} trials, which find it with probability {reached:.2f}{asked}"
     return (
         f"{few} too few to compare with {passed} of {size}: a drop to {as_percent(alternative)} "
-        f"would FAIL with probability {power:.2f}, less than the {wanted:g} asked for. Run at "
-        f"least {least} trials, {_SMOKE}"
+        f"would FAIL with probability {power:.2f}, less than the {wanted:g} asked for. {out}, "
+        f"{_SMOKE}"
     )
+
+
+def find_fewest_trials(
+    criterion: Criterion, design: RegressionCutoff, alternative: float
+) -> int | None:
+    """Find the fewest trials that a verification takes: more are admitted too, fewer are not.
+
+    So many are enough that could show the baseline's rate as a required one (companion §5.7.1), or
+    with which the exact test finds the drop as often as asked for; and some count has to FAIL. None
+    where the rule takes no test of this size.
+
+    Args:
+        criterion: What is promised.
+        design: The rule, resolved against the baseline.
+        alternative: The rate that is to be found.
+    """
+    passed, size, alpha = design.baseline_successes, design.baseline_trials, design.alpha
+    feasible = minimum_trials(min(passed / size, size / (size + 1)), alpha=alpha)
+
+    def is_enough(trials: int) -> bool:
+        rates, wanted = (passed / size, alternative), criterion.wanted_power
+        return trials >= feasible or design_power(*rates, size, trials, alpha=alpha) >= wanted
+
+    fewest = find_first(0, feasible, is_enough)
+    # Power is not quite monotone: a few trials less may do where a cutoff falls well.
+    while less := [n for n in range(max(1, fewest - _NEAR), fewest) if is_enough(n)]:
+        fewest = less[0]
+    most = size if design.rule == "fisher" else 2 * max(fewest, size)
+
+    def can_fail(trials: int) -> bool:
+        return bool(regression_cutoff(passed, size, trials, alpha=alpha, rule=design.rule).cutoff)
+
+    return next((n for n in range(fewest, most + 1) if can_fail(n)), None)
 
 
 def _size_of_both(criterion: Criterion, design: RegressionCutoff, alternative: float) -> int:

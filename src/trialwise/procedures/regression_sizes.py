@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from trialwise.model.criterion import Criterion
+from trialwise.procedures.base import rate_below
 from trialwise.stats.bisection import find_first
 from trialwise.stats.regression_cutoffs import design_power
 from trialwise.stats.result_types import Rule
@@ -13,6 +16,19 @@ _TRIALS_WITHOUT_RATE = 100
 _MORE_POWER = 0.035
 #: The largest staged test, relative to its baseline: beyond it the baseline is what is too small.
 _LARGEST = 2
+
+
+def find_common_size(criterion: Criterion, size: int) -> int:
+    """Enough trials to find the loss at every rate, so that their number tells no count.
+
+    Args:
+        criterion: What is promised.
+        size: Trials of the baseline.
+    """
+    # The variances of a rate and of one lower by the loss are largest around one half.
+    passed = min(size, math.ceil(size * (1 + criterion.loss) / 2))
+    alternative = rate_below(passed / size, criterion.loss)
+    return find_usual_size(criterion, (passed, size), alternative, "exact")
 
 
 def find_usual_size(

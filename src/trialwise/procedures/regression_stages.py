@@ -11,7 +11,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, rate_below
 from trialwise.procedures.characteristic import Chance
-from trialwise.procedures.regression_sizes import size_stages
+from trialwise.procedures.regression_sizes import find_common_size, size_stages
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.scheme_levels import find_level, find_scheme
 from trialwise.stats.staged_regression import (
@@ -21,19 +21,20 @@ from trialwise.stats.staged_regression import (
     staged_regression,
 )
 
-#: The versioned name of the rule whose boundaries come from a scheme.
-SCHEME_RULE = "regression/likelihood-ratio"
+#: The versioned names of the rules of a scheme: decided after every trial, or after all of them.
+SCHEME_RULES = ("regression/likelihood-ratio", "regression/likelihood-ratio-once")
 
 
 def plan_stages(
-    criterion: Criterion, baseline: tuple[int, int], limit: int | None
+    criterion: Criterion, baseline: tuple[int, int], limit: int | None, *, waits: bool
 ) -> RegressionCutoff:
-    """Plan a comparison that stops as soon as its counts decide.
+    """Plan a comparison whose size is not given, with errors that count how it was chosen.
 
     Args:
         criterion: What is promised.
         baseline: Its passes and trials.
         limit: The most trials, where the user has set a limit.
+        waits: Whether only all trials together decide, rather than the counts on the way.
     """
     passed, size = baseline
     scheme = find_scheme(
@@ -42,10 +43,15 @@ def plan_stages(
         alpha=criterion.wrong_fail,
         power=criterion.wanted_power,
         most_trials=limit,
+        waits=waits,
     )
     alternative = rate_below(passed / size, criterion.loss)
     if scheme is not None:
         return apply_scheme(scheme, passed, alternative)
+    if waits:
+        trials = find_common_size(criterion, size)
+        trials = min(trials, limit or trials)
+        return regression_cutoff(passed, size, trials, alpha=criterion.wrong_fail)
     trials = size_stages(criterion, baseline, alternative)
     trials = min(trials, limit or trials)
     return staged_regression(passed, size, trials, alternative, alpha=criterion.wrong_fail)
@@ -54,7 +60,7 @@ def plan_stages(
 def derive_stages(plan: CriterionPlan, passed: int, size: int) -> RegressionCutoff | None:
     """Derive the boundaries of a staged plan again, and the level that they are recorded with."""
     kept, lower = plan.design, plan.threshold.alternative_rate
-    if not isinstance(kept, RegressionCutoff) or not kept.accept or lower is None:
+    if not isinstance(kept, RegressionCutoff) or not kept.counts_choices or lower is None:
         return None
     assert plan.alpha is not None
     if kept.scheme is None:
@@ -69,13 +75,15 @@ def derive_stages(plan: CriterionPlan, passed: int, size: int) -> RegressionCuto
 
 
 def shorten_stages(planned: RegressionCutoff, trials: int) -> RegressionCutoff:
-    """The rule for a staged comparison that ends undecided after fewer trials than were planned."""
+    """The rule for a comparison that ends undecided after fewer trials than were planned."""
     counts = planned.baseline_successes, planned.baseline_trials
     if planned.scheme is None:
         level = final_level(planned.alpha)
         return regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
     # What the boundaries did not signal, no further test may: they spend all of alpha.
-    cutoff = max(0, trials - planned.reject[trials] + 1)
+    assert planned.cutoff is not None
+    fewest = planned.reject[trials] if planned.reject else planned.trials - planned.cutoff + 1
+    cutoff = max(0, trials - fewest + 1)
     return replace(
         planned,
         trials=trials,

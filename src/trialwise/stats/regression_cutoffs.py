@@ -74,7 +74,12 @@ class RegressionCutoff:
     reject: tuple[int, ...] = ()
     """The fewest failures that FAIL after 0, 1, … trials, likewise."""
     scheme: StagedScheme | None = None
-    """What decides for every baseline of this size, where a staged comparison has one."""
+    """What decides for every baseline of this size, where the comparison has one."""
+
+    @property
+    def counts_choices(self) -> bool:
+        """Whether errors count what other baselines of this size would have been compared by."""
+        return bool(self.accept) or self.scheme is not None
 
     @property
     def cap(self) -> int:

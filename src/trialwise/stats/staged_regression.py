@@ -98,8 +98,8 @@ def apply_scheme(
         achieved_size=None,
         design_false_alarm=None,
         alternative_rate=alternative,
-        accept=accept,
-        reject=reject,
+        accept=() if scheme.waits else accept,
+        reject=() if scheme.waits else reject,
         scheme=scheme,
     )
     alarm = None if k in (0, nb) else average_chances(staged, k / nb, k / nb).fails

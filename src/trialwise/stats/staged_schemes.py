@@ -38,6 +38,8 @@ _FAIL_START, _FAIL_BEND = -0.45, 0.5
 _PASS_START, _PASS_BEND = 1.8, 0.4
 #: Stopping early costs power: so much more is aimed at, with so many more trials.
 _MORE_POWER, _MORE_TRIALS, _FEW_TRIALS = 0.04, 1.3, 8
+#: How many more trials than the approximation says are wanted where nothing stops early.
+_MORE_AT_ONCE = 1.04
 #: The largest test, relative to its baseline, and that with a baseline too small for the margin.
 _LARGEST, _HOPELESS, _FALL = 2.2, 1.0, 4
 #: Baselines whose rates differ by less, in standard deviations of the difference between two runs
@@ -65,6 +67,8 @@ class StagedScheme:
     """Where both limits meet, as logarithms of likelihood ratios, from low rates to high ones."""
     level: float | None = None
     """The largest probability of a FAIL over all rates, if nothing has changed."""
+    waits: bool = False
+    """Whether only all trials together decide; their number still depends on the baseline."""
 
     def boundaries(self, baseline_successes: int) -> Boundaries:
         """The boundaries for one baseline."""
@@ -88,6 +92,11 @@ class StagedScheme:
             # A rate near 0 cannot fall by the margin, and less would take ever more trials.
             sizes.append(_find_size(self, math.pi / 4))
         return min(sizes if self.most_trials is None else [*sizes, self.most_trials])
+
+    @property
+    def largest(self) -> float:
+        """The largest test, relative to its baseline."""
+        return 1.0 if self.waits else _LARGEST
 
     @property
     def _middle(self) -> int:
@@ -121,11 +130,12 @@ def _angle(successes: float, trials: int) -> float:
 
 def _find_size(scheme: StagedScheme, angle: float) -> float:
     """The most trials: enough to find the margin, by the arcsine approximation, if nb is."""
-    nb = scheme.baseline_trials
-    both, limit = _find_needed(scheme, angle), nb * _LARGEST / (1 + _LARGEST)
+    nb, largest = scheme.baseline_trials, scheme.largest
+    both, limit = _find_needed(scheme, angle), nb * largest / (1 + largest)
     if both < limit:
-        return min(_LARGEST * nb, _MORE_TRIALS / (1 / both - 1 / nb) + _FEW_TRIALS)
-    return max(2.0, _HOPELESS * nb, _LARGEST * nb - _FALL * (both - limit))
+        more = _MORE_AT_ONCE if scheme.waits else _MORE_TRIALS
+        return min(largest * nb, more / (1 / both - 1 / nb) + _FEW_TRIALS)
+    return max(2.0, _HOPELESS * nb, largest * nb - _FALL * (both - limit))
 
 
 def _find_needed(scheme: StagedScheme, angle: float) -> float:
@@ -136,12 +146,13 @@ def _find_needed(scheme: StagedScheme, angle: float) -> float:
 
 def _find_distance(scheme: StagedScheme) -> float:
     """How far apart two rates must be, if that is 1, on the arcsine scale."""
-    return (upper_z(scheme.alpha) + normal_quantile(_aim(scheme.power))) / 2
+    power = scheme.power if scheme.waits else _aim(scheme.power)
+    return (upper_z(scheme.alpha) + normal_quantile(power)) / 2
 
 
 def _find_margin(scheme: StagedScheme, angle: float) -> float:
     """The loss that the likelihood ratio is about: a larger one, where nb is too small for it."""
-    limit = scheme.baseline_trials * _LARGEST / (1 + _LARGEST)
+    limit = scheme.baseline_trials * scheme.largest / (1 + scheme.largest)
     lowest = max(0.0, angle - _find_distance(scheme) / math.sqrt(limit))
     return max(scheme.margin, math.sin(angle) ** 2 - math.sin(lowest) ** 2)
 
@@ -177,6 +188,9 @@ def _draw(scheme: StagedScheme, successes: float) -> Boundaries:
         return (1 - share) * a + share * b
 
     n = max(1, math.ceil(blend(before.trials, after.trials) - 1e-9))
+    if scheme.waits:
+        allowed = min(max(math.floor(blend(before.accept[-1], after.accept[-1])), 0), n)
+        return tuple(max(-1, allowed - n + m) for m in range(n + 1)), (allowed + 1,) * (n + 1)
     accept = list(_follow(n, list(map(blend, before.accept, after.accept))))
     reject = list(_follow(n, list(map(blend, before.reject, after.reject))))
     # The last trial decides: one more failure than those that PASS is a FAIL.

@@ -43,6 +43,7 @@ _TESTS = {
     "regression/fisher": "one-sided Fisher exact test, two samples",
     "regression/boschloo": "one-sided Boschloo test, two samples, unconditional and exact",
     "regression/likelihood-ratio": "likelihood ratio after every trial, unconditional and exact",
+    "regression/likelihood-ratio-once": "likelihood ratio at the end, unconditional and exact",
     "finite-corpus/hypergeometric": "exact hypergeometric, without replacement",
     "finite-corpus/exact-rate": "none: every input of the corpus was evaluated",
     "no-generalisation/observed-rate": "none: the observed rate is the claim",
@@ -299,7 +300,8 @@ def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | 
         made = f"WilsonLB({design.reference_rate:g}; {design.trials}, {design.alpha:g})"
         derived = f"p* = {made} = {design.threshold:.6f} (§1.5.4), informational"
     else:
-        test = "Fisher's exact test" if design.rule == "fisher" else "Boschloo's exact test"
+        exact = "Boschloo's exact test" if design.scheme is None else "a likelihood ratio"
+        test = "Fisher's exact test" if design.rule == "fisher" else exact
         derived = f"c/n = {design.threshold:.6f}, from {test}"
     return [*rows, ("Derived threshold", derived)]
 
