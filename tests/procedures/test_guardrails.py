@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -180,9 +181,24 @@ def test_an_estimator_and_a_reason_are_no_claim() -> None:
 
 
 def test_a_rate_without_excused_trials_is_another_estimand() -> None:
-    """Hard: a baseline counts every trial (§1.4.5a, §8.4.5)."""
-    assert [("denominator-policy", HARD)] == found(assess(analysis=Analysis.PER_PROTOCOL))
-    assert () == assess(analysis=Analysis.INTENT_TO_TREAT)
+    """Hard, unless every trial was measured, so that all analyses count alike (§1.4.5a, §8.4.5)."""
+    for then, now, excused, differs in (
+        (None, "per-protocol", None, True),
+        (None, "intent-to-treat", None, False),
+        (None, "measured", None, False),
+        ("measured", "per-protocol", 3, True),
+        ("measured", "per-protocol", 0, False),
+        ("measured", "intent-to-treat", 3, True),
+        ("intent-to-treat", "measured", 3, True),
+        ("intent-to-treat", "measured", 0, False),
+        ("per-protocol", "per-protocol", 3, False),
+    ):
+        kept = replace(observed(), analysis=then, excused=excused)
+        guards = assess(
+            baseline(criteria={"well-formed": kept}), analyses={"well-formed": Analysis(now)}
+        )
+        assert found(guards) == ([("denominator-policy", HARD)] if differs else [])
+        assert not differs or f"`analysis: {now}`" in guards[0].message
 
 
 @pytest.mark.parametrize(

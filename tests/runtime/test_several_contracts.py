@@ -34,3 +34,14 @@ def test_one_seed_gives_each_contract_trials_of_its_own_and_the_same_ones_again(
     seed = first["other"].record.plan.seed
     alone = tw.run(_contracts()[1], seed=seed, **given)
     assert _outcomes(alone) == _outcomes(first["other"])
+
+
+def test_a_family_without_a_decision_that_can_be_wrong_is_run() -> None:
+    """Two contracts of `never_fails` under a correction: there is nothing to correct."""
+    criterion = tw.Criterion("ok", tw.equals("ok"), never_fails=True)
+    contracts = [
+        tw.Contract(name, lambda _: "ok", [criterion]).with_inputs(["a"]) for name in ("one", "two")
+    ]
+    found = tw.run_all(contracts, correction="holm", store=None, progress=False)
+
+    assert [str(one.decision) for one in found.results.values()] == ["PASS", "PASS"]

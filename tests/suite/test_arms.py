@@ -193,12 +193,31 @@ def test_mistakes_have_a_place_and_a_hint(load: Load, arms: str, line: int, mess
     assert [(at, message in said) for at, said in found] == [(line, True)], found
 
 
-def test_an_arm_that_hides_the_model_is_refused_at_the_arm(load: Load) -> None:
-    """A contract for several models needs `{model}` in every arm."""
+def test_an_arm_may_be_the_same_beside_every_model(load: Load) -> None:
+    """`run` takes such a suite, and so do `check` and `compare`; the model is no factor of it."""
     text = BASE + CHAT.replace("small-1", '"{model}"') + "models: [small, large]\n"
-    found = refusals(load, text + "arms:\n  new: {service: {chat: {model: fixed}}}\n")
+    suite = load(text + "arms:\n  new: {service: {chat: {model: fixed}}}\n")
 
-    assert [(line, "where a model goes" in said) for line, said in found] == [(12, True)]
+    for contract, model in zip(suite.contracts, ("small", "large"), strict=True):
+        (arm,) = contract.arms
+        assert arm.contract.service.factors["model"] == "fixed"
+        assert "model" not in arm.contract.factors
+        assert contract.contract.factors["model"] == model
+
+
+def test_a_function_that_takes_no_model_is_an_arm_of_every_model(
+    load: Load, tmp_path: Path
+) -> None:
+    """The function of the contract itself has to take it."""
+    code = "def named(text, model): return model\ndef plain(text): return text\n"
+    (tmp_path / "arm_functions.py").write_text(code, encoding="utf-8")
+    text = BASE + "models: [small, large]\nservice: {python: 'arm_functions:NAME'}\n"
+    arms = "arms: {new: {service: {python: 'arm_functions:plain'}}}\n"
+    suite = load(text.replace("NAME", "named") + arms)
+
+    assert [len(one.arms) for one in suite.contracts] == [1, 1]
+    ((_, said),) = refusals(load, text.replace("NAME", "plain"))
+    assert "take a parameter `model`" in said
 
 
 @pytest.mark.parametrize(

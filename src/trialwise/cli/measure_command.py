@@ -56,4 +56,6 @@ def command(
             for name, found in done.baseline.criteria.items()
         )
         say(f"{contract.name}: {rates}; wrote {done.path}")
+        for warning in done.warnings:
+            click.echo(f"{contract.name}: {warning}", err=True)
     return ExitCode.PASS

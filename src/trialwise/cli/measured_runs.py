@@ -32,13 +32,12 @@ def show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[StoredR
 
 def count_measured(stored: StoredRun) -> dict[str, Any]:
     """Return what a measurement counted, as plain values."""
-    from trialwise.procedures.criterion_rows import Rows
+    from trialwise.runtime.measuring import pick_rows
 
     trials, plan = stored.trials(), stored.plan
     counts = {}
     for one in plan.criteria:
-        mine = trials.of_experiment(one.experiment)
-        rows = Rows.of(mine, mine.criteria.index(one.criterion))
+        _, rows = pick_rows(one, plan, trials)
         counts[one.criterion] = {"passed": rows.passed, "trials": len(rows)}
     return {
         "run_id": stored.run_id,

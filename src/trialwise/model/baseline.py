@@ -50,6 +50,10 @@ class CriterionBaseline:
     """Different inputs that were tried; None where an earlier version did not count them."""
     repetitions: int | None = None
     """Trials of the input that was tried most often."""
+    analysis: str | None = None
+    """Whose trials count; None where an earlier version counted all of them."""
+    excused: int | None = None
+    """Trials that only some analyses count. Without any, all analyses count alike."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__

@@ -233,7 +233,12 @@ class MarkedTest:
         baseline = shown_path(done.path, self._item)
         self._item.user_properties.append(("trialwise.baseline", baseline))
         self._item.stash[RESULTS] = [
-            {"contract": case.contract.name, "baseline": baseline, "rates": rates}
+            {
+                "contract": case.contract.name,
+                "baseline": baseline,
+                "rates": rates,
+                "warnings": list(done.warnings),
+            }
         ]
 
     def _raise_unless_passed(self, record: RunRecord) -> None:

@@ -62,6 +62,8 @@ def write_summary(
                 rate if name == BODY else f"{name} {rate}" for name, rate in one["rates"].items()
             )
             terminal.write_line(f"measured {rates}{_GAP}{one['contract']}")
+            for warning in one["warnings"]:
+                terminal.write_line(f"{_GAP}{warning}")
             terminal.write_line(f"{_GAP}{one['baseline']}")
     for text in (*_list_totals(verdicts, able), *_list_notes(results, verdicts, config)):
         indent = " " * (len(text) - len(text.lstrip()))

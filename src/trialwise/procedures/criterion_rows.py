@@ -14,7 +14,15 @@ from functools import cached_property
 from itertools import compress
 from typing import NamedTuple, TypeVar, overload
 
-from trialwise.model.trial import EXCUSED, UNTESTABLE, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial import (
+    EXCUSED,
+    UNTESTABLE,
+    Analysis,
+    ErrorClass,
+    FailReason,
+    Outcome,
+    Trial,
+)
 from trialwise.model.trial_signs import PASSES, SIGNS, Course, Sign
 from trialwise.model.trial_table import TrialTable
 
@@ -65,6 +73,11 @@ class Row(NamedTuple):
     def is_excused(self) -> bool:
         """Whether the per-protocol analysis leaves it out."""
         return self.is_lost or self.is_unjudged
+
+    def is_left_out(self, analysis: Analysis) -> bool:
+        """Return whether an analysis leaves it out: it was not measured, or no judge judged it."""
+        unjudged = self.is_unjudged and not analysis.counts_silence
+        return unjudged or analysis.leaves_out(self.course.error_class)
 
     @property
     def is_unheard(self) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
@@ -59,7 +60,7 @@ def assess_baseline(
     profile: Mapping[str, str],
     factors: Mapping[str, str],
     now: datetime,
-    analysis: Analysis = Analysis.INTENT_TO_TREAT,
+    analyses: Mapping[str, Analysis] = MappingProxyType({}),
     critical: Collection[str] = (),
 ) -> tuple[Guard, ...]:
     """Return every guardrail that a comparison with this baseline would violate, the gravest first.
@@ -72,7 +73,7 @@ def assess_baseline(
         profile: Their values in this run.
         factors: What is under test now.
         now: When the run starts, with its zone.
-        analysis: Whose trials decide the run.
+        analyses: Whose trials decide each criterion now.
         critical: Factors whose change is a major caveat at least.
     """
     if now.tzinfo is None:
@@ -80,7 +81,7 @@ def assess_baseline(
     guards = (
         *_criteria(baseline, scopes),
         *_claims(baseline.claim, claim),
-        *_denominators(analysis),
+        *_denominators(baseline, analyses),
         *_samplings(baseline, scopes, claim),
         *_covariates(baseline.covariates, profile, covariates),
         *_factors(baseline, factors, profile, critical),
@@ -256,14 +257,23 @@ def _claims(old: Claim, new: Claim) -> Iterator[Guard]:
         )
 
 
-def _denominators(analysis: Analysis) -> Iterator[Guard]:
-    if analysis is Analysis.PER_PROTOCOL:
+def _denominators(baseline: Baseline, analyses: Mapping[str, Analysis]) -> Iterator[Guard]:
+    """Hold whose trials count now against whose trials the baseline counts, once for each pair."""
+    pairs = {}
+    for name, now in analyses.items():
+        old = baseline.criteria.get(name)
+        if old is None or old.excused == 0 or old.analysis == now:
+            continue
+        # Earlier versions counted all trials and did not say how many were not measured.
+        if old.analysis is not None or now is Analysis.PER_PROTOCOL:
+            pairs[old.analysis or Analysis.INTENT_TO_TREAT, now] = None
+    for then, now in pairs:
         yield Guard(
             code="denominator-policy",
             severity=Severity.HARD,
-            message="The baseline counts every trial, and this run leaves out those that never "
-            "reached the service: two different rates. Decide it by all trials "
-            f"({Analysis.INTENT_TO_TREAT}), or give the criterion a required rate.",
+            message=f"Not the same trials count: {then} in the baseline, {now} in this run, which "
+            f"are two different rates. {_MEASURE.capitalize()} with `analysis: {now}`, or decide "
+            f"by `analysis: {then}`.",
         )
 
 

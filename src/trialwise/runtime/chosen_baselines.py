@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
+from trialwise.model.trial import Analysis
 from trialwise.runtime.sealed_factors import seal_stored
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def choose_baseline(
         factors=factors,
         critical=critical,
         now=now,
-        analysis=options.analysis,
+        analyses={one.name: Analysis(one.analysis or options.analysis) for one in compared},
     )
     admitted = admit(
         (*guards, *selected.warnings),

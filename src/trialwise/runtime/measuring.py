@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -44,6 +44,8 @@ class Measurement:
     path: Path
     trials: Sequence[Trial]
     run: Path | None = None
+    warnings: tuple[str, ...] = ()
+    """Signs that its trials were not independent or not of one kind, each with its criterion."""
 
     def __repr__(self) -> str:
         counts = "; ".join(self._list_counts())
@@ -53,7 +55,7 @@ class Measurement:
         """Print what was counted and where it is kept."""
         out = sys.stdout if stream is None else stream
         lines = [f"{self.baseline.contract}: measured", *self._list_counts()]
-        out.write("\n  ".join([*lines, f"baseline: {self.path}"]) + "\n")
+        out.write("\n  ".join([*lines, f"baseline: {self.path}", *self.warnings]) + "\n")
 
     def _list_counts(self) -> list[str]:
         return [
@@ -263,11 +265,12 @@ def write_baseline(
     from trialwise.stores.baselines import BaselineStore
 
     files = BaselineStore(baselines)
+    warnings = tuple(_list_warnings(plan, trials))
     path = None if stored is None else stored.path
     run_id = "" if stored is None else stored.run_id
     for file, known in files.all(plan.contract):
         if run_id and known.run_id == run_id and identifier in (None, known.identifier):
-            return Measurement(known, file, tuple(trials), path)
+            return Measurement(known, file, tuple(trials), path, warnings)
     baseline = Baseline(
         identifier=identifier or _name_baseline(files, plan.contract, created_at),
         contract=plan.contract,
@@ -287,7 +290,7 @@ def write_baseline(
         tool_version=__version__,
         gates=gates or {},
     )
-    return Measurement(baseline, files.save(baseline), trials, path)
+    return Measurement(baseline, files.save(baseline), trials, path, warnings)
 
 
 def _name_baseline(files: BaselineStore, contract: str, created_at: datetime) -> str:
@@ -298,13 +301,34 @@ def _name_baseline(files: BaselineStore, contract: str, created_at: datetime) ->
     return next(name for name in chain([stem], further) if name not in known)
 
 
+def pick_rows(criterion: CriterionPlan, plan: Plan, trials: Trials) -> tuple[Rows, Rows]:
+    """Return all trials of a criterion, and those that count.
+
+    What is not measured is no failure: the run that is compared leaves it out as well.
+    """
+    mine = trials.of_experiment(criterion.experiment)
+    every = Rows.of(mine, mine.criteria.index(criterion.criterion))
+    analysis = plan.analysis_of(criterion)
+    return every, every.keep(lambda row: not row.is_left_out(analysis))
+
+
+def _list_warnings(plan: Plan, trials: Trials) -> Iterator[str]:
+    """List what a run would say of the same trials: that they drift, or depend on each other."""
+    from trialwise.procedures.deciding.trial_rows import diagnose_rows
+
+    for one in plan.criteria:
+        _, rows = pick_rows(one, plan, trials)
+        yield from (f"{one.criterion}: {said}" for said in diagnose_rows(rows).warnings)
+
+
 def _count(
     criterion: CriterionPlan, plan: Plan, trials: Trials, scope: CriterionScope
 ) -> CriterionBaseline:
     (experiment,) = (one for one in plan.experiments if one.name == criterion.experiment)
     first = dict(zip(experiment.input_ids, experiment.find_units(), strict=True))
-    mine = trials.of_experiment(experiment.name)
-    rows = Rows.of(mine, mine.criteria.index(criterion.criterion))
+    every, rows = pick_rows(criterion, plan, trials)
+    if not rows:
+        raise BaselineError(f"no baseline was written: no trial of {criterion.criterion} counts")
     tried: Counter[int] = Counter()
     for name, (_, times) in rows.tally_inputs().items():
         tried[first[name]] += times
@@ -320,6 +344,8 @@ def _count(
         **asdict(scope),
         inputs=len(tried),
         repetitions=max(tried.values()),
+        analysis=str(plan.analysis_of(criterion)),
+        excused=every.count(lambda row: row.is_excused),
     )
 
 

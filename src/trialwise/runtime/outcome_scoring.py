@@ -273,7 +273,8 @@ def measure_outcomes(
         found,
         named,
         contract=contract or found.name,
-        options=RunOptions(draw="balanced", curtail=False),
+        # All trials count, as they do where outcomes are scored.
+        options=RunOptions(draw="balanced", curtail=False, analysis=Analysis.INTENT_TO_TREAT),
         order=Order.FILE,
         claim=claim or Claim(),
         factors={**found.factors, **(factors or {})},

@@ -26,7 +26,7 @@ _PER_LINE = 10
 _RESTORE = "Restore it from version control, or delete it and measure a new one"
 _CLAIM = tuple(one.name for one in fields(Claim))
 _CRITERION = tuple(one.name for one in fields(CriterionBaseline))
-_COUNTED_LATER = ("inputs", "repetitions")
+_COUNTED_LATER = ("inputs", "repetitions", "analysis", "excused")
 #: Fields of a baseline that JSON holds as they are.
 _PLAIN = tuple(
     one.name

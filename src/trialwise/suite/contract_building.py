@@ -71,19 +71,24 @@ class Top:
         self.fields = fields
         self._context = context
         # With the keys of each, so that no other object takes the place of its identity.
-        self._services: dict[tuple[int, str | None], tuple[Fields, Any]] = {}
+        self._services: dict[tuple[int, str | None, bool], tuple[Fields, Any]] = {}
 
-    def service(self, fields: Fields, model: str | None, node: Node) -> Any:
+    def service(
+        self, fields: Fields, model: str | None, node: Node, *, is_arm: bool = False
+    ) -> Any:
         """Return a service, built once for each model however many contracts share it.
 
         Args:
             fields: The service's.
             model: The model it is for, where there are several.
             node: Where the models are listed.
+            is_arm: Whether it is an arm's, which may be the same beside every model.
         """
-        key = id(fields), model
+        key = id(fields), model, is_arm
         if key not in self._services:
-            given = fields if model is None else with_model(fields, model, node, self._context)
+            given = fields
+            if model is not None:
+                given = with_model(fields, model, node, self._context, is_arm=is_arm)
             built = INVALID if given is None else build_service(given, self._context)
             self._services[key] = fields, built
         return self._services[key][1]
@@ -204,7 +209,7 @@ def _arms(
         changed = overlay_arm(fields, arm, top.written_services, context) if arm.sound else None
         if changed is None:
             continue
-        service = _service(changed, model, top, arm.at("service"))
+        service = _service(changed, model, top, arm.at("service"), is_arm=True)
         parts: dict[str, Any] = {
             "factors": build_factors(changed, context),
             "critical_factors": list_critical(changed),
@@ -251,7 +256,9 @@ def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | No
     return found
 
 
-def _service(fields: Fields, model: str | None, top: Top, node: Node) -> _Service | None:
+def _service(
+    fields: Fields, model: str | None, top: Top, node: Node, *, is_arm: bool = False
+) -> _Service | None:
     """Return the service, or None once something is wrong with it.
 
     Args:
@@ -259,13 +266,16 @@ def _service(fields: Fields, model: str | None, top: Top, node: Node) -> _Servic
         model: The model it is for, where there are several.
         top: The top of the suite.
         node: Where to report that the service takes no model.
+        is_arm: Whether it is an arm's, which may be the same beside every model.
     """
     given, found = fields.get("service"), fields.get("service")
     if isinstance(given, str):
         found = top.named_service(given, fields.at("service"))
     if not isinstance(found, Fields):
         return None
-    service = top.service(found, model, node)
+    if is_arm and not _mentions(found) and not isinstance(found.get("python"), Fields):
+        model = None
+    service = top.service(found, model, node, is_arm=is_arm)
     if service is INVALID:
         return None
     label = given if isinstance(given, str) else service_label(found)
@@ -309,7 +319,9 @@ def name_cell(name: str, model: str | None) -> str:
     return name.replace(PLACEHOLDER, model) if PLACEHOLDER in name else f"{name} [{model}]"
 
 
-def with_model(fields: Fields, model: str, node: Node, context: Context) -> Fields | None:
+def with_model(
+    fields: Fields, model: str, node: Node, context: Context, *, is_arm: bool = False
+) -> Fields | None:
     """Return a service as it is for one model; None once it is reported that it takes none.
 
     Args:
@@ -317,13 +329,14 @@ def with_model(fields: Fields, model: str, node: Node, context: Context) -> Fiel
         model: The model's name.
         node: The list of models.
         context: The suite being read.
+        is_arm: Whether it is an arm's, which may be the same beside every model.
     """
     python = fields.get("python")
     if isinstance(python, Fields):
         # A function is given it by name.
         changed = _copy_fields(fields)
         changed.values["python"] = given = _copy_fields(python)
-        given.values["model"] = model
+        given.values |= {"model": model, "needs_model": not is_arm}
         return changed
     if not _mentions(fields):
         message = 'the service does not say where a model goes: write "{model}" into it, quoted'

@@ -160,6 +160,8 @@ def _for_model(declared: ServiceDeclaration, given: Fields) -> Callable[..., Any
     def construct(**arguments: Any) -> Any:
         called = arguments[function.field]
         if "model" not in signature(called).parameters:
+            if not given["needs_model"]:
+                return declared.constructor(**arguments)
             allowed = "take a parameter `model`, since the contract has `models`"
             raise InvalidArgument(function.field, called, allowed)
         arguments[function.field] = partial(called, model=given["model"])

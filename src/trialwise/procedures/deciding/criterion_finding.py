@@ -90,10 +90,7 @@ class _Stream(NamedTuple):
         return self.plan.analysis_of(self.criterion)
 
     def _is_left_out(self, row: Row) -> bool:
-        """Return whether a trial takes no part: it was not measured, or no judge judged it."""
-        if self.analysis.leaves_out(row.course.error_class):
-            return True
-        return row.is_unjudged and not self.analysis.counts_silence
+        return row.is_left_out(self.analysis)
 
     def decide(self, rows: Rows, *, input_id: str | None = None) -> Finding:
         """Return what the procedure concludes, and what the trials say beside it."""

@@ -38,7 +38,7 @@ def size_families(runs: Sequence[tuple[Contract, RunOptions]]) -> list[RunOption
         if options.correction != "none":
             sizes[options.family] += count_decisions(contract)
     return [
-        replace(options, family_size=sizes[options.family])
+        replace(options, family_size=sizes[options.family] or 1)
         if options.correction != "none" and options.family_size is None
         else options
         for _, options in runs
