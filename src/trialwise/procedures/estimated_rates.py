@@ -266,9 +266,9 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     is_below = high < case.required_rate
     without_failure = {name: (trials, trials) for name, (_, trials) in case.counts.items()}
     perfect = match(without_failure, alpha=alpha).interval
-    is_hopeless = not isinstance(perfect, Undefined) and perfect.low < case.shown_rate
-    if is_hopeless and not (leaves_open and is_below):
-        reason = f"even without a failure the bound would be {perfect.low:.4g}"
+    best = 1.0 if isinstance(perfect, Undefined) else perfect.low
+    if best < case.shown_rate and not (leaves_open and is_below):
+        reason = f"even without a failure the bound would be {best:.4g}"
         return case.conclude_nothing(reason, leaves_open=leaves_open)
     decision = Decision.PASS if low >= case.shown_rate else Decision.FAIL
     if decision is Decision.FAIL and leaves_open and not is_below:

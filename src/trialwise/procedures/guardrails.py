@@ -259,7 +259,7 @@ def _claims(old: Claim, new: Claim) -> Iterator[Guard]:
 
 def _denominators(baseline: Baseline, analyses: Mapping[str, Analysis]) -> Iterator[Guard]:
     """Hold whose trials count now against whose trials the baseline counts, once for each pair."""
-    pairs = {}
+    pairs: dict[tuple[str, Analysis], None] = {}
     for name, now in analyses.items():
         old = baseline.criteria.get(name)
         if old is None or old.excused == 0 or old.analysis == now:

@@ -86,9 +86,11 @@ class Top:
         """
         key = id(fields), model, is_arm
         if key not in self._services:
-            given = fields
-            if model is not None:
-                given = with_model(fields, model, node, self._context, is_arm=is_arm)
+            given = (
+                fields
+                if model is None
+                else with_model(fields, model, node, self._context, is_arm=is_arm)
+            )
             built = INVALID if given is None else build_service(given, self._context)
             self._services[key] = fields, built
         return self._services[key][1]
