@@ -7,6 +7,7 @@ have been measured at its rate.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion
@@ -51,7 +52,7 @@ def refuse_weak_regression(
             "no count would FAIL: give the criterion a required rate (`at_least`), measure a "
             f"baseline that passes, {_SMOKE}"
         )
-    wanted, larger = criterion.wanted_power, _size_of_both(criterion, design, alternative)
+    wanted = criterion.wanted_power
     # One gate for all rules: whether the exact test could find a drop with so many trials.
     largest = regression_cutoff(passed, size, size, alpha=design.alpha)
     found = average_power(largest, 0.0) or 0.0
@@ -59,13 +60,18 @@ def refuse_weak_regression(
         return (
             f"a baseline of {size} {'trial is' if size == 1 else 'trials is'} too small: even a "
             f"service that never passes would FAIL with probability {found:.2f} only. Measure a "
-            f"baseline of about {larger} trials, {_SMOKE}"
+            f"baseline of about {_size_of_both(criterion, design, alternative)} trials, {_SMOKE}"
         )
+    if design.cutoff > 0 and _is_enough(criterion, design, alternative, design.trials):
+        return None
     needed = find_fewest_trials(criterion, design, alternative)
     if needed is not None and design.trials >= needed:
         return None
     few = "1 trial is" if design.trials == 1 else f"{design.trials} trials are"
-    power = average_power(design, alternative) or 0.0
+    power, larger = (
+        average_power(design, alternative),
+        _size_of_both(criterion, design, alternative),
+    )
     out = f"Measure a baseline of about {larger} trials"
     if needed is not None:
         enough = regression_cutoff(passed, size, needed, alpha=design.alpha, rule=design.rule)
@@ -74,7 +80,7 @@ def refuse_weak_regression(
         out = f"Run at least {needed} trials, which find it with probability {reached:.2f}{asked}"
     return (
         f"{few} too few to compare with {passed} of {size}: a drop to {as_percent(alternative)} "
-        f"would FAIL with probability {power:.2f}, less than the {wanted:g} asked for. {out}, "
+        f"would FAIL with probability {power or 0.0:.2f}, less than the {wanted:g} asked for. {out}, "
         f"{_SMOKE}"
     )
 
@@ -84,9 +90,7 @@ def find_fewest_trials(
 ) -> int | None:
     """Find the fewest trials that a verification takes: more are admitted too, fewer are not.
 
-    So many are enough that could show the baseline's rate as a required one (companion §5.7.1), or
-    with which the exact test finds the drop as often as asked for; and some count has to FAIL. None
-    where the rule takes no test of this size.
+    Some count of them has to FAIL. None where the rule takes no test of this size.
 
     Args:
         criterion: What is promised.
@@ -94,13 +98,8 @@ def find_fewest_trials(
         alternative: The rate that is to be found.
     """
     passed, size, alpha = design.baseline_successes, design.baseline_trials, design.alpha
-    feasible = minimum_trials(min(passed / size, size / (size + 1)), alpha=alpha)
-
-    def is_enough(trials: int) -> bool:
-        rates, wanted = (passed / size, alternative), criterion.wanted_power
-        return trials >= feasible or design_power(*rates, size, trials, alpha=alpha) >= wanted
-
-    fewest = find_first(0, feasible, is_enough)
+    is_enough = partial(_is_enough, criterion, design, alternative)
+    fewest = find_first(0, _find_feasible(design), is_enough)
     # Power is not quite monotone: a few trials less may do where a cutoff falls well.
     while less := [n for n in range(max(1, fewest - _NEAR), fewest) if is_enough(n)]:
         fewest = less[0]
@@ -110,6 +109,24 @@ def find_fewest_trials(
         return bool(regression_cutoff(passed, size, trials, alpha=alpha, rule=design.rule).cutoff)
 
     return next((n for n in range(fewest, most + 1) if can_fail(n)), None)
+
+
+def _find_feasible(design: RegressionCutoff) -> int:
+    """Find the trials that could show the baseline's rate as a required one (companion §5.7.1)."""
+    passed, size = design.baseline_successes, design.baseline_trials
+    return minimum_trials(min(passed / size, size / (size + 1)), alpha=design.alpha)
+
+
+def _is_enough(
+    criterion: Criterion, design: RegressionCutoff, alternative: float, trials: int
+) -> bool:
+    """Whether so many trials are feasible, or the exact test finds the drop as often as asked."""
+    size, alpha = design.baseline_trials, design.alpha
+    rates = design.baseline_successes / size, alternative
+    return (
+        trials >= _find_feasible(design)
+        or design_power(*rates, size, trials, alpha=alpha) >= criterion.wanted_power
+    )
 
 
 def _size_of_both(criterion: Criterion, design: RegressionCutoff, alternative: float) -> int:
