@@ -409,7 +409,7 @@ def test_every_estimator_shows_both_sides_or_leaves_it_open(
     for bad in (1, 8, 25):
         counts = {str(j): (j % 2 if j < bad else 5 - (j % 9 == 8), 5) for j in range(40)}
         claim = wide(estimand="prompt-weighted", estimator=estimator)
-        more: dict[str, Any] = {"most_failing": 0} if leaves_open else {}
+        more: dict[str, Any] = {"fail_alpha": 0.05} if leaves_open else {}
         finding = decide_claimed("c", counts, claim, 0.8, **more)
         interval = finding.interval
         assert interval is not None
@@ -436,7 +436,7 @@ def test_a_wrong_fail_over_inputs_is_as_rare_as_a_wrong_pass(inputs: int) -> Non
     wrong = {Decision.PASS: 0.0, Decision.FAIL: 0.0, Decision.INCONCLUSIVE: 0.0}
     for good in range(inputs + 1):
         counts = {str(j): (5 * (j < good), 5) for j in range(inputs)}
-        decision = decide_claimed("c", counts, claim, 0.8, most_failing=0).decision
+        decision = decide_claimed("c", counts, claim, 0.8, fail_alpha=0.05).decision
         assert decision is not None
         wrong[decision] += float(binom.pmf(good, inputs, 0.8))
 
@@ -444,13 +444,28 @@ def test_a_wrong_fail_over_inputs_is_as_rare_as_a_wrong_pass(inputs: int) -> Non
     assert 0 < wrong[Decision.FAIL] <= 0.05
 
 
+def test_each_side_of_an_estimator_has_its_own_level() -> None:
+    """26 of 40 inputs show a rate below 80 % at 5 %, and not at 1 % (scipy)."""
+    claim = wide(estimand="prompt-weighted", estimator="prompts")
+    counts = {str(j): (int(j < 26), 1) for j in range(40)}
+    assert beta.ppf(0.95, 27, 14) < 0.8 < beta.ppf(0.99, 27, 14)
+    usual, strict = (
+        decide_claimed("c", counts, claim, 0.8, fail_alpha=level) for level in (0.05, 0.01)
+    )
+
+    assert (usual.decision, strict.decision) == (Decision.FAIL, Decision.INCONCLUSIVE)
+    assert strict.interval is not None
+    assert tuple(strict.interval) == pytest.approx((beta.ppf(0.05, 26, 15), beta.ppf(0.99, 27, 14)))
+    assert strict.interval.confidence == 0.94
+
+
 def test_a_margin_lowers_what_an_estimator_has_to_show() -> None:
     """88 of 100 inputs do not show 85 %; with a margin of 10 points they show 75 %."""
     claim = wide(estimand="prompt-weighted", estimator="prompts")
     counts = {str(j): (int(j < 88), 1) for j in range(100)}
-    alone = decide_claimed("c", counts, claim, 0.85, most_failing=0)
+    alone = decide_claimed("c", counts, claim, 0.85, fail_alpha=0.05)
     threshold = Threshold(required_rate=0.85, alternative_rate=0.75)
-    relaxed = decide_claimed("c", counts, claim, 0.85, most_failing=0, threshold=threshold)
+    relaxed = decide_claimed("c", counts, claim, 0.85, fail_alpha=0.05, threshold=threshold)
 
     assert beta.ppf(0.05, 88, 13) < 0.85
     assert beta.ppf(0.05, 88, 13) >= 0.75
@@ -488,7 +503,7 @@ def test_what_a_smoke_run_cannot_show_it_fails() -> None:
     claim = wide(estimand="prompt-weighted", estimator="prompts")
     counts = spread_over(10, 100, 10)
     finding = decide_claimed("c", counts, claim, 0.9, intent=Intent.SMOKE)
-    left_open = decide_claimed("c", counts, claim, 0.9, intent=Intent.SMOKE, most_failing=0)
+    left_open = decide_claimed("c", counts, claim, 0.9, intent=Intent.SMOKE, fail_alpha=0.05)
 
     assert Decision.FAIL is finding.decision
     assert Decision.INCONCLUSIVE is left_open.decision

@@ -13,6 +13,7 @@ import pytest
 import trialwise as tw
 from trialwise.errors import DesignRefused
 from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
+from trialwise.runtime.verifying import verify
 from trialwise.stats.cluster_estimators import ClusterEstimate
 
 DRAWN = tw.Claim(
@@ -150,3 +151,37 @@ def test_a_corpus_with_excused_trials_is_decided_on_the_part_that_was_measured()
     assert finding.tally.trials == 45
     assert math.comb(39, 45) == 0
     assert str(finding.decision) == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("rule", "undecided", "label"),
+    [
+        ("exact", None, "INCONCLUSIVE"),
+        ("exact", "fail", "FAIL (not shown)"),
+        ("wilson", None, "FAIL (not shown)"),
+        ("wilson", "inconclusive", "INCONCLUSIVE"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [Estimator.PROMPTS, Estimator.GEE])
+def test_a_run_by_an_estimator_does_with_an_open_rate_what_the_plan_says(
+    rule: str, undecided: str | None, label: str, estimator: Estimator
+) -> None:
+    """32 of 40 inputs always pass, where 80 % is required; with 10 the lower rate is shown."""
+    claim = tw.Claim(
+        population=PopulationClaim.SUPERPOPULATION,
+        population_name="tickets",
+        representativeness="random draw",
+        estimand=TargetEstimand.PROMPT_WEIGHTED,
+        estimator=estimator,
+    )
+    shown = []
+    for good in (32, 10):
+        asked = {"at_least": 0.8, "undecided": undecided}
+        one = contract(claim, lambda x, good=good: "ok" if int(x) < good else "no", **asked)
+        result = run(one, [str(j) for j in range(40)], trials=80, rule=rule)
+        (finding,) = result.verdict.findings
+        assert verify(result.record).matches
+        shown.append(finding.label or str(finding.decision))
+
+    below = "FAIL" if label == "INCONCLUSIVE" else "FAIL (shown below)"
+    assert shown == [label, below]

@@ -109,6 +109,7 @@ class Compliance(Procedure):
             decision_rule=f"compliance/{claim.estimator}/{claim.estimand}{AGREEING}",
             estimator=claim.estimator,
             cutoff=None,
+            most_failing=None,
             design=None,
         )
 
@@ -192,9 +193,11 @@ class Compliance(Procedure):
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which bound, PASSes."""
         if plan.estimator is not None:
-            return (
+            by = (
                 f"PASS where the {plan.estimator} bound after {plan.trials} trials reaches the rate"
             )
+            open_between = ", FAIL where its upper bound is below it, between: INCONCLUSIVE"
+            return by if plan.fail_alpha is None else f"{by}{open_between}"
         required = plan.threshold.required_rate
         if plan.corrected_by:
             shown = f"PASS where {plan.trials} trials show a corrected rate above {required:g}"

@@ -243,11 +243,10 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     assert alpha is not None
     estimator, estimand = case.claim.estimator, case.claim.estimand
     assert estimator is not None
-    is_versioned = has_agreeing_interval(plan)
+    is_versioned, fail_alpha = has_agreeing_interval(plan), plan.fail_alpha or alpha
+    leaves_open = plan.fail_alpha is not None
     # Plans of earlier versions are decided as they were planned.
-    fail_alpha = alpha if is_versioned and plan.most_failing is not None else None
     is_exact = is_versioned or (plan.decision_rule or "").startswith("compliance/stratified-exact/")
-    leaves_open = fail_alpha is not None
     untried = _find_untried(case, estimator)
     if case.tally.trials == 0 or untried:
         return case.conclude_nothing(untried, leaves_open=leaves_open)
@@ -258,7 +257,8 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         strata=case.strata,
         bounds="exact" if is_exact else "score",
     )
-    found, other = (match(case.counts, alpha=error) for error in (alpha, fail_alpha or alpha))
+    found = match(case.counts, alpha=alpha)
+    other = found if fail_alpha == alpha else match(case.counts, alpha=fail_alpha)
     if isinstance(found.interval, Undefined) or isinstance(other.interval, Undefined):
         reason = getattr(found.interval, "reason", "")
         return case.conclude_nothing(reason, leaves_open=leaves_open)
@@ -279,7 +279,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         ground = SHOWN_BELOW if is_below else NOT_SHOWN
     end, bound, error = "lower", low, alpha
     if ground == SHOWN_BELOW:
-        end, bound, error = "upper", high, fail_alpha or alpha
+        end, bound, error = "upper", high, fail_alpha
     level = f"{as_percent(1 - error)} {end} bound {bound:.4g}"
     fact = f"{estimand} rate {found.rate:.4g} over {len(case.counts)} {case.unit}, {level}"
     return case.conclude(
@@ -293,7 +293,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
             interval=Interval(
                 low,
                 high,
-                confidence=complement(float(as_written(alpha) + as_written(fail_alpha or alpha))),
+                confidence=complement(float(as_written(alpha) + as_written(fail_alpha))),
                 method=found.interval.method,
             ),
             ground=ground,

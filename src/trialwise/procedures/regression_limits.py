@@ -80,8 +80,8 @@ def refuse_weak_regression(
         out = f"Run at least {needed} trials, which find it with probability {reached:.2f}{asked}"
     return (
         f"{few} too few to compare with {passed} of {size}: a drop to {as_percent(alternative)} "
-        f"would FAIL with probability {power or 0.0:.2f}, less than the {wanted:g} asked for. {out}, "
-        f"{_SMOKE}"
+        f"would FAIL with probability {power or 0.0:.2f}, less than the {wanted:g} asked for. "
+        f"{out}, {_SMOKE}"
     )
 
 
