@@ -148,7 +148,8 @@ class RunState:
         """What this process has seen of the service so far."""
         # A gate looks at all runs; it is decided once they are in.
         self._settles = not (options.keep_going or plan.gates or plan.purpose == "measure")
-        self._corrects = plan.correction != "none"
+        # Plans from before `family` do not say whose FAIL holds, and ran to their end.
+        self._corrects = plan.correction != "none" and not any(one.family for one in plan.criteria)
         # Whether the criteria of the current experiment were looked at: those that were decided
         # before a restart settle nothing any more.
         self._has_looked = False
@@ -293,7 +294,10 @@ class RunState:
         for one in experiment.progress:
             plan = one.plan
             # The errors of a judge, and a correction, may still turn a FAIL.
-            if one.has_failed and not (plan.advisory or plan.errors or self._corrects):
+            may_turn = plan.advisory or plan.errors or self._corrects
+            if one.has_failed and not (
+                may_turn or (plan.family and not plan.family.keeps_boundaries)
+            ):
                 why = (
                     f"{plan.criterion} failed, so the run cannot pass any more and ended; "
                     "`keep_going: true` runs the other criteria to their end"

@@ -119,6 +119,22 @@ class JointErrors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """The decisions that a criterion is corrected together with, a PASS as well as a FAIL."""
+
+    correction: FamilyCorrection
+    decisions: int
+    """How many there are, those of other contracts included."""
+    wrong_pass: float
+    """The level of a wrong PASS, undivided; each decision gets a share of it."""
+    wrong_fail: float
+    fails_open: bool = False
+    """Whether what is not shown is a FAIL, as `undecided: fail` asks."""
+    keeps_boundaries: bool = False
+    """Whether a decision at the boundaries of its design holds whatever the others decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPlan:
     """How one criterion will be decided."""
 
@@ -148,7 +164,9 @@ class CriterionPlan:
     asks_every_input: bool = False
     """Whether it cannot PASS before every input was tried."""
     uncorrected: Design | None = None
-    """What it would be decided by on its own, where its error limits are a share of a family's."""
+    """What it would be decided by on its own, in corrected plans from before `family`."""
+    family: Family | None = None
+    """What it is corrected together with; None where it is decided on its own."""
     shared_by: int = 1
     """How many criteria share the trials, where its design was chosen for the longest of them."""
     min_probes: int | None = None

@@ -40,6 +40,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "most_failing", None),
     ("criteria", "fail_alpha", None),
     ("criteria", "uncorrected", None),
+    ("criteria", "family", None),
     ("criteria", "shared_by", 1),
     ("criteria", "corrected_by", []),
     ("criteria", "reported_at", None),

@@ -209,14 +209,14 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
             estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
             power=1 - bad.passes,
             log_ratio=_log_ratio(tally, design),
-            stopped_p_value=_p_value(verdict, tally, design),
+            stopped_p_value=find_p_value(verdict, tally, design),
         ),
         null=f"p ≥ {design.p0:g}, where a FAIL is rare",
         alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
         advice=_advise(decision, tally, design) if verdict is not None else "",
         observed_rate=observed,
         caution=_caution(decision, tally, observed),
-        statement=_statement(verdict, tally, design, intent),
+        statement=state_stop(verdict, tally, design, intent),
         confidence_statement=_error_rates(design, good, bad),
         notes=tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in qualifications),
     )
@@ -230,7 +230,7 @@ def _log_ratio(tally: Tally, design: SequentialDesign) -> float | None:
     return passed + tally.failed * math.log((1 - design.p0) / (1 - design.p1))
 
 
-def _p_value(verdict: Decision | None, tally: Tally, design: SequentialDesign) -> PValue | None:
+def find_p_value(verdict: Decision | None, tally: Tally, design: SequentialDesign) -> PValue | None:
     """Return the chance of such an end, or a more extreme one, at a rate that it speaks against."""
     if verdict is None:
         return None
@@ -399,9 +399,10 @@ def _caution(decision: Decision, tally: Tally, observed: ObservedRate) -> Cautio
     return None if is_open else Caution.for_decision(decision, observed)
 
 
-def _statement(
+def state_stop(
     verdict: Decision | None, tally: Tally, design: SequentialDesign, intent: Intent
 ) -> str:
+    """Say what the counts show where a design stopped, or why they show nothing."""
     n = tally.trials
     good, bad = as_percent(design.p0), as_percent(design.p1)
     if n == 0:

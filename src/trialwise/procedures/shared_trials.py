@@ -139,7 +139,9 @@ def share_trials(
         design = choose_shared(usual, len(places), others=others, cache=cache)
         if design is not usual:
             for place in places:
-                chosen[place] = _adopt(chosen[place], design, count, cache)
+                chosen[place] = replace(
+                    chosen[place], design=design, trials=design.cap, shared_by=count
+                )
     return chosen
 
 
@@ -165,24 +167,6 @@ def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
         else:
             least = max(least, plan.trials * (inputs if plan.each_input else 1))
     return OtherCriteria(tuple(groups), least)
-
-
-def _adopt(
-    plan: CriterionPlan, design: SequentialDesign, count: int, cache: DesignCache | None
-) -> CriterionPlan:
-    alone = plan.uncorrected
-    if isinstance(alone, SequentialDesign):
-        # Its errors are larger, so that the same trials suffice.
-        alone = SequentialDesign.optimal(
-            alone.p0,
-            alone.p1,
-            alpha=alone.alpha,
-            beta=alone.beta,
-            cap=min(alone.cap, design.cap),
-            mix=design.mix,
-            cache=cache,
-        )
-    return replace(plan, design=design, trials=design.cap, uncorrected=alone, shared_by=count)
 
 
 def _decided_by_case(design: SequentialDesign) -> Iterator[list[float]]:

@@ -9,7 +9,6 @@ from typing import Literal, SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.confidence_sequences import (
     Direction,
     check_bet,
@@ -91,8 +90,8 @@ def fixed_e_value(successes: SupportsIndex, trials: SupportsIndex, required_rate
     """The evidence of a fixed number of trials against a rate of at most `required_rate`.
 
     The likelihood ratio to the required rate, averaged over all higher rates alike:
-    ``P(K ≤ k of n + 1 at r) / ((n + 1) (1 − r) P(K = k of n at r))``. Each ratio grows with the
-    successes, so the mean is at most 1 at every rate up to the required one.
+    `e_value` towards all higher rates. Each ratio grows with the successes, so the mean is at most
+    1 at every rate up to the required one.
 
     Examples
     --------
@@ -101,24 +100,7 @@ def fixed_e_value(successes: SupportsIndex, trials: SupportsIndex, required_rate
     >>> fixed_e_value(80, 100, 0.9) < 0.1
     True
     """
-    k, n = require_successes(successes, trials)
-    rate = require_open_rate("required_rate", required_rate)
-    weight = (
-        math.lgamma(n + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(n - k + 1)
-        + k * math.log(rate)
-        + (n - k) * math.log1p(-rate)
-    )
-    below = binomial_cdf(k, n + 1, rate)
-    if below == 0:
-        return 0.0
-    power = math.log(below) - math.log((n + 1) * (1 - rate)) - weight
-    return math.exp(power) if power < _LARGEST_POWER else math.inf
-
-
-#: exp of more is no double.
-_LARGEST_POWER = 709.0
+    return e_value(successes, trials, required_rate, direction="above")
 
 
 def calibrated_e_value(p_value: float) -> float:

@@ -43,12 +43,13 @@ _PRDS = (
 )
 
 #: Label, error controlled and dependence needed: the table of companion §7.3, with Holm added.
-_CLAIMS: dict[Correction, tuple[str, Controls, str]] = {
+CLAIMS: dict[FamilyCorrection, tuple[str, Controls, str]] = {
     "none": ("unadjusted per-test", "per-test", _ALONE),
     "bonferroni": ("Bonferroni", "FWER", _ANY),
     "holm": ("Holm", "FWER", _ANY),
     "bh": ("Benjamini–Hochberg", "FDR", _PRDS),
     "by": ("Benjamini–Yekutieli", "FDR", _ANY),
+    "e-bh": ("e-BH", "FDR", _ANY),
 }
 
 
@@ -118,7 +119,7 @@ def adjust(p_values: Iterable[float], *, method: Correction, alpha: float = 0.05
     ranked = [family[i] for i in order]
     values = adjust_ranked(method, ranked, level, lambda i: as_written(ranked[i]))
     adjusted = restore_order(order, values)
-    label, controls, dependence = _CLAIMS[method]
+    label, controls, dependence = CLAIMS[method]
     return Adjustment(
         method=method,
         label=label,
@@ -129,6 +130,50 @@ def adjust(p_values: Iterable[float], *, method: Correction, alpha: float = 0.05
         adjusted=adjusted,
         rejected=tuple(value <= level for value in adjusted),
     )
+
+
+def list_shares(
+    method: FamilyCorrection, members: int, decisions: int, count: Callable[[float], int]
+) -> tuple[float, ...]:
+    """The shares of the level at which a family is tested, step by step.
+
+    A member is rejected at the first share that rejects it, and tested at the last one otherwise.
+    Counting instead of ranking serves tests that have a level and no p-value. `members` of a family
+    of `decisions` are tested here and have `members / decisions` of its level, so that the others
+    may be tested elsewhere: the errors of the parts add up to at most that of the family.
+
+    Parameters
+    ----------
+    method : {"none", "bonferroni", "holm", "bh", "by", "e-bh"}
+        As in `adjust` and `e_bh`.
+    members, decisions : int
+        1 ≤ members ≤ decisions.
+    count : callable
+        How many members are rejected at a share of their levels; it never falls as the share rises.
+
+    Examples
+    --------
+    >>> p_values = [0.01, 0.013, 0.04]
+    >>> def count(share):
+    ...     return sum(p <= 0.05 * share for p in p_values)
+    >>> [round(share, 3) for share in list_shares("holm", 3, 3, count)]
+    [0.333, 1.0]
+    >>> list_shares("bh", 3, 3, count)
+    (1.0,)
+    """
+    if method in ("none", "bonferroni"):
+        return (1 / decisions if method == "bonferroni" else 1.0,)
+    if method == "holm":
+        shares, rejected = [1 / decisions], 0
+        while rejected < (found := count(shares[-1])) < members:
+            rejected = found
+            shares.append(members / (decisions * (members - rejected)))
+        return tuple(shares)
+    penalty = math.fsum(1 / i for i in range(1, members + 1)) if method == "by" else 1.0
+    wanted = members
+    while 0 < (found := count(wanted / (decisions * penalty))) < wanted:
+        wanted = found
+    return ((wanted if found else 1) / (decisions * penalty),)
 
 
 def adjust_ranked(

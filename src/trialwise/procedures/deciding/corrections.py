@@ -1,126 +1,392 @@
-"""Findings corrected for having been decided together, by adjusted p-values or split levels."""
+"""Findings corrected for having been decided together: a wrong PASS and a wrong FAIL are errors.
+
+The PASSes of a family are tested together, then its FAILs, each at a share of the level that the
+correction allows (`stats.multiplicity.list_shares`). What does not survive is INCONCLUSIVE, or a
+FAIL (not shown) under `undecided: fail`. A corrected decision is never the opposite of the one that
+the criterion would have alone, and no correction decides what is open alone.
+
+- A fixed number of trials is decided again, by its own procedure, at the share of its level.
+- A design that stops early has run at 1/M of its error limits. Where it stopped, its exact p-value
+  over all ways in which it can end is held against the share, so that `holm` and `bh` also decide
+  some of the ends that its boundaries leave open. What was cut short has a p-value of 1.
+- Against a baseline only the FAIL is a statement: a drop is shown. A PASS says that the single test
+  signals none, and stays; a FAIL that does not survive is INCONCLUSIVE.
+- e-BH holds e-values against 1/share: of the counts for a rate, the betting capital for a mean,
+  and 1/(2√p) for every other test.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import NamedTuple
 
-from trialwise.model.evidence import CutoffEvidence, Note, NoteKind
-from trialwise.model.plan import Plan
-from trialwise.model.verdict import Decision, Finding
-from trialwise.procedures.compliance import NOT_SHOWN, decision_interval
+from trialwise.decimals import RELATIVE_BAND, complement
+from trialwise.documents.numbers import as_percent
+from trialwise.model.evidence import Note, NoteKind
+from trialwise.model.intent import Intent
+from trialwise.model.plan import CriterionPlan, Family, Plan
+from trialwise.model.verdict import Caution, Decision, Finding
+from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
 from trialwise.procedures.composite import combine
+from trialwise.procedures.deciding.criterion_finding import state_inputs
 from trialwise.procedures.registry import procedure_of
+from trialwise.procedures.sequential import find_p_value, state_stop
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.multiplicity import Adjustment, adjust
+from trialwise.stats.mean_bets import MeanDesign
+from trialwise.stats.multiplicity import CLAIMS, list_shares
+from trialwise.stats.result_types import Interval
+from trialwise.stats.sequential.design import Method, SequentialDesign
 
 
-def correct_findings(findings: Sequence[Finding], plan: Plan) -> list[Finding]:
+def correct_findings(
+    findings: Sequence[Finding], plan: Plan, decide: Callable[[CriterionPlan], Finding]
+) -> list[Finding]:
     """Correct the findings of a contract; each keeps what it would be on its own.
 
     Args:
-        findings: As each was decided alone.
+        findings: As each was decided alone, those of a design that stops early at their share.
         plan: The run's, with its correction and the size of the family.
+        decide: Decides a criterion of the run by another plan than its own.
     """
     if plan.correction == "none" or plan.family_size < 2:
         return list(findings)
-    streams = [part for one in findings for part in one.by_input or (one,)]
-    fixed = [part for part in streams if _is_ranked(part)]
-    adjusted = dict(zip(map(id, fixed), _adjust(fixed, plan), strict=True))
-    return [_correct(one, plan, adjusted) for one in findings]
+    if all(one.plan.family is None for one in findings):
+        from trialwise.procedures.deciding.earlier_corrections import correct_passes
+
+        return correct_passes(findings, plan)
+    return _Correction(findings, plan, decide).correct()
 
 
-def _is_ranked(finding: Finding) -> bool:
-    return finding.plan.uncorrected is None and finding.p_value is not None
+class _Correction:
+    """The decisions of a contract that are corrected together, at every share of their levels."""
 
+    def __init__(
+        self, findings: Sequence[Finding], plan: Plan, decide: Callable[[CriterionPlan], Finding]
+    ) -> None:
+        self._findings, self._plan, self._decide = findings, plan, decide
+        self._members = [one for one in findings if one.plan.family is not None]
+        self._at_share: dict[float, list[Finding]] = {}
+        self._singles = [
+            _decide_counts(part, 1.0, plan.intent_of(one.plan)) if one.plan.stops_early else part
+            for one in self._members
+            for part in _split(one)
+        ]
 
-def _adjust(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
-    """Return the adjusted p-value of each, where alpha stands for 1: at most 1 is a rejection."""
-    if not fixed:
-        return ()
-    if plan.correction == "e-bh":
-        return _adjust_evidence(fixed, plan)
-    # A p-value is measured by its own criterion's level, and the family's other members, which
-    # have none or are decided elsewhere, take their shares of the level.
-    level = 0.05
-    ratios = [min(1.0, level * one.p_value.value / (one.alpha or 1.0)) for one in fixed]  # type: ignore[union-attr]
-    share = level * len(fixed) / plan.family_size
-    found: Adjustment = adjust(ratios, method=plan.correction, alpha=share)
-    return [value / share for value in found.adjusted]
+    def correct(self) -> list[Finding]:
+        """Return every finding as the family decides it."""
+        shares = {side: self._find_shares(side) for side in (Decision.PASS, Decision.FAIL)}
+        places, corrected = count(), []
+        for one in self._findings:
+            if one.plan.family is None:
+                corrected.append(one)
+            elif not one.by_input:
+                corrected.append(self._correct(next(places), shares))
+            else:
+                parts = tuple(self._correct(next(places), shares) for _ in one.by_input)
+                corrected.append(_combine_inputs(one, parts))
+        return corrected
 
-
-def _adjust_evidence(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
-    """Return the same by e-BH, which holds whatever the dependence (Wang and Ramdas 2022)."""
-    from trialwise.stats.e_values import calibrated_e_value, e_bh, fixed_e_value
-
-    level, evidence = 0.05, []
-    for one in fixed:
-        assert one.p_value is not None
-        if isinstance(one.design, ComplianceCutoff):
-            found = fixed_e_value(one.tally.passed, one.tally.trials, one.design.required_rate)
-        else:
-            found = calibrated_e_value(one.p_value.value)
-        evidence.append(found * (one.alpha or 1.0) / level)
-    share = level * len(fixed) / plan.family_size
-    return [value / share for value in e_bh(evidence, alpha=share).adjusted]
-
-
-def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Finding:
-    if finding.by_input:
-        parts = tuple(_correct(part, plan, adjusted) for part in finding.by_input)
-        singles = [part.single_decision or Decision.INCONCLUSIVE for part in parts]
-        decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-        return _note(
-            replace(finding, by_input=parts, decision=decision),
-            single=combine(singles),
-            plan=plan,
+    def _find_shares(self, side: Decision) -> tuple[float, ...]:
+        """Find the shares of the level at which one of the two statements is tested."""
+        places = range(len(self._singles))
+        return list_shares(
+            self._plan.correction,
+            len(places),
+            self._plan.family_size,
+            lambda share: sum(self._shows(side, place, share) for place in places),
         )
-    if finding.plan.uncorrected is not None:
-        return _note(finding, single=finding.single_decision, plan=plan)
-    ratio = adjusted.get(id(finding))
-    if ratio is None or finding.decision not in (Decision.PASS, Decision.FAIL):
-        return finding
-    rejects = ratio <= 1
-    # Against a baseline a small p-value FAILs; of a required rate it PASSes.
-    worse = procedure_of(finding).compares_baseline
-    decision = finding.decision
-    if worse and finding.decision is Decision.FAIL and not rejects:
-        decision = Decision.PASS
-    if not worse and finding.decision is Decision.PASS and not rejects:
-        decision = Decision.FAIL
-    value = min(1.0, ratio * (finding.alpha or 1.0))
+
+    def _shows(self, side: Decision, place: int, share: float) -> bool:
+        """Return whether a member shows a statement at a share of its level, as it does alone."""
+        return all(_is_shown(side, one[place]) for one in (self._singles, self._list_at(share)))
+
+    def _list_at(self, share: float) -> list[Finding]:
+        """List the findings of all members at a share of their levels."""
+        if share not in self._at_share:
+            self._at_share[share] = [
+                part for one in self._members for part in self._decide_at(one, share)
+            ]
+        return self._at_share[share]
+
+    def _decide_at(self, finding: Finding, share: float) -> Sequence[Finding]:
+        plan, by_evidence = finding.plan, self._plan.correction == "e-bh"
+        counts_rate = isinstance(plan.design, ComplianceCutoff) and plan.errors is None
+        if plan.stops_early or (by_evidence and counts_rate):
+            intent = self._plan.intent_of(plan)
+            decide = partial(_decide_counts, share=share, intent=intent, by_evidence=by_evidence)
+            return [decide(part) for part in _split(finding)]
+        # A p-value is an e-value of 1/(2√p); that of a mean is one already.
+        is_calibrated = by_evidence and not isinstance(plan.design, MeanDesign)
+        scaled = _scale_levels(
+            plan, lambda level: (share * level) ** 2 / 4 if is_calibrated else share * level
+        )
+        return [_restore_plan(part, plan, scaled) for part in _split(self._decide(scaled))]
+
+    def _correct(self, place: int, shares: dict[Decision, tuple[float, ...]]) -> Finding:
+        single = self._singles[place]
+        family = single.plan.family
+        assert family is not None
+        if single.decision is None or single.label or (single.stop and single.stop.is_premature):
+            return replace(single, single_decision=single.decision)
+        chosen = {
+            side: next((one for one in steps if self._shows(side, place, one)), steps[-1])
+            for side, steps in shares.items()
+        }
+        shown = next((side for side in chosen if self._shows(side, place, chosen[side])), None)
+        at = {side: self._list_at(share)[place] for side, share in chosen.items()}
+        passes_alone = procedure_of(single).compares_baseline and single.decision is Decision.PASS
+        if shown is not None:
+            found = replace(at[shown], decision=shown, words=single.words)
+        elif passes_alone:
+            found = single
+        else:
+            is_open = single.decision is Decision.INCONCLUSIVE or not family.fails_open
+            found = _leave_open(
+                self._list_at(min(chosen.values()))[place],
+                Decision.INCONCLUSIVE if is_open else Decision.FAIL,
+            )
+        ends = at[Decision.PASS].interval, at[Decision.FAIL].interval
+        if None not in ends and not procedure_of(single).compares_baseline:
+            found = replace(
+                found,
+                evidence=replace(found.evidence, interval=_join(*ends)),  # type: ignore[arg-type]
+            )
+        return self._describe(found, single, chosen)
+
+    def _describe(self, found: Finding, single: Finding, chosen: dict[Decision, float]) -> Finding:
+        """Say what the family decides and guarantees, and what the criterion would be alone."""
+        family = found.plan.family
+        assert family is not None
+        levels = {
+            Decision.PASS: family.wrong_pass * chosen[Decision.PASS],
+            Decision.FAIL: family.wrong_fail * chosen[Decision.FAIL],
+        }
+        if procedure_of(found).compares_baseline:
+            del levels[Decision.PASS]
+        said = " and ".join(f"{side} at {as_percent(level)}" for side, level in levels.items())
+        alone = str(single.decision)
+        if single.decision is found.decision and _find_ground(single) != _find_ground(found):
+            alone += f" ({_find_ground(single)})"
+        text = (
+            f"{found.decision} as one of {family.decisions} decisions together "
+            f"({family.correction}: {said}); on its own: {alone}"
+        )
+        return replace(
+            found,
+            single_decision=single.decision,
+            notes=(*single.notes, Note(kind=NoteKind.QUALIFICATION, text=text)),
+            words=replace(found.words, confidence_statement=self._guarantee),
+        )
+
+    @property
+    def _guarantee(self) -> str:
+        families = [one.plan.family for one in self._members if one.plan.family is not None]
+        # Where levels differ, the family keeps to the largest.
+        return describe_guarantee(
+            replace(
+                families[0],
+                wrong_pass=max(one.wrong_pass for one in families),
+                wrong_fail=max(one.wrong_fail for one in families),
+            )
+        )
+
+
+def describe_guarantee(family: Family) -> str:
+    """Say which error of a family is controlled, and what that assumes."""
+    label, controls, dependence = CLAIMS[family.correction]
+    passes, fails = as_percent(family.wrong_pass), as_percent(family.wrong_fail)
+    together = f"the {family.decisions} decisions that are corrected together ({label})"
+    if controls == "FDR":
+        said = (
+            f"Of the PASSes among {together} at most {passes} are wrong on average, and of the "
+            f"FAILs at most {fails}: a false discovery rate, not the chance of any wrong decision"
+        )
+    else:
+        said = (
+            f"Any of {together} is a wrong PASS in at most {passes} of runs, and any is a wrong "
+            f"FAIL in at most {fails}"
+        )
+    return f"{said}. {dependence} It is not the probability that this verdict is wrong."
+
+
+def _split(finding: Finding) -> tuple[Finding, ...]:
+    return finding.by_input or (finding,)
+
+
+def _find_ground(finding: Finding) -> str | None:
+    ground: str | None = getattr(finding.evidence, "ground", None)
+    return ground
+
+
+def _is_shown(side: Decision, finding: Finding) -> bool:
+    """Return whether a finding makes a statement that has an error, and not only a decision."""
+    if finding.label or (finding.stop is not None and finding.stop.is_premature):
+        return False
+    if side is Decision.PASS:
+        return finding.decision is side and not procedure_of(finding).compares_baseline
+    if ground := _find_ground(finding):
+        return ground == SHOWN_BELOW
+    required, interval = finding.threshold.required_rate, finding.interval
+    if finding.estimator is not None and required is not None and interval is not None:
+        return interval.high < required
+    return finding.decision is side
+
+
+def _scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
+    """Return a plan at other levels, with the design of these."""
+    assert plan.alpha is not None
+    scaled = replace(
+        plan, alpha=scale(plan.alpha), beta=None if plan.beta is None else scale(plan.beta)
+    )
+    design = plan.design
+    if isinstance(design, MeanDesign):
+        low, high = scale(design.low_error), scale(design.high_error)
+        return replace(scaled, design=replace(design, low_error=low, high_error=high))
+    derived = procedure_of(plan).derive_design(scaled)
+    return scaled if derived is None else replace(scaled, design=derived)
+
+
+def _restore_plan(finding: Finding, plan: CriterionPlan, scaled: CriterionPlan) -> Finding:
+    """Return a finding of a scaled plan as one of the plan; it keeps what it was decided by."""
     evidence = finding.evidence
-    if decision is Decision.FAIL is not finding.decision and isinstance(evidence, CutoffEvidence):
-        # Its interval has the family's share of the level on each side, and agrees again.
-        share = replace(finding.plan, alpha=(finding.alpha or 1.0) / plan.family_size)
-        interval = decision_interval(share, finding.tally, plan.rule)
-        evidence = replace(evidence, interval=interval, ground=NOT_SHOWN)
-    return _note(
-        replace(finding, decision=decision, evidence=evidence),
-        single=finding.decision,
-        plan=plan,
-        adjusted=value,
-    )
+    if getattr(evidence, "design", plan.design) is None and scaled.design != plan.design:
+        evidence = replace(evidence, design=scaled.design)  # type: ignore[call-arg]
+    return replace(finding, plan=plan, evidence=evidence)
 
 
-def _note(
-    finding: Finding, *, single: Decision | None, plan: Plan, adjusted: float | None = None
+class _Ends(NamedTuple):
+    """How strongly counts speak for each statement, and the interval at both levels."""
+
+    above: float
+    """A p-value, or 1/e of an e-value, against every rate that a PASS rules out."""
+    below: float
+    """The same against every rate that is high enough."""
+    bound: Callable[[Decision], Interval]
+    """The interval, by what is decided."""
+
+
+def _decide_counts(
+    finding: Finding, share: float, intent: Intent, *, by_evidence: bool = False
 ) -> Finding:
-    how = "split error limits"
-    if adjusted is not None:
-        how = f"adjusted p = {adjusted:.3g}"
-        if plan.correction == "e-bh":
-            how = f"by e-values, from a level of {adjusted:.3g} on"
-    text = (
-        f"{finding.decision} as one of {plan.family_size} decisions together ({plan.correction}, "
-        f"{how}); on its own: {single}"
+    """Decide where counting ended at a share of the undivided levels, by p-values or e-values."""
+    family, tally, design = finding.plan.family, finding.tally, finding.design
+    assert family is not None
+    # What was cut short, or taken back for another reason, shows nothing.
+    if finding.stop is None or finding.stop.is_premature or not tally.trials:
+        return finding
+    end = Decision.INCONCLUSIVE
+    if isinstance(design, SequentialDesign):
+        end = design.decide(tally.trials, tally.failed) or end
+        if end is not finding.decision:
+            return finding
+    levels = share * family.wrong_pass, share * family.wrong_fail
+    ends = (_weigh_evidence if by_evidence else _weigh_stop)(finding, levels)
+    decision = Decision.INCONCLUSIVE
+    if end is not Decision.FAIL and ends.above <= levels[0] * (1 + RELATIVE_BAND):
+        decision = Decision.PASS
+    elif end is not Decision.PASS and ends.below <= levels[1] * (1 + RELATIVE_BAND):
+        decision = Decision.FAIL
+    given: dict[str, object] = {"interval": ends.bound(decision)}
+    if isinstance(design, SequentialDesign):
+        given["stopped_p_value"] = find_p_value(decision, tally, design)
+    else:
+        given["ground"] = _GROUNDS[decision]
+    restated = replace(finding, evidence=replace(finding.evidence, **given))  # type: ignore[arg-type]
+    if decision is finding.decision:
+        return restated
+    statement = _state_counts(finding, decision, intent)
+    caution = (
+        None
+        if decision is Decision.INCONCLUSIVE
+        else (Caution.for_decision(decision, finding.observed_rate))
     )
-    statement = finding.statement
-    if finding.decision is not single and adjusted is not None:
-        statement = f"{statement} Corrected, it is a {finding.decision}."
-    return replace(
-        finding,
-        single_decision=single,
-        notes=(*finding.notes, Note(kind=NoteKind.QUALIFICATION, text=text)),
-        words=replace(finding.words, statement=statement),
+    words = replace(finding.words, statement=statement, advice="")
+    return replace(restated, decision=decision, caution=caution, words=words)
+
+
+_GROUNDS = {Decision.PASS: None, Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSIVE: NOT_SHOWN}
+
+
+def _state_counts(finding: Finding, decision: Decision, intent: Intent) -> str:
+    tally, design, family = finding.tally, finding.design, finding.plan.family
+    if isinstance(design, SequentialDesign) and decision is not Decision.INCONCLUSIVE:
+        return state_stop(decision, tally, design, intent)
+    required = as_percent(finding.threshold.required_rate or 0)
+    assert family is not None
+    return (
+        f"{tally.passed} of {tally.trials} passed: too close to {required} to tell as one of "
+        f"{family.decisions} decisions."
     )
+
+
+def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Ends:
+    """Weigh the end of a design that stops early, over all ways in which it can end."""
+    from trialwise.stats.sequential.stopped_rates import decision_interval, stopped_tails
+
+    design, n, f = finding.design, finding.tally.trials, finding.tally.failed
+    assert isinstance(design, SequentialDesign)
+    above = stopped_tails(design, n, f, design.p1).good
+    below = stopped_tails(design, n, f, design.p0).bad
+    if design.method is not Method.WALD:
+        # An error may exceed its level by rounding; Wald's are approximate.
+        above = min(above, design.beta) if finding.decision is Decision.PASS else above
+        below = min(below, design.alpha) if finding.decision is Decision.FAIL else below
+    bound = partial(decision_interval, design, n, f, levels=levels)
+    return _Ends(above, below, lambda decision: bound(decision=decision))
+
+
+def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Ends:
+    """Weigh counts by e-values, which hold wherever counting stopped."""
+    from trialwise.stats.confidence_sequences import anytime_interval
+    from trialwise.stats.e_values import e_value
+
+    k, n, threshold = finding.tally.passed, finding.tally.trials, finding.threshold
+    required = threshold.required_rate
+    assert required is not None
+    shown = threshold.alternative_rate or required
+    low = anytime_interval(k, n, confidence=1 - levels[0], side="lower")
+    high = anytime_interval(k, n, confidence=1 - levels[1], side="upper")
+    confidence = complement(sum(levels))
+    return _Ends(
+        1 / max(1e-300, e_value(k, n, shown, direction="above")),
+        1 / max(1e-300, e_value(k, n, required, direction="below")),
+        lambda _: Interval(low.low, high.high, confidence=confidence, method=low.method),
+    )
+
+
+def _leave_open(finding: Finding, decision: Decision) -> Finding:
+    """Return a finding that shows nothing at the level of the family."""
+    evidence = finding.evidence
+    if _find_ground(finding) is not None:
+        evidence = replace(evidence, ground=NOT_SHOWN)  # type: ignore[call-arg]
+    caution = finding.caution if finding.decision is decision else None
+    return replace(finding, decision=decision, evidence=evidence, caution=caution)
+
+
+def _join(low: Interval, high: Interval) -> Interval:
+    """Return the interval with the low end of one and the high end of the other."""
+    levels = [one.confidence for one in (low, high)]
+    confidence = None if None in levels else math.fsum(levels) / 2  # type: ignore[arg-type]
+    return Interval(low.low, high.high, confidence=confidence, method=low.method)
+
+
+def _combine_inputs(finding: Finding, parts: tuple[Finding, ...]) -> Finding:
+    """Return the finding over all inputs, each as the family decides it."""
+    decision, single = (
+        combine(one or Decision.INCONCLUSIVE for one in decisions)
+        for decisions in (
+            [part.decision for part in parts],
+            [part.single_decision for part in parts],
+        )
+    )
+    statement = state_inputs(parts)
+    if decision is not single:
+        statement += f" On its own it would be {single}."
+    words = replace(
+        finding.words, statement=statement, confidence_statement=parts[0].confidence_statement
+    )
+    return replace(finding, by_input=parts, decision=decision, single_decision=single, words=words)

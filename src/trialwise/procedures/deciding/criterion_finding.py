@@ -292,21 +292,14 @@ def _over_inputs(
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
     decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-    passing = sum(part.decision is Decision.PASS for part in parts)
-    worst = [part for part in parts if part.decision is decision and decision is not Decision.PASS]
-    named = ", ".join(f"{part.input_id} ({_count_text(part.tally)})" for part in worst[:5])
-    more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
-    statement = f"{passing} of {len(parts)} inputs PASS"
-    if worst:
-        statement += f"; {decision}: {named}{more}"
-    levels = describe_inputs(first, len(parts))
+    levels = "" if criterion.family else describe_inputs(first, len(parts))
     counts = replace(count_trials(rows), coverage=cover_inputs(rows, experiment))
     return Finding(
         plan=criterion,
         decision=decision,
         tally=counts.intent_to_treat,
         # The pooled counts decide nothing here, so nothing is inferred from them.
-        words=replace(first.words, statement=f"{statement}.{levels}"),
+        words=replace(first.words, statement=f"{state_inputs(parts)}{levels}"),
         observed_rate=first.observed_rate,
         caution=first.caution,
         refusals=first.refusals,
@@ -316,6 +309,17 @@ def _over_inputs(
         by_input=parts,
         scores=_sum_up_inputs(parts) if criterion.pass_at is not None else None,
     )
+
+
+def state_inputs(parts: Sequence[Finding]) -> str:
+    """Say how many inputs PASS, and which of the others decide the criterion."""
+    decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
+    passing = sum(part.decision is Decision.PASS for part in parts)
+    worst = [part for part in parts if part.decision is decision and decision is not Decision.PASS]
+    named = ", ".join(f"{part.input_id} ({_count_text(part.tally)})" for part in worst[:5])
+    more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
+    statement = f"{passing} of {len(parts)} inputs PASS"
+    return f"{statement}; {decision}: {named}{more}." if worst else f"{statement}."
 
 
 def _sum_up_inputs(parts: Sequence[Finding]) -> ScoreSummary | None:

@@ -15,7 +15,7 @@ from trialwise.model.evidence import (
     Spending,
     StopReason,
 )
-from trialwise.model.plan import ExperimentPlan, LatencyPlan, Plan
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
 from trialwise.model.run_trials import Trials
 from trialwise.model.successful_latencies import list_latencies
 from trialwise.model.trial import Trial
@@ -64,16 +64,17 @@ def decide_run(
     """
     held = Trials.of(trials)
     by_experiment = {one.name: held.of_experiment(one.name) for one in plan.experiments}
-    findings = []
-    for criterion in plan.criteria:
+
+    def decide(criterion: CriterionPlan) -> Finding:
         experiment = next(one for one in plan.experiments if one.name == criterion.experiment)
         ended = stops.get(experiment.name, stop)
-        mine = by_experiment[experiment.name]
-        findings.append(decide_criterion(criterion, plan, experiment, mine, ended))
+        return decide_criterion(criterion, plan, experiment, by_experiment[experiment.name], ended)
+
+    findings = [decide(criterion) for criterion in plan.criteria]
     if plan.correction != "none":
         from trialwise.procedures.deciding.corrections import correct_findings
 
-        findings = correct_findings(findings, plan)
+        findings = correct_findings(findings, plan, decide)
     if stop is StopReason.ERROR_RATE:
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     latency = [

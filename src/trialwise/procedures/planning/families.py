@@ -1,9 +1,9 @@
 """Decisions that are corrected together: who belongs to a family, and how levels are split.
 
-A design that may stop early has no p-value to adjust, so each of the M decisions of a family gets
-1/M of its error limits. A fixed design is decided by adjusted p-values once all trials are in. Only
-the criteria of one contract are ranked against each other, so that anybody can decide a record
-again; contracts share the level by their numbers of decisions.
+The boundaries of a design that may stop early have 1/M of its error limits, where the family has M
+decisions. A fixed design runs all its trials. `deciding.corrections` then corrects both statements
+of all of them. Only the criteria of one contract are tested against each other, so that anybody can
+decide a record again; contracts share the level by their numbers of decisions.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
-from trialwise.model.plan import CriterionPlan
+from trialwise.model.plan import CriterionPlan, Family
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.planning.criterion_plans import plan_criterion
 from trialwise.procedures.registry import find_procedure
@@ -38,11 +39,23 @@ def size_families(runs: Sequence[tuple[Contract, RunOptions]]) -> list[RunOption
         if options.correction != "none":
             sizes[options.family] += count_decisions(contract)
     return [
-        replace(options, family_size=sizes[options.family] or 1)
+        # A family of criteria that cannot be wrong, such as `never_fails`, has none.
+        replace(options, family_size=max(1, sizes[options.family]))
         if options.correction != "none" and options.family_size is None
         else options
         for _, options in runs
     ]
+
+
+def find_family_size(contract: Contract, options: RunOptions) -> int:
+    """Return how many decisions are corrected together: as many as are given, or counted."""
+    counted = count_decisions(contract)
+    if options.family_size is None or options.correction == "none":
+        return counted
+    if options.family_size < counted:
+        allowed = f"be at least {counted}: so many decisions are made here"
+        raise InvalidArgument("family_size", options.family_size, allowed)
+    return options.family_size
 
 
 def plan_corrected(
@@ -55,24 +68,41 @@ def plan_corrected(
         situation: Where and how it is tested.
         decisions: How many decisions its family has.
     """
-    alone = plan_criterion(criterion, situation)
-    if situation.options.correction == "none" or situation.measuring or decisions < 2:
-        return alone
+    options = situation.options
+    if options.correction == "none" or situation.measuring or decisions < 2:
+        return plan_criterion(criterion, situation)
+    # A comparison with a baseline that may stop early has no p-value: it is made at its full size.
+    alone = plan_criterion(criterion, replace(situation, options=replace(options, curtail=False)))
     if isinstance(alone, Refused) or alone.alpha is None:
         return alone
+    procedure = find_procedure(alone.procedure)
+    family = Family(
+        correction=options.correction,
+        decisions=decisions,
+        wrong_pass=alone.alpha if alone.beta is None else alone.beta,
+        wrong_fail=criterion.wrong_fail if criterion.pass_from is None else alone.alpha,
+        fails_open=criterion.undecided == "fail"
+        and (procedure.decides_fixed_rate or procedure.decides_mean)
+        and alone.errors is None,
+        keeps_boundaries=alone.stops_early
+        and options.correction in ("bonferroni", "holm", "bh")
+        # The errors of Wald's boundaries are approximate.
+        and criterion.method != "wald",
+    )
     if not alone.stops_early:
         return _explain_shortage(alone, situation, decisions) or replace(
-            alone, curtailed=False, looks=()
+            alone, family=family, curtailed=False, looks=()
         )
     share = replace(
         criterion,
         alpha=criterion.wrong_fail / decisions,
         beta=criterion.wrong_pass / decisions,
+        power=None,  # 1 − beta
     )
     split = plan_criterion(share, situation)
     if isinstance(split, Refused):
         return Refused(f"with 1/{decisions} of the error limits (correction), {split.reason}")
-    return replace(split, uncorrected=alone.design)
+    return replace(split, family=family)
 
 
 def _explain_shortage(plan: CriterionPlan, situation: Situation, decisions: int) -> Refused | None:

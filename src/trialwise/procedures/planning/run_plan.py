@@ -20,7 +20,7 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Pla
 from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
-from trialwise.procedures.planning.families import count_decisions, plan_corrected
+from trialwise.procedures.planning.families import find_family_size, plan_corrected
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -69,7 +69,7 @@ def plan_run(
     plans: list[CriterionPlan] = []
     experiments: list[ExperimentPlan] = []
     refusals = [*_list_unargued(contract, options)]
-    decisions = options.family_size or count_decisions(contract)
+    decisions = find_family_size(contract, options)
     for name, sampling in contract.samplings.items():
         situation = Situation(
             experiment=name,
@@ -114,6 +114,7 @@ def plan_run(
     if refusals:
         raise DesignRefused(tuple(refusals))
     order = {criterion.name: place for place, criterion in enumerate(contract.criteria)}
+    is_corrected = any(one.family is not None for one in plans)
     return Plan(
         contract=contract.name,
         seed=seed,
@@ -131,8 +132,8 @@ def plan_run(
         factors=dict(contract.factors),
         guards=guards,
         prevalence=contract.prevalence,
-        correction="none" if measuring else options.correction,
-        family_size=decisions if options.correction != "none" and not measuring else 1,
+        correction=options.correction if is_corrected else "none",
+        family_size=decisions if is_corrected else 1,
         purpose="measure" if measuring else "test",
     )
 

@@ -83,23 +83,32 @@ def stopped_interval(
     return Interval(low, high, confidence=confidence, method="exact after stopping, stage-wise")
 
 
-def decision_interval(design: SequentialDesign, trials: int, failures: int) -> Interval:
+def decision_interval(
+    design: SequentialDesign,
+    trials: int,
+    failures: int,
+    *,
+    levels: tuple[float, float] | None = None,
+    decision: str | None = None,
+) -> Interval:
     """The interval that leaves out beta below and alpha above, so that it agrees with the verdict.
 
     PASS exactly where its lower end is above p1 and FAIL exactly where its upper end is below p0.
-    Where neither was shown it is widened to hold both rates, should it not.
+    Where neither was shown it is widened to hold both rates, should it not. With other `levels`
+    than the design's, below and above, `decision` says what they decide.
     """
     tails = _tails(design, trials, failures)
-    low = find_crossing(lambda p: tails(p).good, design.beta)[0]
-    high = find_crossing(lambda p: -tails(p).bad, -design.alpha)[1]
-    match design.decide(trials, failures):
+    below, above = levels or (design.beta, design.alpha)
+    low = find_crossing(lambda p: tails(p).good, below)[0]
+    high = find_crossing(lambda p: -tails(p).bad, -above)[1]
+    match decision or design.decide(trials, failures):
         case "PASS":
             low = max(low, design.p1)  # an error may exceed its level by rounding, 1e-12
         case "FAIL":
             high = min(high, design.p0)
         case _:
             low, high = min(low, design.p1), max(high, design.p0)
-    confidence = complement(float(as_written(design.alpha) + as_written(design.beta)))
+    confidence = complement(float(as_written(below) + as_written(above)))
     return Interval(low, high, confidence=confidence, method="exact after stopping, stage-wise")
 
 
