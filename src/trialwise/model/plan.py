@@ -133,6 +133,12 @@ class Family:
     keeps_boundaries: bool = False
     """Whether a decision at the boundaries of its design holds whatever the others decide."""
 
+    @property
+    def least_share(self) -> float:
+        """The share of its level at which a decision holds whatever the others decide."""
+        harmonic = sum(1 / place for place in range(1, self.decisions + 1))
+        return 1 / (self.decisions * (harmonic if self.correction == "by" else 1))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPlan:

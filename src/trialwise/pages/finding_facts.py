@@ -173,9 +173,12 @@ def write_interval(finding: Finding, nothing: str = "–") -> str:
     interval = pick_interval(finding)
     if interval is None:
         return nothing
+    # The decisions of a family may be at different levels.
+    has_own = finding.plan.family is not None and interval.confidence is not None
+    level = f" at {100 * (interval.confidence or 0):.3g} %" if has_own else ""
     if procedure_of(finding).decides_mean:
-        return as_score_ends(interval)
-    return f"{'≈ ' if is_approximate(interval) else ''}{as_ends(interval)}"
+        return f"{as_score_ends(interval)}{level}"
+    return f"{'≈ ' if is_approximate(interval) else ''}{as_ends(interval)}{level}"
 
 
 def sum_up_scores(finding: Finding) -> str:

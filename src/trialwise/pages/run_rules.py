@@ -122,12 +122,25 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
         plans: What will be run.
         width: Columns.
     """
+    from trialwise.procedures.planning.families import advise_correction
+
     lines: list[str] = []
     for one in forecast_together(plans):
         lines += _wrap(f"{_word_together(one)}.", "", width)
     for bound in bound_planned_errors(plans):
         if bound.is_joint:
             lines += _wrap(bound.sentence, "", width)
+    levels = [
+        one.alpha
+        for plan in plans
+        if plan.correction == "none"
+        for experiment in plan.experiments
+        for one in plan.criteria_of(experiment.name)
+        if one.alpha is not None and not one.advisory
+        for _ in (experiment.input_ids if one.each_input else (None,))
+    ]
+    if advice := advise_correction(len(levels), max(levels, default=0.0)):
+        lines += _wrap(f"{advice}.", "", width)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -345,7 +345,24 @@ class Procedure:
         most = plan.cutoff - 1 if plan.most_failing is None else plan.most_failing
         fails = f"FAIL with at most {most}" if most >= 0 else "never FAIL"
         between = ", between: INCONCLUSIVE" if most < plan.cutoff - 1 else ""
-        return f"PASS with at least {plan.cutoff} of {plan.trials}, {fails}{between}"
+        rule = f"PASS with at least {plan.cutoff} of {plan.trials}, {fails}{between}"
+        return f"{rule}{self.describe_share(plan)}"
+
+    def describe_share(self, plan: CriterionPlan) -> str:
+        """Say which counts of a corrected criterion decide whatever the others decide."""
+        family = plan.family
+        if family is None or plan.alpha is None:
+            return ""
+        strict = self.derive_design(replace(plan, alpha=plan.alpha * family.least_share))
+        cutoff, sure = getattr(strict, "cutoff", None), ""
+        if cutoff is not None:
+            side = (
+                f"FAIL with at most {cutoff - 1}"
+                if self.compares_baseline
+                else f"PASS with {cutoff}"
+            )
+            sure = f": {side} holds whatever the others decide"
+        return f"; one of {family.decisions} decisions together, {family.correction}{sure}"
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Return how the rule of a plan decides, whatever the true rate is.

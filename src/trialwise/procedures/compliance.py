@@ -195,13 +195,14 @@ class Compliance(Procedure):
         if plan.estimator is not None:
             by = (
                 f"PASS where the {plan.estimator} bound after {plan.trials} trials reaches the rate"
+                f"{self.describe_share(plan)}"
             )
             open_between = ", FAIL where its upper bound is below it, between: INCONCLUSIVE"
             return by if plan.fail_alpha is None else f"{by}{open_between}"
         required = plan.threshold.required_rate
         if plan.corrected_by:
             shown = f"PASS where {plan.trials} trials show a corrected rate above {required:g}"
-            return f"{shown}, FAIL where they show one below"
+            return f"{shown}, FAIL where they show one below{self.describe_share(plan)}"
         if plan.cutoff is None and required is not None and passes_on_observed_rate(plan):
             assert plan.alpha is not None
             assert plan.rule is not None

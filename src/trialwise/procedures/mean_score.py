@@ -161,7 +161,7 @@ class MeanScore(Procedure):
         required, otherwise = f"{design.required_mean:g}", design.undecided.upper()
         return (
             f"PASS where the bounds on the mean of {plan.trials} scores reach {required}, FAIL "
-            f"where they stay below, else {otherwise}"
+            f"where they stay below, else {otherwise}{self.describe_share(plan)}"
         )
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:

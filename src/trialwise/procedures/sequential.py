@@ -128,11 +128,11 @@ class Sequential(Procedure):
             text = _describe(cast("SequentialDesign", plan.design))
             if plan.shared_by > 1:
                 text += f"; chosen for the longest of {plan.shared_by} criteria on the same trials"
-            return text
+            return text + self.describe_share(plan)
         good, bad = plan.threshold.required_rate, plan.threshold.alternative_rate
         return (
             f"PASS where {plan.trials} trials show a corrected rate above {bad:g}, FAIL below "
-            f"{good:g}"
+            f"{good:g}{self.describe_share(plan)}"
         )
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:

@@ -149,12 +149,12 @@ class _Correction:
                 self._list_at(min(chosen.values()))[place],
                 Decision.INCONCLUSIVE if is_open else Decision.FAIL,
             )
-        ends = at[Decision.PASS].interval, at[Decision.FAIL].interval
-        if None not in ends and not procedure_of(single).compares_baseline:
-            found = replace(
-                found,
-                evidence=replace(found.evidence, interval=_join(*ends)),  # type: ignore[arg-type]
-            )
+        low, high = at[Decision.PASS].interval, at[Decision.FAIL].interval
+        if low and high and not procedure_of(single).compares_baseline:
+            joined = _join(low, high)
+            found = replace(found, evidence=replace(found.evidence, interval=joined))  # type: ignore[call-arg]
+            if procedure_of(single).decides_mean and found.scores is not None:
+                found = replace(found, scores=replace(found.scores, interval=joined))
         return self._describe(found, single, chosen)
 
     def _describe(self, found: Finding, single: Finding, chosen: dict[Decision, float]) -> Finding:
@@ -167,7 +167,7 @@ class _Correction:
         }
         if procedure_of(found).compares_baseline:
             del levels[Decision.PASS]
-        said = " and ".join(f"{side} at {as_percent(level)}" for side, level in levels.items())
+        said = " and ".join(f"{side} at {100 * level:.3g} %" for side, level in levels.items())
         alone = str(single.decision)
         if single.decision is found.decision and _find_ground(single) != _find_ground(found):
             alone += f" ({_find_ground(single)})"

@@ -292,7 +292,11 @@ def _over_inputs(
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
     decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
+    from trialwise.procedures.planning.families import advise_correction
+
     levels = "" if criterion.family else describe_inputs(first, len(parts))
+    if levels and (advice := advise_correction(len(parts), criterion.alpha or 0.0)):
+        levels += f" {advice}."
     counts = replace(count_trials(rows), coverage=cover_inputs(rows, experiment))
     return Finding(
         plan=criterion,

@@ -10,6 +10,7 @@ from trialwise.documents.blocks import Facts, Section
 from trialwise.documents.numbers import as_computed
 from trialwise.model.criterion import Origin
 from trialwise.model.verdict import Finding
+from trialwise.stats.multiplicity import CLAIMS
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 
@@ -54,9 +55,15 @@ def explain_hypotheses(
         ("PASS iff", passes),
         ("Test type", test),
     ]
+    how, family = "unadjusted per-test", finding.plan.family
+    if family is not None:
+        part = f"1/{family.decisions} of the level" if finding.plan.stops_early else "the level"
+        how = f"{part} of {family.decisions} decisions together, {CLAIMS[family.correction][0]}"
+    elif finding.single_decision is not None:
+        how = "corrected together with other decisions"
     for symbol, level in (("α", finding.alpha), ("β", finding.beta)):
         if level is not None:
-            rows.append((f"configured {symbol}", f"{level:g} (unadjusted per-test)"))
+            rows.append((f"configured {symbol}", f"{level:g} ({how})"))
     return make_section("HYPOTHESIS TEST", [row for row in rows if row[1]])
 
 

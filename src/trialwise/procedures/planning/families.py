@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
@@ -21,6 +22,9 @@ from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.planning.criterion_plans import plan_criterion
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
+
+#: From this sum of levels on a correction is advised.
+_MANY_ERRORS = 0.2
 
 
 def count_decisions(contract: Contract) -> int:
@@ -45,6 +49,16 @@ def size_families(runs: Sequence[tuple[Contract, RunOptions]]) -> list[RunOption
         else options
         for _, options in runs
     ]
+
+
+def advise_correction(decisions: int, level: float) -> str:
+    """Say what a correction would give where wrong decisions add up; nothing where they are few."""
+    if decisions * level < _MANY_ERRORS:
+        return ""
+    return (
+        f"`correction: holm` keeps the chance that any of these {decisions} decisions is a wrong "
+        f"FAIL at {as_percent(level)}, and that any is a wrong PASS; it takes more trials"
+    )
 
 
 def find_family_size(contract: Contract, options: RunOptions) -> int:
