@@ -218,7 +218,7 @@ def test_an_estimated_rate_is_corrected() -> None:
         size: _run(contract, correction="bonferroni", family_size=size, trials=24).verdict.findings[
             0
         ]
-        for size in (2, 2000)
+        for size in (2, 50)
     }
     assert found[2].decision == found[2].single_decision == "PASS"
     assert (str(found[50].single_decision), str(found[50].decision)) == ("PASS", "FAIL")
@@ -380,7 +380,7 @@ def test_a_judged_rate_is_corrected(question: dict[str, Any]) -> None:
     strict = planned(replace(criterion, confidence=0.995), **levels)
     trials = together.criteria[0].trials
     seen = set()
-    for passed in (trials // 4, 44, 46, 48, trials):
+    for passed in (10, 34, 46, trials):
         kinds = "+" * passed + "-" * (trials - passed)
         found = _decide_kinds(together, kinds)
         # A share of the level at each look is another rule, so that the plans have none.
