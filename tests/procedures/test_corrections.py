@@ -13,6 +13,7 @@ from tests.procedures.test_judged_errors import LABELS, Measured, planned, trial
 from tests.procedures.test_judging import judged
 
 import trialwise as tw
+from trialwise.model.claim import Estimator, PopulationClaim
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Finding
@@ -208,18 +209,17 @@ def test_a_drop_that_does_not_survive_is_open_and_a_pass_stays(tmp_path: Path) -
 def test_an_estimated_rate_is_corrected() -> None:
     """The bound of an estimator has to hold at the share of its level."""
     criterion = tw.Criterion("c", lambda text: text != "7", at_least=0.7)
-    contract = tw.Contract(
-        "x", lambda question: question, [criterion],
-        claim=tw.Claim(
-            population="superpopulation", population_name="all", estimator="prompts"
-        ),
-    ).with_inputs([str(n) for n in range(24)])  # fmt: skip
-    found = {
-        size: _run(contract, correction="bonferroni", family_size=size, trials=24).verdict.findings[
-            0
-        ]
-        for size in (2, 50)
-    }
+    claim = tw.Claim(
+        population=PopulationClaim.SUPERPOPULATION,
+        population_name="all",
+        estimator=Estimator.PROMPTS,
+    )
+    questions = [str(n) for n in range(24)]
+    contract = tw.Contract("x", str, [criterion], claim=claim).with_inputs(questions)
+    found = {}
+    for size in (2, 50):
+        result = _run(contract, correction="bonferroni", family_size=size, trials=24)
+        (found[size],) = result.verdict.findings
     assert found[2].decision == found[2].single_decision == "PASS"
     assert (str(found[50].single_decision), str(found[50].decision)) == ("PASS", "FAIL")
     assert found[50].lower_bound < 0.7 < found[2].lower_bound
@@ -391,3 +391,26 @@ def test_a_judged_rate_is_corrected(question: dict[str, Any]) -> None:
         assert (found.single_decision, found.decision) == (single.decision, split.decision)
         seen.add((str(single.decision), str(split.decision)))
     assert seen >= {("PASS", "PASS"), ("PASS", "INCONCLUSIVE"), ("FAIL", "FAIL")}
+
+
+def test_a_size_that_cannot_pass_at_its_share_can_still_fail() -> None:
+    """25 of 60 show a rate below 95 % at any level; not even 60 show one above at 0.1 %."""
+    assert 0.95**60 > 0.05 / 50
+    criterion = tw.Criterion("c", tw.equals("ok"), at_least=0.95, undecided="inconclusive")
+    contract = _contract([criterion], passing=25)
+    (finding,) = _run(contract, correction="bh", family_size=50, trials=60).verdict.findings
+    assert (finding.single_decision, finding.decision) == ("FAIL", "FAIL")
+    assert finding.statement.startswith("Only 25 of 60 passed")
+
+
+def test_a_part_of_a_corpus_that_shows_nothing_is_not_shown_below() -> None:
+    """Its FAIL alone says that the rate was not shown; as one of many it is open."""
+    claim = tw.Claim(population=PopulationClaim.FINITE_CORPUS)
+    criterion = tw.Criterion(
+        "c", lambda text: int(text) % 10 != 0, at_least=0.8, undecided="inconclusive"
+    )
+    contract = tw.Contract("x", str, [criterion], claim=claim).with_inputs(
+        [str(n) for n in range(60)]
+    )
+    (finding,) = _run(contract, correction="bh", family_size=9, trials=30).verdict.findings
+    assert finding.decision == "INCONCLUSIVE"

@@ -266,13 +266,9 @@ class Early(NamedTuple):
 
     def tails(self, end: End) -> tuple[float, float]:
         """Against the rate that a PASS rules out, and against the required one."""
-        above, below = (
-            math.fsum(self.chance(one, rate) for one in self.ends if beyond(one))
-            for rate, beyond in (
-                (self.design.p1, lambda one: one.rank <= end.rank),
-                (self.design.p0, lambda one: one.rank >= end.rank),
-            )
-        )
+        p0, p1 = self.design.p0, self.design.p1
+        above = math.fsum(self.chance(one, p1) for one in self.ends if one.rank <= end.rank)
+        below = math.fsum(self.chance(one, p0) for one in self.ends if one.rank >= end.rank)
         return (1.0 if end.decision is FAIL else above), (1.0 if end.decision is PASS else below)
 
 
@@ -377,8 +373,7 @@ def test_holm_rescues_what_boundaries_leave_open(
     members: int, bonferroni: float, holm: float
 ) -> None:
     """All PASS at 95 % where 90 % is required, exactly, for independent criteria."""
-    found = _chance_all_pass(members, 0.95)
-    assert found == (pytest.approx(bonferroni, abs=0.005), pytest.approx(holm, abs=0.005))
+    assert _chance_all_pass(members, 0.95) == pytest.approx((bonferroni, holm), abs=0.005)
 
 
 # --- What a correction may change -------------------------------------------------------------
@@ -395,7 +390,7 @@ def test_a_corrected_decision_is_never_the_opposite(
     """Holm and BH show at least what Bonferroni shows, and nothing that is not shown alone."""
     shown: dict[str, list[Decision | None]] = {}
     for method in (*METHODS, "e-bh"):
-        made = _plan(method, 3, **question)  # type: ignore[arg-type]
+        made = _plan(method, 3, **question)
         findings = _decide(made, paths)
         shown[method] = [_statement(one) for one in findings]
         for one, said in zip(findings, shown[method], strict=True):

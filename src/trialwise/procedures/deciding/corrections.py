@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import NamedTuple
+from typing import TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND, complement
 from trialwise.documents.numbers import as_percent
@@ -69,6 +69,7 @@ class _Correction:
     ) -> None:
         self._findings, self._plan, self._decide = findings, plan, decide
         self._members = [one for one in findings if one.plan.family is not None]
+        self._guarantee = describe_guarantee([one.plan.family for one in self._members])  # type: ignore[misc]
         self._at_share: dict[float, list[Finding]] = {}
         self._singles = [
             _decide_counts(part, 1.0, plan.intent_of(one.plan)) if one.plan.stops_early else part
@@ -102,7 +103,10 @@ class _Correction:
 
     def _shows(self, side: Decision, place: int, share: float) -> bool:
         """Return whether a member shows a statement at a share of its level, as it does alone."""
-        return all(_is_shown(side, one[place]) for one in (self._singles, self._list_at(share)))
+        single = self._singles[place]
+        if single.decision is not side or not _is_shown(side, single):
+            return False
+        return _is_shown(side, self._list_at(share)[place])
 
     def _list_at(self, share: float) -> list[Finding]:
         """List the findings of all members at a share of their levels."""
@@ -182,33 +186,25 @@ class _Correction:
             words=replace(found.words, confidence_statement=self._guarantee),
         )
 
-    @property
-    def _guarantee(self) -> str:
-        families = [one.plan.family for one in self._members if one.plan.family is not None]
-        # Where levels differ, the family keeps to the largest.
-        return describe_guarantee(
-            replace(
-                families[0],
-                wrong_pass=max(one.wrong_pass for one in families),
-                wrong_fail=max(one.wrong_fail for one in families),
-            )
-        )
 
+def describe_guarantee(families: Sequence[Family]) -> str:
+    """Say which error of a family is controlled, and what that assumes.
 
-def describe_guarantee(family: Family) -> str:
-    """Say which error of a family is controlled, and what that assumes."""
-    label, controls, dependence = CLAIMS[family.correction]
-    passes, fails = as_percent(family.wrong_pass), as_percent(family.wrong_fail)
-    together = f"the {family.decisions} decisions that are corrected together ({label})"
+    Args:
+        families: As each of its members knows it; where levels differ, the largest is kept.
+    """
+    label, controls, dependence = CLAIMS[families[0].correction]
+    passes, fails = (
+        as_percent(max(levels))
+        for levels in zip(*((one.wrong_pass, one.wrong_fail) for one in families), strict=True)
+    )
+    together = f"the {families[0].decisions} decisions that are corrected together ({label})"
+    said = f"Any of {together} is a wrong PASS in at most {passes} of runs, any a wrong FAIL in "
+    said += f"at most {fails}"
     if controls == "FDR":
         said = (
             f"Of the PASSes among {together} at most {passes} are wrong on average, and of the "
             f"FAILs at most {fails}: a false discovery rate, not the chance of any wrong decision"
-        )
-    else:
-        said = (
-            f"Any of {together} is a wrong PASS in at most {passes} of runs, and any is a wrong "
-            f"FAIL in at most {fails}"
         )
     return f"{said}. {dependence} It is not the probability that this verdict is wrong."
 
@@ -224,16 +220,20 @@ def _find_ground(finding: Finding) -> str | None:
 
 def _is_shown(side: Decision, finding: Finding) -> bool:
     """Return whether a finding makes a statement that has an error, and not only a decision."""
+    procedure, interval = procedure_of(finding), finding.interval
     if finding.label or (finding.stop is not None and finding.stop.is_premature):
         return False
     if side is Decision.PASS:
-        return finding.decision is side and not procedure_of(finding).compares_baseline
-    if ground := _find_ground(finding):
-        return ground == SHOWN_BELOW
-    required, interval = finding.threshold.required_rate, finding.interval
-    if finding.estimator is not None and required is not None and interval is not None:
-        return interval.high < required
-    return finding.decision is side
+        return finding.decision is side and not procedure.compares_baseline
+    if finding.plan.errors is not None:
+        return finding.decision is side
+    ground, required = _find_ground(finding), finding.threshold.required_rate
+    if ground is None and procedure.decides_fixed_rate and interval and required:
+        ground = SHOWN_BELOW if interval.high < required else NOT_SHOWN
+    if finding.decision is side:
+        return ground != NOT_SHOWN
+    # So few trials cannot PASS at this level, and may FAIL.
+    return finding.caution is Caution.FEASIBILITY_REFUSED and ground == SHOWN_BELOW
 
 
 def _scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
@@ -258,15 +258,9 @@ def _restore_plan(finding: Finding, plan: CriterionPlan, scaled: CriterionPlan) 
     return replace(finding, plan=plan, evidence=evidence)
 
 
-class _Ends(NamedTuple):
-    """How strongly counts speak for each statement, and the interval at both levels."""
-
-    above: float
-    """A p-value, or 1/e of an e-value, against every rate that a PASS rules out."""
-    below: float
-    """The same against every rate that is high enough."""
-    bound: Callable[[Decision], Interval]
-    """The interval, by what is decided."""
+_Weight: TypeAlias = tuple[float, float, Callable[..., Interval]]
+"""The p-values, or 1/e, against rates that a PASS rules out and against those that are high enough,
+and the interval by what is decided."""
 
 
 def _decide_counts(
@@ -284,13 +278,13 @@ def _decide_counts(
         if end is not finding.decision:
             return finding
     levels = share * family.wrong_pass, share * family.wrong_fail
-    ends = (_weigh_evidence if by_evidence else _weigh_stop)(finding, levels)
+    above, below, bound = (_weigh_evidence if by_evidence else _weigh_stop)(finding, levels)
     decision = Decision.INCONCLUSIVE
-    if end is not Decision.FAIL and ends.above <= levels[0] * (1 + RELATIVE_BAND):
+    if end is not Decision.FAIL and above <= levels[0] * (1 + RELATIVE_BAND):
         decision = Decision.PASS
-    elif end is not Decision.PASS and ends.below <= levels[1] * (1 + RELATIVE_BAND):
+    elif end is not Decision.PASS and below <= levels[1] * (1 + RELATIVE_BAND):
         decision = Decision.FAIL
-    given: dict[str, object] = {"interval": ends.bound(decision)}
+    given: dict[str, object] = {"interval": bound(decision=decision)}
     if isinstance(design, SequentialDesign):
         given["stopped_p_value"] = find_p_value(decision, tally, design)
     else:
@@ -299,11 +293,8 @@ def _decide_counts(
     if decision is finding.decision:
         return restated
     statement = _state_counts(finding, decision, intent)
-    caution = (
-        None
-        if decision is Decision.INCONCLUSIVE
-        else (Caution.for_decision(decision, finding.observed_rate))
-    )
+    is_open = decision is Decision.INCONCLUSIVE
+    caution = None if is_open else Caution.for_decision(decision, finding.observed_rate)
     words = replace(finding.words, statement=statement, advice="")
     return replace(restated, decision=decision, caution=caution, words=words)
 
@@ -323,7 +314,7 @@ def _state_counts(finding: Finding, decision: Decision, intent: Intent) -> str:
     )
 
 
-def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Ends:
+def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Weight:
     """Weigh the end of a design that stops early, over all ways in which it can end."""
     from trialwise.stats.sequential.stopped_rates import decision_interval, stopped_tails
 
@@ -335,11 +326,10 @@ def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Ends:
         # An error may exceed its level by rounding; Wald's are approximate.
         above = min(above, design.beta) if finding.decision is Decision.PASS else above
         below = min(below, design.alpha) if finding.decision is Decision.FAIL else below
-    bound = partial(decision_interval, design, n, f, levels=levels)
-    return _Ends(above, below, lambda decision: bound(decision=decision))
+    return above, below, partial(decision_interval, design, n, f, levels=levels)
 
 
-def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Ends:
+def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Weight:
     """Weigh counts by e-values, which hold wherever counting stopped."""
     from trialwise.stats.confidence_sequences import anytime_interval
     from trialwise.stats.e_values import e_value
@@ -350,11 +340,11 @@ def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Ends:
     shown = threshold.alternative_rate or required
     low = anytime_interval(k, n, confidence=1 - levels[0], side="lower")
     high = anytime_interval(k, n, confidence=1 - levels[1], side="upper")
-    confidence = complement(sum(levels))
-    return _Ends(
+    interval = replace(_join(low, high), confidence=complement(sum(levels)))
+    return (
         1 / max(1e-300, e_value(k, n, shown, direction="above")),
         1 / max(1e-300, e_value(k, n, required, direction="below")),
-        lambda _: Interval(low.low, high.high, confidence=confidence, method=low.method),
+        lambda decision: interval,  # noqa: ARG005 (it agrees by itself)
     )
 
 
@@ -376,13 +366,8 @@ def _join(low: Interval, high: Interval) -> Interval:
 
 def _combine_inputs(finding: Finding, parts: tuple[Finding, ...]) -> Finding:
     """Return the finding over all inputs, each as the family decides it."""
-    decision, single = (
-        combine(one or Decision.INCONCLUSIVE for one in decisions)
-        for decisions in (
-            [part.decision for part in parts],
-            [part.single_decision for part in parts],
-        )
-    )
+    decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
+    single = combine(part.single_decision or Decision.INCONCLUSIVE for part in parts)
     statement = state_inputs(parts)
     if decision is not single:
         statement += f" On its own it would be {single}."

@@ -15,50 +15,43 @@ from trialwise.procedures.compliance import NOT_SHOWN, decision_interval
 from trialwise.procedures.composite import combine
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.multiplicity import Adjustment, adjust
+from trialwise.stats.e_values import calibrated_e_value, e_bh, fixed_e_value
+from trialwise.stats.multiplicity import adjust
 
 
 def correct_passes(findings: Sequence[Finding], plan: Plan) -> list[Finding]:
     """Correct the findings of a contract; each keeps what it would be on its own."""
     streams = [part for one in findings for part in one.by_input or (one,)]
-    fixed = [part for part in streams if _is_ranked(part)]
-    adjusted = dict(zip(map(id, fixed), _adjust(fixed, plan), strict=True))
+    fixed = [
+        (part, part.p_value.value)
+        for part in streams
+        if part.plan.uncorrected is None and part.p_value is not None
+    ]
+    adjusted = dict(zip((id(part) for part, _ in fixed), _adjust(fixed, plan), strict=True))
     return [_correct(one, plan, adjusted) for one in findings]
 
 
-def _is_ranked(finding: Finding) -> bool:
-    return finding.plan.uncorrected is None and finding.p_value is not None
-
-
-def _adjust(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
+def _adjust(fixed: Sequence[tuple[Finding, float]], plan: Plan) -> Sequence[float]:
     """Return the adjusted p-value of each, where alpha stands for 1: at most 1 is a rejection."""
     if not fixed:
         return ()
-    if plan.correction == "e-bh":
-        return _adjust_evidence(fixed, plan)
     # A p-value is measured by its own criterion's level, and the family's other members, which
     # have none or are decided elsewhere, take their shares of the level.
     level = 0.05
-    ratios = [min(1.0, level * one.p_value.value / (one.alpha or 1.0)) for one in fixed]  # type: ignore[union-attr]
     share = level * len(fixed) / plan.family_size
-    found: Adjustment = adjust(ratios, method=plan.correction, alpha=share)
+    if plan.correction == "e-bh":
+        evidence = [_weigh(one, p) * (one.alpha or 1.0) / level for one, p in fixed]
+        return [value / share for value in e_bh(evidence, alpha=share).adjusted]
+    ratios = [min(1.0, level * p / (one.alpha or 1.0)) for one, p in fixed]
+    found = adjust(ratios, method=plan.correction, alpha=share)
     return [value / share for value in found.adjusted]
 
 
-def _adjust_evidence(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
-    """Return the same by e-BH, which holds whatever the dependence (Wang and Ramdas 2022)."""
-    from trialwise.stats.e_values import calibrated_e_value, e_bh, fixed_e_value
-
-    level, evidence = 0.05, []
-    for one in fixed:
-        assert one.p_value is not None
-        if isinstance(one.design, ComplianceCutoff):
-            found = fixed_e_value(one.tally.passed, one.tally.trials, one.design.required_rate)
-        else:
-            found = calibrated_e_value(one.p_value.value)
-        evidence.append(found * (one.alpha or 1.0) / level)
-    share = level * len(fixed) / plan.family_size
-    return [value / share for value in e_bh(evidence, alpha=share).adjusted]
+def _weigh(finding: Finding, p_value: float) -> float:
+    if isinstance(finding.design, ComplianceCutoff):
+        tally = finding.tally
+        return fixed_e_value(tally.passed, tally.trials, finding.design.required_rate)
+    return calibrated_e_value(p_value)
 
 
 def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Finding:
@@ -76,14 +69,10 @@ def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Findin
     ratio = adjusted.get(id(finding))
     if ratio is None or finding.decision not in (Decision.PASS, Decision.FAIL):
         return finding
-    rejects = ratio <= 1
     # Against a baseline a small p-value FAILs; of a required rate it PASSes.
-    worse = procedure_of(finding).compares_baseline
-    decision = finding.decision
-    if worse and finding.decision is Decision.FAIL and not rejects:
-        decision = Decision.PASS
-    if not worse and finding.decision is Decision.PASS and not rejects:
-        decision = Decision.FAIL
+    worse, decision = procedure_of(finding).compares_baseline, finding.decision
+    if ratio > 1 and decision is (Decision.FAIL if worse else Decision.PASS):
+        decision = Decision.PASS if worse else Decision.FAIL
     value = min(1.0, ratio * (finding.alpha or 1.0))
     evidence = finding.evidence
     if decision is Decision.FAIL is not finding.decision and isinstance(evidence, CutoffEvidence):
