@@ -252,7 +252,7 @@ def test_a_family_states_what_it_controls() -> None:
         method: _run(_contract(_criteria(3)), correction=method).verdict.findings[0]
         for method in ("holm", "bh", "by")
     }
-    assert "any is a wrong FAIL in at most 5 %" in said["holm"].confidence_statement
+    assert "any a wrong FAIL in at most 5 %" in said["holm"].confidence_statement
     assert "false discovery rate" in said["bh"].confidence_statement
     assert "PRDS" in said["bh"].confidence_statement
     assert "arbitrary dependence" in said["by"].confidence_statement

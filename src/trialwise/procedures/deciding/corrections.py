@@ -199,7 +199,9 @@ def describe_guarantee(families: Sequence[Family]) -> str:
         for levels in zip(*((one.wrong_pass, one.wrong_fail) for one in families), strict=True)
     )
     together = f"the {families[0].decisions} decisions that are corrected together ({label})"
-    said = f"Any of {together} is a wrong PASS in at most {passes} of runs, any a wrong FAIL in "
+    said = (
+        f"Any of {together} is a wrong PASS in at most {passes} of runs, and any a wrong FAIL in "
+    )
     said += f"at most {fails}"
     if controls == "FDR":
         said = (
