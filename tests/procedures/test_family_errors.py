@@ -382,7 +382,9 @@ def test_holm_rescues_what_boundaries_leave_open(
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(st.booleans(), min_size=16, max_size=16), min_size=3, max_size=3))
 @pytest.mark.parametrize(
-    "question", [QUESTION, {"at_least": 0.6, "trials": 16}], ids=["early", "fixed"]
+    "question",
+    [QUESTION, {"at_least": 0.6, "trials": 16, "undecided": "fail"}],
+    ids=["early", "fixed"],
 )
 def test_a_corrected_decision_is_never_the_opposite(
     question: dict[str, Any], paths: list[list[bool]]

@@ -353,15 +353,18 @@ class Procedure:
         family = plan.family
         if family is None or plan.alpha is None:
             return ""
-        strict = self.derive_design(replace(plan, alpha=plan.alpha * family.least_share))
-        cutoff, sure = getattr(strict, "cutoff", None), ""
-        if cutoff is not None:
-            side = (
-                f"FAIL with at most {cutoff - 1}"
-                if self.compares_baseline
-                else f"PASS with {cutoff}"
-            )
-            sure = f": {side} holds whatever the others decide"
+        sure = ""
+        if plan.cutoff is not None and not plan.stops_early:
+            from trialwise.procedures.planning.families import scale_levels
+
+            strict = scale_levels(plan, lambda level: level * family.least_share)
+            passes = "" if strict.cutoff is None else f"PASS with at least {strict.cutoff}"
+            most = strict.most_failing
+            if self.compares_baseline:
+                passes, most = "", (strict.cutoff or 0) - 1
+            fails = "" if most is None or most < 0 else f"FAIL with at most {most}"
+            sides = " and ".join(one for one in (passes, fails) if one)
+            sure = f": {sides}, whatever the others decide" if sides else ""
         return f"; one of {family.decisions} decisions together, {family.correction}{sure}"
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:

@@ -114,7 +114,8 @@ def _correct(found: Characteristic, criterion: CriterionPlan, plan: Plan) -> Cha
     """
     if plan.correction == "none" or plan.family_size < 2:
         return found
-    parts = plan.family_size if criterion.uncorrected is None else 1
+    is_split = criterion.uncorrected is not None or criterion.stops_early
+    parts = 1 if is_split else plan.family_size
     ranked = sum(_count_streams(one, plan) for one in plan.criteria if one.alpha is not None)
     steps = {Decision.FAIL: 1, Decision.PASS: 1 if plan.correction == "bonferroni" else ranked}
     return replace(
@@ -215,14 +216,20 @@ def forecast(plan: Plan) -> tuple[Forecast, ...]:
 
 def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
     streams = _count_streams(criterion, plan)
-    procedure = find_procedure(criterion.procedure)
+    procedure, alone = find_procedure(criterion.procedure), criterion
+    if criterion.family is not None and not criterion.stops_early:
+        # What the others decide can only add to what holds whatever they decide.
+        from trialwise.procedures.planning.families import scale_levels
+
+        share = criterion.family.least_share
+        alone = scale_levels(criterion, lambda level: share * level)
     return Forecast(
         criterion=criterion.criterion,
         procedure=criterion.procedure,
         rule=procedure.describe_rule(criterion) + describe_looks(criterion),
         streams=streams,
         max_trials=criterion.trials * streams,
-        chances=characterize(criterion, plan.intent_of(criterion)).chances,
+        chances=characterize(alone, plan.intent_of(criterion)).chances,
         # Its rule says already that it is only reported.
         advisory=criterion.advisory[criterion.reported_at is not None :],
         labels=None if criterion.errors is None else criterion.errors.labels,

@@ -33,6 +33,7 @@ from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
 from trialwise.procedures.composite import combine
 from trialwise.procedures.deciding.criterion_finding import state_inputs
+from trialwise.procedures.planning.families import scale_levels
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.sequential import find_p_value, state_stop
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
@@ -125,7 +126,7 @@ class _Correction:
             return [decide(part) for part in _split(finding)]
         # A p-value is an e-value of 1/(2√p); that of a mean is one already.
         is_calibrated = by_evidence and not isinstance(plan.design, MeanDesign)
-        scaled = _scale_levels(
+        scaled = scale_levels(
             plan, lambda level: (share * level) ** 2 / 4 if is_calibrated else share * level
         )
         return [_restore_plan(part, plan, scaled) for part in _split(self._decide(scaled))]
@@ -134,7 +135,7 @@ class _Correction:
         single = self._singles[place]
         family = single.plan.family
         assert family is not None
-        if single.decision is None or single.label or (single.stop and single.stop.is_premature):
+        if single.decision is None or single.words.label or _is_cut_short(single):
             return replace(single, single_decision=single.decision)
         chosen = {
             side: next((one for one in steps if self._shows(side, place, one)), steps[-1])
@@ -215,6 +216,10 @@ def _split(finding: Finding) -> tuple[Finding, ...]:
     return finding.by_input or (finding,)
 
 
+def _is_cut_short(finding: Finding) -> bool:
+    return finding.stop is not None and finding.stop.is_premature
+
+
 def _find_ground(finding: Finding) -> str | None:
     ground: str | None = getattr(finding.evidence, "ground", None)
     return ground
@@ -223,7 +228,7 @@ def _find_ground(finding: Finding) -> str | None:
 def _is_shown(side: Decision, finding: Finding) -> bool:
     """Return whether a finding makes a statement that has an error, and not only a decision."""
     procedure, interval = procedure_of(finding), finding.interval
-    if finding.label or (finding.stop is not None and finding.stop.is_premature):
+    if finding.words.label or _is_cut_short(finding):
         return False
     if side is Decision.PASS:
         return finding.decision is side and not procedure.compares_baseline
@@ -236,20 +241,6 @@ def _is_shown(side: Decision, finding: Finding) -> bool:
         return ground != NOT_SHOWN
     # So few trials cannot PASS at this level, and may FAIL.
     return finding.caution is Caution.FEASIBILITY_REFUSED and ground == SHOWN_BELOW
-
-
-def _scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
-    """Return a plan at other levels, with the design of these."""
-    assert plan.alpha is not None
-    scaled = replace(
-        plan, alpha=scale(plan.alpha), beta=None if plan.beta is None else scale(plan.beta)
-    )
-    design = plan.design
-    if isinstance(design, MeanDesign):
-        low, high = scale(design.low_error), scale(design.high_error)
-        return replace(scaled, design=replace(design, low_error=low, high_error=high))
-    derived = procedure_of(plan).derive_design(scaled)
-    return scaled if derived is None else replace(scaled, design=derived)
 
 
 def _restore_plan(finding: Finding, plan: CriterionPlan, scaled: CriterionPlan) -> Finding:
@@ -272,7 +263,7 @@ def _decide_counts(
     family, tally, design = finding.plan.family, finding.tally, finding.design
     assert family is not None
     # What was cut short, or taken back for another reason, shows nothing.
-    if finding.stop is None or finding.stop.is_premature or not tally.trials:
+    if _is_cut_short(finding) or not tally.trials:
         return finding
     end = Decision.INCONCLUSIVE
     if isinstance(design, SequentialDesign):

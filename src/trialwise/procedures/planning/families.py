@@ -9,7 +9,7 @@ decide a record again; contracts share the level by their numbers of decisions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trialwise.documents.numbers import as_percent
@@ -19,9 +19,11 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Family
 from trialwise.procedures.base import Refused, Situation
+from trialwise.procedures.compliance import find_most_failing
 from trialwise.procedures.planning.criterion_plans import plan_criterion
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.mean_bets import MeanDesign
 
 #: From this sum of levels on a correction is advised.
 _MANY_ERRORS = 0.2
@@ -95,7 +97,7 @@ def plan_corrected(
         decisions=decisions,
         wrong_pass=alone.alpha if alone.beta is None else alone.beta,
         wrong_fail=criterion.wrong_fail if criterion.pass_from is None else alone.alpha,
-        fails_open=criterion.undecided == "fail"
+        fails_open=not situation.leaves_open(criterion)
         and (procedure.decides_fixed_rate or procedure.decides_mean)
         and alone.errors is None,
         keeps_boundaries=alone.stops_early
@@ -117,6 +119,37 @@ def plan_corrected(
     if isinstance(split, Refused):
         return Refused(f"with 1/{decisions} of the error limits (correction), {split.reason}")
     return replace(split, family=family)
+
+
+def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
+    """Return the plan of a fixed number of trials at other levels, with the cutoffs of these.
+
+    At `plan.family.least_share` of them it decides only what holds whatever the others decide.
+
+    Args:
+        plan: What was planned.
+        scale: What becomes of each level.
+    """
+    scaled = replace(
+        plan,
+        **{
+            name: scale(level)
+            for name in ("alpha", "beta", "fail_alpha")
+            if (level := getattr(plan, name)) is not None
+        },
+    )
+    design, required = plan.design, plan.threshold.required_rate
+    if isinstance(design, MeanDesign):
+        low, high = scale(design.low_error), scale(design.high_error)
+        return replace(scaled, design=replace(design, low_error=low, high_error=high))
+    derived = find_procedure(plan.procedure).derive_design(scaled)
+    if derived is None:
+        return scaled
+    if isinstance(derived, ComplianceCutoff) and required and scaled.fail_alpha:
+        most = find_most_failing(required, plan.trials, scaled.fail_alpha, derived.rule)
+        highest = plan.trials if derived.cutoff is None else derived.cutoff - 1
+        scaled = replace(scaled, most_failing=min(most, highest))
+    return replace(scaled, design=derived, cutoff=getattr(derived, "cutoff", None))
 
 
 def _explain_shortage(plan: CriterionPlan, situation: Situation, decisions: int) -> Refused | None:
