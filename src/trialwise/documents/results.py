@@ -7,7 +7,7 @@ They say the same because none of them chooses a word of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
@@ -143,6 +143,10 @@ class Figures:
 
     rate: str = ""
     interval: str = ""
+    level: str = ""
+    """The confidence of the interval, such as "90 %"."""
+    shows_level: bool = False
+    """Whether it stands beside the interval, because no heading gives it."""
     required: str = ""
     """What the rate is held against, such as "required ≥ 90 %"."""
     trials: int | None = None
@@ -159,7 +163,16 @@ class Figures:
         trials = "" if self.trials is None else as_count(self.trials, "trial")
         asked = trials, self.inputs
         last = self.difference, self.stop, self.cost
-        return self.rate, self.interval, self.required, *asked, *last
+        return self.rate, self.interval_cell, self.required, *asked, *last
+
+    @property
+    def interval_cell(self) -> str:
+        """The interval, with its level where no heading gives it."""
+        return f"{self.interval} ({self.level})" if self.shows_level else self.interval
+
+    def with_level(self) -> Figures:
+        """Return the figures for a place without a heading, where every level is shown."""
+        return replace(self, shows_level=bool(self.level))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +196,8 @@ class ResultLine:
     statement: str = ""
     advice: str = ""
     """What to do next."""
+    below: tuple[str, ...] = ()
+    """What stands below the line at every width, such as how later trials came out."""
     notes: tuple[str, ...] = ()
     """What qualifies the status without changing it."""
     claim: str = ""
@@ -215,8 +230,9 @@ class ResultLine:
     @property
     def summary(self) -> str:
         """The line in a few words, for formats without columns."""
-        columns = () if self.figures is None else self.figures.columns
-        return self.sentence or ", ".join(filter(None, columns))
+        columns = () if self.figures is None else self.figures.with_level().columns
+        said = self.sentence or ", ".join(filter(None, columns))
+        return "; ".join(filter(None, (said, *self.below)))
 
     @property
     def tone(self) -> Tone:
@@ -265,6 +281,8 @@ class RunResults:
     contract: str
     status: Status
     lines: tuple[ResultLine, ...]
+    level: str = ""
+    """The confidence of the intervals that show none of their own."""
     headings: tuple[str, ...] = ()
     """What holds for all lines: whom they speak of, and how they were decided."""
     headline: str = ""

@@ -268,6 +268,8 @@ class TrialCounts:
     """Every trial that the analysis counts."""
     decided_at: int | None = None
     """The trial that decided, from 1, where others ran after it."""
+    later: Tally | None = None
+    """The trials after the decision that can withdraw it: in issue order, up to the first gap."""
     coverage: InputCoverage | None = None
     """How many inputs were asked; None if the finding is about a single input."""
 

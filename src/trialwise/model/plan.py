@@ -205,6 +205,8 @@ class CriterionPlan:
     """The score from which a reply passes; None where replies are not graded."""
     graders: tuple[tuple[str, float], ...] = ()
     """The name and the weight of each check that gives a part of the score."""
+    withdrawn_by: float | None = None
+    """The level at which trials after the decision withdraw it; None where none can."""
 
     @property
     def limits(self) -> Limits:

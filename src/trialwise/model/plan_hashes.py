@@ -48,6 +48,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "pass_at", None),
     ("criteria", "graders", []),
     ("criteria", "looks", []),
+    ("criteria", "withdrawn_by", None),
     ("experiments", "further", 0),
     ("experiments", "clusters", []),
 )

@@ -160,6 +160,8 @@ class Finding:
     refusals: tuple[Refusal, ...] = ()
     counts: TrialCounts | None = None
     diagnostics: Diagnostics | None = None
+    withdrawn: Decision | None = None
+    """The decision that the trials after it contradict, so that it is INCONCLUSIVE."""
     single_decision: Decision | None = None
     """The decision without the correction for several criteria; None if there is none."""
     scores: ScoreSummary | None = None
@@ -340,6 +342,14 @@ class Finding:
     def decided_at(self) -> int | None:
         """The trial that decided, from 1, where others ran after it."""
         return None if self.counts is None else self.counts.decided_at
+
+    @property
+    def later(self) -> Tally:
+        """The trials that ran after the decision and count."""
+        every = self.all_trials
+        return Tally(
+            trials=every.trials - self.tally.trials, passed=every.passed - self.tally.passed
+        )
 
     @property
     def coverage(self) -> InputCoverage | None:

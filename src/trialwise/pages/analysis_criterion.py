@@ -16,8 +16,10 @@ from trialwise.pages.finding_facts import (
     claims_rate,
     list_unasked,
     pick_badge,
+    pick_tally,
     write_context,
     write_coverage,
+    write_later,
 )
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.chances import characterize
@@ -77,7 +79,7 @@ def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str
 
 
 def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
-    tally, every = finding.all_trials, finding.intent_to_treat or finding.tally
+    tally, every = pick_tally(finding), finding.intent_to_treat or finding.tally
     evaluable = every.trials if every.evaluable is None else every.evaluable
     # A criterion that uses the trials of others may have seen more of them than it planned.
     known = finding.planned_trials is not None and every.trials <= finding.planned_trials
@@ -86,6 +88,8 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     if every.trials:
         rows.append(("Observation rate (r_obs)", f"{evaluable / every.trials:.3f}"))
     counts = "every trial counts" if tally.trials == every.trials else f"{verdict.analysis}"
+    if write_later(finding):
+        counts = "the trials that decided"
     rows += [
         ("Denominator (n)", f"{tally.trials} ({counts})"),
         ("Successes (K)", str(tally.passed)),
@@ -107,9 +111,8 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
         rows.append(("Inputs not asked", list_unasked(finding).partition(": ")[2]))
     if finding.stop is not None:
         rows.append(("Stopped", STOPS[finding.stop].label))
-    if finding.decided_at is not None:
-        on = f"on {_write_counts(finding.tally)}"
-        rows.append(("Decided", f"at trial {finding.decided_at}, {on}"))
+    if write_later(finding):
+        rows.append(("Later trials", write_later(finding)))
     return rows
 
 
@@ -153,7 +156,7 @@ def _list_inputs(finding: Finding) -> Rows:
         bound = "" if part.lower_bound is None else f", at least {as_computed(part.lower_bound)}"
         stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
         name = part.input_id or "?"
-        rows.append((name, f"{pick_badge(part)}, {_write_counts(part.all_trials)}{bound}{stop}"))
+        rows.append((name, f"{pick_badge(part)}, {_write_counts(pick_tally(part))}{bound}{stop}"))
     note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 

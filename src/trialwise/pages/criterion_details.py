@@ -27,7 +27,9 @@ from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.finding_facts import (
     APPROXIMATE,
+    find_usual_level,
     list_latency_marks,
+    pick_tally,
     write_coverage,
     write_difference,
     write_interval,
@@ -100,20 +102,21 @@ class _Decided:
 
 
 def _build_table(record: RunRecord) -> Table:
-    verdict = record.verdict
+    verdict, usual = record.verdict, find_usual_level(record.verdict)
     rows = [
-        *(_describe_criterion(record, one) for one in verdict.findings),
+        *(_describe_criterion(record, one, usual) for one in verdict.findings),
         *(_describe_latency(verdict, one) for one in verdict.latency),
         *(_describe_gate(one) for one in verdict.gates if one.decision is not None),
     ]
     only_rates = len(rows) == len(verdict.findings)
+    at = f" (at {usual})" if usual else ""
     return build_table(
         "Criteria",
         rows,
         ("criterion", lambda one: Link(text=one.name, target=one.target)),
         ("verdict", lambda one: tuple(part for badge in one.badges for part in (badge, " "))),
         ("rate" if only_rates else "measured", lambda one: one.measured),
-        ("interval, %", lambda one: one.interval),
+        (f"interval, %{at}", lambda one: one.interval),
         ("needs", lambda one: one.needs),
         ("trials", lambda one: one.trials),
         ("failed", lambda one: one.failed),
@@ -124,16 +127,16 @@ def _build_table(record: RunRecord) -> Table:
     )
 
 
-def _describe_criterion(record: RunRecord, finding: Finding) -> _Decided:
+def _describe_criterion(record: RunRecord, finding: Finding, usual: str) -> _Decided:
     return _Decided(
         name=finding.criterion,
         target=_name_section(finding),
         badges=_list_badges(record, finding),
         measured=write_rate(finding),
-        interval=write_interval(finding),
+        interval=write_interval(finding, usual=usual),
         needs=_write_need(finding),
-        trials=f"{finding.all_trials.trials:,}",
-        failed=f"{finding.all_trials.failed:,}",
+        trials=f"{pick_tally(finding).trials:,}",
+        failed=f"{pick_tally(finding).failed:,}",
         asked=write_coverage(finding) or "–",
         ended=write_stop(finding),
     )

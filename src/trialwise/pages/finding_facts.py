@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
+from trialwise.decimals import complement
 from trialwise.documents.numbers import (
     as_all,
     as_count,
     as_ends,
+    as_level,
     as_observed,
     as_percent,
     as_points,
@@ -19,6 +22,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import REFUSED, STOPS
 from trialwise.model.evidence import StopReason
+from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
@@ -51,16 +55,38 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
     return REFUSED if finding.refusals else Decision.INCONCLUSIVE.value
 
 
+def pick_tally(finding: Finding) -> Tally:
+    """Pick the counts that decided; all that ran where nothing is claimed about a rate."""
+    return finding.tally if procedure_of(finding).claims_rate else finding.all_trials
+
+
 def pick_rate(finding: Finding) -> float | None:
-    """Pick the rate over all trials that ran, or the number that is decided in its place.
+    """Pick the rate of the trials that decided, or the number that is decided in its place.
 
     That is the estimate of a matched estimator, or a mean score.
     """
-    if procedure_of(finding).decides_mean:
-        return None if finding.scores is None else finding.scores.mean
-    if finding.estimator is not None and finding.estimate is not None:
+    is_mean = procedure_of(finding).decides_mean
+    if (is_mean or finding.estimator is not None) and finding.estimate is not None:
         return finding.estimate
-    return finding.all_trials.rate
+    if is_mean:
+        return None if finding.scores is None else finding.scores.mean
+    return pick_tally(finding).rate
+
+
+def write_later(finding: Finding) -> str:
+    """Write at which trial a rate was decided and what came later; nothing if nothing did."""
+    if finding.decided_at is None or not claims_rate(finding):
+        return ""
+    at, later = f"at trial {finding.decided_at:,}", finding.later
+    word = f"undecided {at}" if finding.decision is Decision.INCONCLUSIVE else f"decided {at}"
+    if finding.withdrawn is not None:
+        word = f"{finding.withdrawn} {at} withdrawn"
+    if later.rate is None:
+        return word
+    if procedure_of(finding).decides_mean:
+        return f"{word}; {as_count(later.trials, 'later trial')}"
+    share = f"{later.passed:,} passed ({as_observed(later.rate)})"
+    return f"{word}; of {as_count(later.trials, 'later trial')} {share}"
 
 
 def pick_interval(finding: Finding) -> Interval | None:
@@ -146,7 +172,7 @@ def write_rate(finding: Finding, nothing: str = "–") -> str:
         finding: The finding whose rate is shown.
         nothing: What stands for a rate that does not exist.
     """
-    rate, tally = pick_rate(finding), finding.all_trials
+    rate, tally = pick_rate(finding), pick_tally(finding)
     if rate is None:
         return nothing
     if not claims_rate(finding):
@@ -163,22 +189,46 @@ def is_approximate(interval: Interval | None) -> bool:
     return interval is not None and (interval.method or "").lower().startswith("wilson")
 
 
-def write_interval(finding: Finding, nothing: str = "–") -> str:
+def write_interval(finding: Finding, nothing: str = "–", usual: str = "") -> str:
     """Write the two ends of an interval; an approximate one carries the sign ≈.
 
     Args:
         finding: The finding whose interval is shown.
         nothing: What stands for an interval that does not exist.
+        usual: The level that a heading gives, where there is one; another one is added.
     """
     interval = pick_interval(finding)
     if interval is None:
         return nothing
-    # The decisions of a family may be at different levels.
-    has_own = finding.plan.family is not None and interval.confidence is not None
-    level = f" at {100 * (interval.confidence or 0):.3g} %" if has_own else ""
+    own = write_level(finding)
+    level = f" ({own})" if usual and own not in ("", usual) else ""
     if procedure_of(finding).decides_mean:
         return f"{as_score_ends(interval)}{level}"
     return f"{'≈ ' if is_approximate(interval) else ''}{as_ends(interval)}{level}"
+
+
+def write_level(finding: Finding) -> str:
+    """Write the level of the interval that a finding is shown with."""
+    interval = pick_interval(finding)
+    known = interval is not None and interval.confidence is not None
+    return as_level(interval.confidence) if known else ""  # type: ignore[union-attr, arg-type]
+
+
+def find_usual_level(verdict: Verdict) -> str:
+    """Find the level that most intervals of a run have, which a heading gives for all of them."""
+    parts = (part for one in verdict.findings for part in (one, *one.by_input))
+    found = Counter(filter(None, map(write_level, parts)))
+    return max(found, key=lambda level: found[level], default="")
+
+
+def write_own_interval(finding: Finding) -> str:
+    """Write the interval that cerberus prints beside Wald's test; nothing beside another rule."""
+    tally, is_wald = finding.tally, finding.decision_rule in ("sequential/wald/2",)
+    if not is_wald or not tally.trials or finding.by_input or finding.alpha is None:
+        return ""
+    found = wilson_interval(tally.passed, tally.trials, confidence=complement(finding.alpha))
+    level = as_level(complement(finding.alpha))
+    return f"{level} interval {as_ends(found)} by Wilson: descriptive, the stop is not counted"
 
 
 def sum_up_scores(finding: Finding) -> str:
@@ -257,13 +307,13 @@ def write_stop(finding: Finding) -> str:
     match finding.stop:
         case None:
             return "not run" if not trials else ""
+        case _ if later := write_later(finding):
+            return later
         case StopReason.DECIDED:
             return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
         case StopReason.CURTAILED:
             of = most.replace(" at most", "")
             return f"no further trial could change it after {trials:,}{of}"
-        case StopReason.COMPLETE if finding.decided_at is not None:
-            return f"decided at trial {finding.decided_at:,}"
         case StopReason.COMPLETE:
             return "all planned trials run"
         case reason:

@@ -13,6 +13,7 @@ from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.finding_facts import (
     find_alternative,
     find_required,
+    find_usual_level,
     pick_interval,
     pick_rate,
     write_interval,
@@ -33,7 +34,8 @@ _ORDER = (Decision.FAIL, None, Decision.INCONCLUSIVE, Decision.PASS)
 def build_strips(record: RunRecord) -> Strips | None:
     """Build the chart, or None where no trial gave a rate."""
     findings = record.verdict.findings
-    rows = [row for finding in findings for row in _list_rows(record, finding)]
+    usual = find_usual_level(record.verdict)
+    rows = [row for finding in findings for row in _list_rows(record, finding, usual)]
     if not rows:
         return None
     low = find_scale_start(row.strip for row in rows)
@@ -44,7 +46,8 @@ def build_strips(record: RunRecord) -> Strips | None:
     return Strips(
         heading="Rates against requirements",
         summary=(
-            "A dot is the observed rate, a line its interval, an upright stroke the required rate. "
+            f"A dot is the observed rate, a line its {usual} interval, an upright stroke the "
+            "required rate. "
             f"A dashed stroke is the rate that a PASS still allows for.{rest}"
         ),
         axis=Axis(low=low, high=1.0, label="rate", unit="rate"),
@@ -65,14 +68,8 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
 
 
 def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
-    """Place the interval of a finding on a scale from 0 to 1; None where no trial gave a rate.
-
-    Both are of the decision: an interval beside a rate of other trials would say nothing.
-    """
+    """Place the interval of a finding on a scale from 0 to 1; None where no trial gave a rate."""
     rate, interval = pick_rate(finding), pick_interval(finding)
-    is_rate = finding.estimator is None and not procedure_of(finding).decides_mean
-    if finding.decided_at is not None and is_rate:
-        rate = finding.tally.rate
     if rate is None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)
@@ -97,12 +94,14 @@ def _write_hint(start: str, rate: float, interval: Interval | None, required: fl
     return f"{start}, rate {as_observed(rate)}{ends}{held}"
 
 
-def _list_rows(record: RunRecord, finding: Finding) -> Iterator[StripRow]:
-    row = _make_row(record, finding, finding.criterion)
+def _list_rows(record: RunRecord, finding: Finding, usual: str) -> Iterator[StripRow]:
+    row = _make_row(record, finding, finding.criterion, usual)
     if row is not None:
         yield row
         yield from _list_corrected(finding, row, list(list_corrections(finding)))
-    found = [(part, _make_row(record, part, part.input_id or "")) for part in finding.by_input]
+    found = [
+        (part, _make_row(record, part, part.input_id or "", usual)) for part in finding.by_input
+    ]
     drawn = [(part, one) for part, one in found if one is not None]
     drawn.sort(key=lambda pair: (_ORDER.index(pair[0].decision), pair[1].strip.value))
     for part, one in drawn[:MOST_INPUTS]:
@@ -111,7 +110,7 @@ def _list_rows(record: RunRecord, finding: Finding) -> Iterator[StripRow]:
         yield from _list_corrected(part, one, [part.judged] if part.judged else [])
 
 
-def _make_row(record: RunRecord, finding: Finding, name: str) -> StripRow | None:
+def _make_row(record: RunRecord, finding: Finding, name: str, usual: str) -> StripRow | None:
     strip = make_strip(record, finding, name)
     if strip is None:
         return None
@@ -121,7 +120,7 @@ def _make_row(record: RunRecord, finding: Finding, name: str) -> StripRow | None
         value=write_rate(finding)
         if procedure_of(finding).decides_mean
         else as_observed(strip.value),
-        interval=write_interval(finding, ""),
+        interval=write_interval(finding, "", usual),
         note=f"of {as_count(finding.tally.trials, 'trial')}",
         depth=0 if finding.input_id is None else 1,
     )

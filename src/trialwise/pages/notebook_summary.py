@@ -20,7 +20,16 @@ from trialwise.documents.phrases import keep_few
 from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
-from trialwise.pages.finding_facts import find_required, pick_interval, write_interval, write_rate
+from trialwise.pages.finding_facts import (
+    find_required,
+    find_usual_level,
+    pick_interval,
+    pick_tally,
+    write_interval,
+    write_later,
+    write_own_interval,
+    write_rate,
+)
 from trialwise.pages.interval_strips import find_scale_start, make_strip
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
@@ -116,20 +125,29 @@ def _tabulate_findings(record: RunRecord) -> Table:
             return "" if required is None else f"{required:g}"
         return as_percent(round(required, 4))
 
+    usual = find_usual_level(record.verdict)
     return build_table(
         "Criteria",
         parts[:_MOST_ROWS],
         ("criterion", _write_name),
         ("verdict", lambda one: make_finding_badge(record, one)),
         ("rate", write_rate),
-        ("interval", lambda one: write_interval(one).replace("–", "")),
+        (f"{usual} interval".strip(), lambda one: write_interval(one, "", usual)),
         ("", draw),
         ("held against", write_required),
-        ("trials", lambda one: f"{one.all_trials.trials:,}"),
+        ("trials", lambda one: f"{pick_tally(one).trials:,}"),
         words=(0, 1, 4),
-        notes=_count_rest(parts),
+        notes=(*_count_rest(parts), *_list_below(parts)),
         is_headed=False,
     )
+
+
+def _list_below(parts: Sequence[Finding]) -> Iterator[str]:
+    """List what belongs to a row and has no column, such as how later trials came out."""
+    for one in parts[:_MOST_ROWS]:
+        name = one.criterion if one.input_id is None else f"{one.criterion} [{one.input_id}]"
+        texts = filter(None, (write_later(one), write_own_interval(one)))
+        yield from (f"{name}: {text}" for text in texts)
 
 
 def _write_name(finding: Finding) -> Cell:

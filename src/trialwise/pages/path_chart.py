@@ -144,8 +144,10 @@ def _write_limits(n: int, bounds: Bounds) -> tuple[str, str]:
 
 def _write_summary(finding: Finding, bounds: Bounds, taken: int, failed: int, last: int) -> str:
     said = f"{as_count(failed, 'failure')} in {as_count(taken, 'trial')}"
-    if finding.decision in (Decision.PASS, Decision.FAIL):
-        said += f": the path ends in the {finding.decision} region"
+    decision = finding.withdrawn or finding.decision
+    if decision in (Decision.PASS, Decision.FAIL):
+        said += f": the path ends in the {decision} region"
+        said += "; later trials withdraw the decision" if finding.withdrawn else ""
     elif finding.judged is not None:
         said += ": this is what the judge said, and the judge's errors leave it open"
     else:

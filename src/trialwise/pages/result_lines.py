@@ -22,16 +22,21 @@ from trialwise.pages.finding_facts import (
     claims_rate,
     collect_scores,
     find_alternative,
+    find_usual_level,
     list_latency_marks,
     list_unasked,
     pick_difference,
+    pick_tally,
     sum_up_scores,
     write_context,
     write_coverage,
     write_delta,
     write_difference,
     write_interval,
+    write_later,
+    write_level,
     write_need,
+    write_own_interval,
     write_rate,
 )
 from trialwise.pages.gate_facts import (
@@ -74,7 +79,10 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
     if record is not None and verdict.plan is None:
         verdict = replace(verdict, plan=record.plan)
     trials = None if record is None else TrialIndex(record)
-    lines = [line for finding in verdict.findings for line in _criterion(verdict, finding, trials)]
+    usual = find_usual_level(verdict)
+    lines = [
+        line for finding in verdict.findings for line in _criterion(verdict, finding, trials, usual)
+    ]
     lines += [_scores(verdict, one) for one in verdict.findings if _reports_scores(one)]
     lines += [_latency(verdict, finding, record) for finding in verdict.latency]
     lines += [_gate(verdict, gate) for gate in verdict.gates]
@@ -84,7 +92,7 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
 
 
 def _criterion(
-    verdict: Verdict, finding: Finding, trials: TrialIndex | None
+    verdict: Verdict, finding: Finding, trials: TrialIndex | None, usual: str
 ) -> Iterator[ResultLine]:
     advisory = Dimension.FUNCTIONAL in verdict.advisory or bool(finding.advisory)
     guards = tuple(
@@ -112,11 +120,12 @@ def _criterion(
             status=status,
             label=label,
             advisory=advisory,
-            figures=_figures(one, verdict),
+            figures=_figures(one, verdict, usual),
             sentence=_sentence(one),
             reason=_reason(one),
             statement=one.statement,
             advice=one.advice,
+            below=tuple(filter(None, [write_later(one), write_own_interval(one)])),
             notes=_notes(one, () if is_input else guards),
             claim=claim or "",
             facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
@@ -160,16 +169,19 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*guards, *finding.caveats, *unasked, *warnings)))
 
 
-def _figures(finding: Finding, verdict: Verdict) -> Figures:
+def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
     known = "known" if procedure_of(finding).knows_rate(finding) else ""
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
+    level = write_level(finding)
     return Figures(
         rate=write_rate(finding, ""),
         # A corpus that was tried whole needs no interval.
         interval=write_interval(finding, known),
+        level=level,
+        shows_level=level not in ("", usual),
         required=_word_requirement(finding),
-        trials=finding.all_trials.trials,
+        trials=pick_tally(finding).trials,
         inputs=_word_inputs(finding, verdict),
         difference=write_delta(finding),
         # That a run went to its planned end is the usual case and needs no word.
@@ -187,22 +199,19 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
 
 def _needs_word(finding: Finding, stop: StopReason) -> bool:
     """Return whether a line has to say how its trials ended."""
-    return finding.plan.reported_at is None and (
-        stop.is_premature
-        or finding.decided_at is not None
-        or finding.decision is Decision.INCONCLUSIVE
+    return (
+        finding.plan.reported_at is None
+        and not write_later(finding)
+        and (stop.is_premature or finding.decision is Decision.INCONCLUSIVE)
     )
 
 
 def _word_stop(finding: Finding, stop: StopReason) -> str:
     """Say how the trials ended, and which of them decided where others ran after it."""
-    if stop is StopReason.DECIDED and finding.decision is Decision.INCONCLUSIVE:
-        return "undecided"
-    if finding.decided_at is None or stop.is_premature:
-        return STOPS[stop].label
-    if finding.decision is Decision.INCONCLUSIVE:
-        return f"undecided at trial {finding.decided_at:,}"
-    return f"decided at trial {finding.decided_at:,}"
+    if later := write_later(finding):
+        return later
+    is_open = stop is StopReason.DECIDED and finding.decision is Decision.INCONCLUSIVE
+    return "undecided" if is_open else STOPS[stop].label
 
 
 def _word_requirement(finding: Finding) -> str:
@@ -292,7 +301,8 @@ def _criterion_facts(
 ) -> dict[str, Fact]:
     interval, threshold = finding.interval, finding.threshold
     baseline, difference = threshold.baseline, pick_difference(finding)
-    together = finding.plan.together
+    together, tally = finding.plan.together, pick_tally(finding)
+    has_later = bool(write_later(finding))
     return {
         "decision": None if finding.plan.reported_at is not None else finding.decision,
         "label": label,
@@ -301,16 +311,17 @@ def _criterion_facts(
         "procedure": finding.procedure,
         "rule": finding.decision_rule,
         "claim": claim,
-        "trials": finding.all_trials.trials,
-        "passed": finding.all_trials.passed,
+        "trials": tally.trials,
+        "passed": tally.passed,
         "planned_trials": finding.planned_trials,
         "stop": finding.stop,
         "decided_at": finding.decided_at,
-        "decided_passed": None if finding.decided_at is None else finding.tally.passed,
-        "decided_trials": None if finding.decided_at is None else finding.tally.trials,
+        "later_trials": finding.later.trials if has_later else None,
+        "later_passed": finding.later.passed if has_later else None,
+        "withdrawn": finding.withdrawn,
         "inputs": None if finding.coverage is None else finding.coverage.inputs,
         "inputs_asked": None if finding.coverage is None else finding.coverage.asked,
-        "rate": finding.all_trials.rate,
+        "rate": tally.rate,
         "estimate": finding.estimate,
         "interval_low": interval.low if interval is not None else None,
         "interval_high": interval.high if interval is not None else None,

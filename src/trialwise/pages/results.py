@@ -11,7 +11,6 @@ from trialwise.documents.numbers import (
     as_duration,
     as_money,
     as_observed,
-    as_percent,
     as_probability,
 )
 from trialwise.documents.phrases import STOPS, join_few
@@ -28,7 +27,12 @@ from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
-from trialwise.pages.finding_facts import is_approximate, list_unasked, pick_interval
+from trialwise.pages.finding_facts import (
+    find_usual_level,
+    is_approximate,
+    list_unasked,
+    pick_interval,
+)
 from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.latency_facts import summarize_latencies
@@ -106,6 +110,7 @@ def _describe_verdict(
         contract=verdict.contract or ("" if record is None else record.plan.contract),
         status=pick_status(verdict.decision),
         lines=describe_lines(verdict, record),
+        level=find_usual_level(verdict),
         headings=tuple(_headings(verdict)),
         headline=_find_headline(verdict),
         attention=tuple(list_attention(verdict)),
@@ -177,15 +182,10 @@ def _headings(verdict: Verdict) -> Iterator[str]:
 
 def _word_intervals(verdict: Verdict) -> Iterator[str]:
     """Say the level of the intervals, and whether they are approximate."""
-    found = [
-        interval for finding in verdict.findings if (interval := pick_interval(finding)) is not None
-    ]
-    approximate = any(map(is_approximate, found))
-    levels = {interval.confidence for interval in found}
-    if len(levels) == 1 and (level := levels.pop()) is not None:
-        yield f"{as_percent(level)} intervals{' (≈ approximate, by Wilson)' if approximate else ''}"
-    elif approximate:
-        yield "≈ intervals are approximate (Wilson)"
+    level = find_usual_level(verdict)
+    if level:
+        approximate = any(map(is_approximate, map(pick_interval, verdict.findings)))
+        yield f"{level} intervals{' (≈ approximate, by Wilson)' if approximate else ''}"
 
 
 def _word_horizon(verdict: Verdict, horizon: int) -> Iterator[str]:

@@ -32,8 +32,11 @@ from trialwise.pages.finding_facts import (
     pick_badge,
     pick_interval,
     pick_rate,
+    pick_tally,
     sum_up_scores,
     write_interval,
+    write_later,
+    write_own_interval,
     write_rate,
 )
 from trialwise.pages.result_lines import describe_lines
@@ -171,7 +174,7 @@ def headline(verdict: Verdict) -> str:
 
 def outcome_text(finding: Finding) -> str:
     """Return what a criterion came to: counts, rate, interval, and what they are held against."""
-    tally = finding.all_trials
+    tally = pick_tally(finding)
     if not tally.trials:
         return f"no trial was run; asked: {_word_requirement(finding)}"
     if finding.by_input:
@@ -186,7 +189,8 @@ def outcome_text(finding: Finding) -> str:
         shown.append(f"{said} {interval}".rstrip())
     if finding.scores is not None and not procedure_of(finding).decides_mean:
         shown.append(sum_up_scores(finding))
-    return f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
+    asked = f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
+    return "; ".join(filter(None, (asked, write_later(finding), write_own_interval(finding))))
 
 
 def _word_requirement(finding: Finding) -> str:

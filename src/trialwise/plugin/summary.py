@@ -115,6 +115,7 @@ def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]
         space = " " * (word - count_cells(line.label))
         mark = able.paint(able.show(line.label), pick_style(line.tone))
         yield f"{mark}{space}{_GAP}{able.show(text)}{_GAP}{able.show(_name_line(line))}".rstrip()
+        yield from (f"{' ' * (word + len(_GAP))}{able.show(one)}" for one in line.below)
     for line in gates:
         space = " " * (word - count_cells(line.label))
         mark = able.paint(able.show(line.label), pick_style(line.status.tone))
@@ -132,7 +133,7 @@ def _pick_columns(line: ResultLine) -> tuple[str, ...]:
     figures = line.figures
     if figures is None or line.sentence:
         return (line.sentence,)
-    return figures.columns[:7]
+    return figures.with_level().columns[:7]
 
 
 def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:

@@ -250,6 +250,8 @@ class Procedure:
     """Whether it compares the rate with a baseline's."""
     may_stop_early: bool = False
     """Whether its designs have boundaries that may decide after any trial."""
+    may_be_withdrawn: bool = False
+    """Whether a decision is about a rate that later trials can contradict."""
 
     long_run: str = ""
     """How often the rule errs, as the rest of a sentence that starts "In the long run,"."""
@@ -310,8 +312,9 @@ class Procedure:
         if is_named and (power is None or power < USUAL_POWER):
             caution = Caution.POWER_NOT_SHOWN
         if not advice and stop.is_premature and conclusion.decision is Decision.INCONCLUSIVE:
-            left = plan.trials - conclusion.tally.trials
-            advice = f"Up to {left} more trials decide it; --resume continues a stored run."
+            from trialwise.procedures.deciding.partial_findings import word_more_trials
+
+            advice = word_more_trials(plan, conclusion.tally)
         return replace(
             conclusion,
             caution=caution,

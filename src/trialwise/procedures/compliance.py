@@ -71,6 +71,7 @@ class Compliance(Procedure):
     question = "Is the required rate met?"
     error_family = "false-compliance"
     decides_fixed_rate = True
+    may_be_withdrawn = True
     long_run = (
         "if the true rate were at or below the requirement, this rule would declare "
         "compliance with the probability stated as achieved size"
@@ -402,8 +403,9 @@ def decision_interval(
     """Return the interval with the decision's level on each side; Wilson's own under `wilson`."""
     if not tally.trials or plan.alpha is None:
         return None
-    k, n, below = tally.passed, tally.trials, plan.alpha
-    above = plan.fail_alpha or below
+    k, n, alpha = tally.passed, tally.trials, plan.alpha
+    # A sequential plan keeps the level of a wrong PASS apart.
+    below, above = alpha if plan.beta is None else plan.beta, plan.fail_alpha or alpha
     confidence = complement(float(as_written(below) + as_written(above)))
     if rule == "wilson":
         size, most = n, k
@@ -504,6 +506,5 @@ def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
     needed = math.ceil((spread / (rate - required)) ** 2)
     return (
         f"The observed rate meets {required:g} but {design.trials} trials do not show it: about "
-        f"{needed:,} would in {as_percent(1 - _MISSED)} of runs, if the rate is the one observed. "
-        "You can also ask for less confidence."
+        f"{needed:,} would in {as_percent(1 - _MISSED)} of runs, if the rate is the one observed."
     )

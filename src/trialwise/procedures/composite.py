@@ -15,7 +15,7 @@ from trialwise.model.verdict import (
     Trigger,
     Verdict,
 )
-from trialwise.procedures.chances import bound_errors, list_finding_parts
+from trialwise.procedures.chances import bound_errors, describe_inputs, list_finding_parts
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.result_types import Refusal
 
@@ -34,6 +34,30 @@ def combine(decisions: Iterable[Decision]) -> Decision | None:
         if decision in seen:
             return decision
     return None
+
+
+def state_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
+    """State how many inputs PASS, which have the decision of all, and how often some is wrong."""
+    passing = sum(part.decision is Decision.PASS for part in parts)
+    worst = [part for part in parts if part.decision is decision and decision is not Decision.PASS]
+    named = ", ".join(
+        f"{part.input_id} ({part.tally.passed}/{part.tally.trials})" for part in worst[:5]
+    )
+    more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
+    which = f"; {decision}: {named}{more}" if worst else ""
+    return f"{passing} of {len(parts)} inputs PASS{which}.{_describe_levels(parts)}"
+
+
+def _describe_levels(parts: Sequence[Finding]) -> str:
+    """Say how often some input is decided wrongly; a family says it of all its decisions."""
+    plan = parts[0].plan
+    levels = "" if plan.family else describe_inputs(parts[0], len(parts))
+    if not levels:
+        return ""
+    from trialwise.procedures.planning.families import advise_correction
+
+    advice = advise_correction(len(parts), plan.alpha or 0.0)
+    return f"{levels} {advice}." if advice else levels
 
 
 def compose(

@@ -52,6 +52,7 @@ class Corpus(Compliance):
     """A required rate of an enumerated corpus, or of the trials alone; no population is sampled."""
 
     name = "CORPUS"
+    may_be_withdrawn = False
     question = "Is the required rate met in this corpus?"
 
     def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:

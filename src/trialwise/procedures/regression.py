@@ -75,6 +75,7 @@ class Regression(Procedure):
     question = "Has the rate degraded from its baseline?"
     error_family = "false-degradation"
     compares_baseline = True
+    may_be_withdrawn = True
     long_run = (
         "if nothing had changed, this rule would signal a degradation with the probability "
         "stated above"

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import as_written, complement
-from trialwise.documents.numbers import as_percent
+from trialwise.documents.numbers import as_observed, as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import METHODS, Criterion
 from trialwise.model.evidence import Note, NoteKind, PValue, SequentialEvidence
@@ -64,6 +64,7 @@ class Sequential(Procedure):
     question = "Is the rate at least the required one?"
     error_family = "false-rejection"
     may_stop_early = True
+    may_be_withdrawn = True
     long_run = (
         "at the required rate or above this rule would FAIL, and at the rate that a PASS rules out "
         "or lower it would PASS, with at most the probabilities stated above"
@@ -426,7 +427,7 @@ def state_stop(
 
 
 def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
-    """Say how many trials would probably decide, and which margin would have decided."""
+    """Say how many trials would probably decide at the rate that was seen."""
     if decision is not Decision.INCONCLUSIVE:
         return ""
     rate = design.estimate(tally.trials, tally.failed)
@@ -434,14 +435,11 @@ def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
     spread = level * math.sqrt(design.p0 * (1 - design.p0)) + likely * math.sqrt(rate * (1 - rate))
     gap = abs(rate - design.p0)
     trials = math.inf if gap == 0 else 1.1 * (spread / gap) ** 2
+    seen = f"if the rate is {as_observed(rate)}, as estimated"
     if trials > MOST_TRIALS:
-        needed = f"More than {MOST_TRIALS:,} trials would be needed at this rate"
-    else:
-        count = _round_up(max(trials, tally.trials + 1))
-        needed = f"About {count:,} trials would decide it in 80 % of runs at a rate like this"
-    low, _ = design.decision_interval(tally.trials, tally.failed)
-    points = math.ceil(200 * (design.p0 - low)) / 200
-    return f"{needed}; with a margin of {as_percent(points)} it would have been a PASS."
+        return f"{MOST_TRIALS:,} trials would decide it in fewer than 80 % of runs, {seen}."
+    count = _round_up(max(trials, tally.trials + 1))
+    return f"About {count:,} trials would decide it in 80 % of runs, {seen}."
 
 
 def _error_rates(

@@ -73,7 +73,7 @@ def _case(line: ResultLine) -> ET.Element:
         "testcase", classname=make_visible(line.contract), name=make_visible(line.name)
     )
     case.append(_properties(line.facts))
-    lines = [make_visible(line.statement)]
+    lines = [*map(make_visible, (line.statement, *line.below))]
     if line.advice:
         lines.append(make_visible(line.advice))
     if line.is_red:

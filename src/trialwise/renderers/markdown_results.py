@@ -45,8 +45,9 @@ def render_markdown(suite: SuiteResults) -> str:
 
 def _write_contract(run: RunResults) -> str:
     heading = f"### {SIGNS[run.status]} {write_inline(run.contract)}: {run.status}"
+    interval = f"{run.level} interval".strip()
     top = [
-        "| criterion | verdict | rate | interval | held against | trials | why |",
+        f"| criterion | verdict | rate | {interval} | held against | trials | why |",
         "|:--|:--|--:|:--|:--|--:|:--|",
     ]
     # An input that passes needs no line of its own.
@@ -79,12 +80,18 @@ def _write_row(line: ResultLine) -> str:
         f"{_pick_sign(line)} {write_inline(line.word)}",
         # Figures are numbers that a page has written; nothing in them can be active.
         figures.rate,
-        figures.interval,
+        figures.interval_cell,
         figures.required,
         "" if figures.trials is None else f"{figures.trials:,}",
-        write_inline(line.reason or line.statement, LONGEST_SENTENCE),
+        write_inline(_write_why(line), LONGEST_SENTENCE),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _write_why(line: ResultLine) -> str:
+    """Write why a line has its status, and what stands below it elsewhere."""
+    reason = line.reason or line.statement
+    return "; ".join([reason, *(text for text in line.below if text not in reason)])
 
 
 def _pick_sign(line: ResultLine) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from trialwise.documents.numbers import as_duration, as_ends, as_money, as_observed
+from trialwise.documents.numbers import as_duration, as_ends, as_level, as_money, as_observed
 from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
 from trialwise.engine.run_events import (
@@ -22,9 +22,10 @@ from trialwise.engine.run_events import (
 )
 from trialwise.model.evidence import Spending
 from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
+from trialwise.procedures.compliance import decision_interval
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
-from trialwise.stats.rate_intervals import wilson_interval
 
 _INDENT, _GAP = "  ", "  "
 #: With more criteria than this only those still open are shown.
@@ -32,7 +33,6 @@ _FEW = 8
 _NAME, _LONGEST_NAME = 10, 24
 #: How far ahead a verdict is looked for; farther off it is not worth a word.
 _AHEAD = 99
-_NOTE = "95 % Wilson intervals of the counts so far, descriptive"
 _BAR = 12
 #: Below this an interval has no room, nor has the note that says what it is.
 _WIDE = 56
@@ -53,6 +53,8 @@ class _Row:
     style: Style | None
     rate: str
     interval: str
+    level: str
+    """The confidence of the interval."""
     count: str
     hint: str
     """What would decide it."""
@@ -187,9 +189,14 @@ def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]
     plans = {one.criterion: one for one in snapshot.plan.criteria}
     shown, notes = _select(snapshot.standings, able.height - 3)
     rows = [_row(plans.get(one.criterion), one, able) for one in shown]
+    levels = {row.level for row in rows if row.interval}
+    if len(levels) > 1:
+        cells = [f"{row.interval} ({row.level})" if row.level else "" for row in rows]
+        rows = [replace(row, interval=cell) for row, cell in zip(rows, cells, strict=True)]
     lines = [_head(snapshot, able, width), *_table(rows, able, width)]
-    if any(row.interval for row in rows) and width >= _WIDE:
-        notes.append(_NOTE)
+    if levels and width >= _WIDE:
+        level = "" if len(levels) > 1 else f"{levels.pop()} "
+        notes.append(f"{level}intervals of the counts so far, descriptive")
     if notes:
         lines.append([(able.show(f"{_INDENT}{able.dot.join(notes)}"), Style.FAINT)])
     return [_draw_line(line, able, width) for line in lines[: max(1, able.height - 1)]]
@@ -266,12 +273,18 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
         and standing.has_rate
     )
     counts = f"{passed:,}/{trials:,}" if standing.has_rate else f"{trials:,}"
+    interval = None
+    if described and plan is not None:
+        # Of the kind and at the level of the one that the result will show.
+        tally = Tally(trials=trials, passed=passed)
+        interval = decision_interval(plan, tally, plan.rule or "exact")
     return _Row(
         name=able.show(standing.criterion),
         verdict=waiting if decision is None else decision.value,
         style=Style.FAINT if decision is None else pick_style(Status(decision).tone),
         rate=as_observed(passed / trials) if trials and standing.has_rate else "",
-        interval=as_ends(wilson_interval(passed, trials)) if described else "",
+        interval="" if interval is None else as_ends(interval),
+        level="" if interval is None else as_level(interval.confidence or 0.0),
         count=counts if trials else "",
         hint=open_end(plan, standing) if plan is not None and decision is None and trials else "",
     )

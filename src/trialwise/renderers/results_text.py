@@ -45,6 +45,7 @@ class _Line:
     style: Style | None
     figures: tuple[str, ...]
     sentence: str
+    below: tuple[str, ...] = ()
 
 
 def render_results(
@@ -132,6 +133,7 @@ class _Page:
             style=pick_style(line.tone),
             figures=tuple(map(self.able.show, figures)),
             sentence=self.able.show(line.sentence),
+            below=line.below,
         )
 
     def _fit_widths(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
@@ -151,6 +153,11 @@ class _Page:
         return name, widths
 
     def _draw(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
+        indent = 2 * _INDENT
+        below = [f"{indent}{one}" for text in line.below for one in self._wrap(text, indent)]
+        return [*self._draw_row(line, name, marks, widths), *below]
+
+    def _draw_row(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
         shown = pad(self.able.show(line.name, name), name)
         mark = self.able.paint(line.badge, line.style)
         start = f"{_INDENT}{shown}{_GAP}{mark}"

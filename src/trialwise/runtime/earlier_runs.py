@@ -9,6 +9,7 @@ suite that runs again is to ask the service again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -259,11 +260,19 @@ def find_expense(contract: str, declared: float | None, store: Path) -> Expense 
     spent = verdict.spending
     if not spent.trials:
         return _declared_expense(declared)
+    known_from = f"as the {spent.trials} trials of {verdict.run_id} did"
     paid_usd = spent.paid_usd
+    before = None if verdict.plan is None else verdict.plan.options.cost_per_trial_usd
+    if paid_usd is not None and declared is not None and before is not None:
+        # What the suite said a trial costs is known better by what it says now.
+        assumed = before * spent.trials
+        if declared != before and math.isclose(spent.usd or 0.0, assumed, abs_tol=1e-6):
+            paid_usd += declared * spent.trials - assumed
+            known_from = f"by cost_per_trial, and {known_from}"
     return Expense(
         trial_usd=declared if paid_usd is None else paid_usd / spent.trials,
         trial_s=spent.seconds / spent.trials,
-        known_from=f"as the {spent.trials} trials of {verdict.run_id} did",
+        known_from=known_from,
     )
 
 

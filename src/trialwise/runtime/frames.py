@@ -15,6 +15,7 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
+from trialwise.pages.finding_facts import pick_tally
 from trialwise.validation import require_choice
 
 if TYPE_CHECKING:
@@ -71,11 +72,12 @@ _TYPES: dict[type, str] = {
     bool: "control_passed candidate_passed",
     int: (
         "index repetition seed input_tokens output_tokens setup_tokens attempts exit_code trials "
-        "cutoff planned_trials control_index candidate_index both only_control only_candidate "
-        "neither"
+        "cutoff planned_trials decided_at later_trials later_passed control_index candidate_index "
+        "both only_control only_candidate neither"
     ),
     float: (
         "latency_s cost_usd setup_s setup_cost_usd started_s rate interval_low interval_high "
+        "interval_confidence "
         "required_rate p_value alpha control_latency_s candidate_latency_s control_cost_usd "
         "candidate_cost_usd control_rate candidate_rate difference adjusted_p_value"
     ),
@@ -101,7 +103,8 @@ _OUTCOME = _columns(
 )
 _FINDING = _columns(
     "criterion input_id procedure decision label trials passed rate interval_low interval_high "
-    "interval_method required_rate cutoff p_value alpha planned_trials stop statement",
+    "interval_confidence interval_method required_rate cutoff p_value alpha planned_trials stop "
+    "decided_at later_trials later_passed withdrawn statement",
     passed=int,
 )
 _INPUT = _columns(
@@ -203,12 +206,15 @@ def _finding(finding: Finding) -> dict[str, Any]:
     interval, threshold = finding.interval, finding.threshold
     return _row(
         _FINDING,
-        finding.all_trials,
+        pick_tally(finding),
         finding,
         label=finding.label or None,
         interval_low=None if interval is None else interval.low,
         interval_high=None if interval is None else interval.high,
+        interval_confidence=None if interval is None else interval.confidence,
         interval_method=None if interval is None else interval.method,
+        later_trials=None if finding.decided_at is None else finding.later.trials,
+        later_passed=None if finding.decided_at is None else finding.later.passed,
         required_rate=threshold.required_rate,
         p_value=None if finding.p_value is None else finding.p_value.value,
     )

@@ -31,8 +31,7 @@ from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Family, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
-from trialwise.procedures.composite import combine
-from trialwise.procedures.deciding.criterion_finding import state_inputs
+from trialwise.procedures.composite import combine, state_inputs
 from trialwise.procedures.planning.families import scale_levels
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.sequential import find_p_value, state_stop
@@ -361,7 +360,7 @@ def _combine_inputs(finding: Finding, parts: tuple[Finding, ...]) -> Finding:
     """Return the finding over all inputs, each as the family decides it."""
     decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
     single = combine(part.single_decision or Decision.INCONCLUSIVE for part in parts)
-    statement = state_inputs(parts)
+    statement = state_inputs(parts, decision)
     if decision is not single:
         statement += f" On its own it would be {single}."
     words = replace(

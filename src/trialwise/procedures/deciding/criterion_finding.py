@@ -9,6 +9,7 @@ decides: few runs have two of them.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,8 +22,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts
-from trialwise.procedures.chances import describe_inputs
-from trialwise.procedures.composite import combine
+from trialwise.procedures.composite import combine, state_inputs
 from trialwise.procedures.criterion_rows import Row, Rows
 from trialwise.procedures.deciding.containment import contain
 from trialwise.procedures.deciding.partial_findings import (
@@ -31,7 +31,6 @@ from trialwise.procedures.deciding.partial_findings import (
     conclude_unreached,
 )
 from trialwise.procedures.deciding.trial_rows import (
-    compare_later,
     count_trials,
     cover_inputs,
     diagnose_rows,
@@ -117,9 +116,8 @@ class _Stream(NamedTuple):
         after = rows[len(used) :] if ends else rows[:0]
         ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
         last = used.places[-1] if ends_early and used else None
-        later = compare_later(self._leave_out(used), self._leave_out(after))
-        if disclosed or later:
-            conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
+        if disclosed:
+            conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
         if criterion.errors is not None and conclusion.evidence.judged is None:
             from trialwise.procedures.deciding.judge_corrections import correct
 
@@ -133,6 +131,7 @@ class _Stream(NamedTuple):
                 count_trials(rows),
                 counted=self._tally_all(rows),
                 decided_at=len(used) if after else None,
+                later=self._find_later(rows, len(used)) if after else None,
                 coverage=cover_inputs(rows, self.experiment) if input_id is None else None,
             ),
             diagnostics=diagnose_rows(self._leave_out(rows), deciding=last),
@@ -186,6 +185,18 @@ class _Stream(NamedTuple):
         if self.criterion.stops_early:
             fair = fair.keep(lambda row: row.passed or not row.is_unjudged)
         return tally_of(fair, len(fair), fair.passed)
+
+    def _find_later(self, rows: Rows, decided_at: int) -> Tally | None:
+        """Return the trials after the decision that can withdraw it, up to the first gap.
+
+        What came back after a gap was not issued later than the trial that is missing.
+        """
+        if self.criterion.withdrawn_by is None:
+            return None
+        places = self._find_places(rows)
+        gap = bisect_right(range(len(places)), 0, key=lambda k: places[k] - k)
+        later = self._leave_out(rows[decided_at:gap]).keep(lambda row: not row.is_unjudged)
+        return Tally(trials=len(later), passed=later.passed)
 
     def _hinges_on_silence(self, rows: Rows) -> bool:
         """Return whether it would not FAIL, had the trials that no judge judged passed.
@@ -292,18 +303,13 @@ def _over_inputs(
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
     decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-    from trialwise.procedures.planning.families import advise_correction
-
-    levels = "" if criterion.family else describe_inputs(first, len(parts))
-    if levels and (advice := advise_correction(len(parts), criterion.alpha or 0.0)):
-        levels += f" {advice}."
     counts = replace(count_trials(rows), coverage=cover_inputs(rows, experiment))
     return Finding(
         plan=criterion,
         decision=decision,
         tally=counts.intent_to_treat,
         # The pooled counts decide nothing here, so nothing is inferred from them.
-        words=replace(first.words, statement=f"{state_inputs(parts)}{levels}"),
+        words=replace(first.words, statement=state_inputs(parts, decision)),
         observed_rate=first.observed_rate,
         caution=first.caution,
         refusals=first.refusals,
@@ -315,22 +321,7 @@ def _over_inputs(
     )
 
 
-def state_inputs(parts: Sequence[Finding]) -> str:
-    """Say how many inputs PASS, and which of the others decide the criterion."""
-    decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-    passing = sum(part.decision is Decision.PASS for part in parts)
-    worst = [part for part in parts if part.decision is decision and decision is not Decision.PASS]
-    named = ", ".join(f"{part.input_id} ({_count_text(part.tally)})" for part in worst[:5])
-    more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
-    statement = f"{passing} of {len(parts)} inputs PASS"
-    return f"{statement}; {decision}: {named}{more}." if worst else f"{statement}."
-
-
 def _sum_up_inputs(parts: Sequence[Finding]) -> ScoreSummary | None:
     from trialwise.procedures.mean_score import sum_up_inputs
 
     return sum_up_inputs([part.scores for part in parts])
-
-
-def _count_text(tally: Tally) -> str:
-    return f"{tally.passed}/{tally.trials}"

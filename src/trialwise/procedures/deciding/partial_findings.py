@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trialwise.decimals import as_written
-from trialwise.documents.numbers import as_count
+from trialwise.documents.numbers import as_count, as_observed, as_probability
 from trialwise.documents.phrases import STOPS
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
+from trialwise.stats.binomial import binomial_cdf, binomial_tail
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
@@ -61,6 +62,36 @@ def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
         caution=None if tally.trials else Caution.ZERO_EVALUABLE,
         statement=statement,
     )
+
+
+def word_more_trials(plan: CriterionPlan, tally: Tally) -> str:
+    """Say how many more trials a plan that was cut short needs, and how often they decide it."""
+    left = plan.trials - tally.trials
+    needs, resume = f"It needs up to {left:,} more trials", "--resume continues a stored run"
+    chance = None if tally.rate is None else _find_chance(plan, tally, tally.rate)
+    if chance is None:
+        return f"{needs}; {resume}."
+    rate = as_observed(tally.rate or 0.0)
+    share = as_probability(chance, digits=1)
+    return (
+        f"{needs}, which decide it in {share} of runs if the rate is {rate}, as so far; {resume}."
+    )
+
+
+def _find_chance(plan: CriterionPlan, tally: Tally, rate: float) -> float | None:
+    """Return the chance of a PASS or FAIL by the end; None where the counts do not tell."""
+    limits, left = plan.limits, plan.trials - tally.trials
+    if plan.errors is not None or plan.estimator is not None:
+        return None
+    if (design := limits.design) is not None:
+        from trialwise.stats.sequential.characteristic import chance_to_decide
+
+        state = tally.trials, tally.failed
+        return chance_to_decide(design.accept, design.reject, rate, design.futile, state)
+    if limits.cutoff is None or limits.most_failing is None:
+        return None if limits.cutoff is None else 1.0
+    passes = binomial_tail(limits.cutoff - tally.passed, left, rate)
+    return passes + binomial_cdf(limits.most_failing - tally.passed, left, rate)
 
 
 def conclude_unreached(trials: int, tally: Tally) -> Conclusion:

@@ -75,6 +75,10 @@ def decide_run(
         from trialwise.procedures.deciding.corrections import correct_findings
 
         findings = correct_findings(findings, plan, decide)
+    if any(one.withdrawn_by is not None for one in plan.criteria):
+        from trialwise.procedures.later_trials import withdraw
+
+        findings = [withdraw(one, plan) for one in findings]
     if stop is StopReason.ERROR_RATE:
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     latency = [

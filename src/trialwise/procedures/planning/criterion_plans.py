@@ -15,6 +15,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
+from trialwise.procedures.later_trials import let_withdraw
 from trialwise.procedures.planned_looks import find_looks
 from trialwise.procedures.registry import find_procedure
 
@@ -37,7 +38,7 @@ def plan_criterion(criterion: Criterion, situation: Situation) -> CriterionPlan 
         found = _choose_procedure(criterion, situation).plan(criterion, situation)
     except InvalidArgument as error:
         return Refused(str(error))
-    return found if isinstance(found, Refused) else with_judge(found, criterion)
+    return found if isinstance(found, Refused) else let_withdraw(with_judge(found, criterion))
 
 
 def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:

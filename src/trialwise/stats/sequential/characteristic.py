@@ -76,6 +76,7 @@ def stopping_probabilities(
     reject: Sequence[int],
     p: float,
     futile: Sequence[tuple[int, int]] = (),
+    start: tuple[int, int] = (0, 0),
 ) -> Stops:
     """Where the rule stops at true rate p, with what probability: the forward recursion.
 
@@ -87,11 +88,13 @@ def stopping_probabilities(
         The true rate of a success, 0 and 1 included.
     futile : sequence of (int, int), optional
         For n = 0 … cap, the fewest and most failures at which the rule gives up.
+    start : (int, int), optional
+        The trials and failures so far, where the rule has not stopped.
     """
     q = 1 - p
     stops = Stops([], [], [])
-    band, low, n = [1.0], 0, 0
-    for n in range(1, len(accept)):
+    band, (n, low) = [1.0], start
+    for n in range(start[0] + 1, len(accept)):
         band = [p * x + q * y for x, y in zip([*band, 0.0], [0.0, *band], strict=True)]
         if low <= accept[n]:
             passed = accept[n] + 1 - low
@@ -110,6 +113,25 @@ def stopping_probabilities(
             return stops
     stops.inconclusive.extend((n, low + j, w) for j, w in enumerate(band) if w or not futile)
     return stops
+
+
+def chance_to_decide(
+    accept: Sequence[int],
+    reject: Sequence[int],
+    p: float,
+    futile: Sequence[tuple[int, int]] = (),
+    start: tuple[int, int] = (0, 0),
+) -> float:
+    """P(PASS or FAIL by the cap) at true rate p, given the trials and failures so far.
+
+    Examples
+    --------
+    >>> accept, reject = [-1, -1, 0], [3, 3, 2]   # two trials; one failure leaves it open
+    >>> chance_to_decide(accept, reject, 0.9, start=(1, 0))
+    0.9
+    """
+    stops = stopping_probabilities(accept, reject, p, futile, start)
+    return math.fsum(weight for _, _, weight in (*stops.passes, *stops.fails))
 
 
 def characteristic(
