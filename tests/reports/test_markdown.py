@@ -82,10 +82,11 @@ def test_the_golden_page(suite: list[RunRecord], golden: Callable[[str, str], No
 
 
 def test_a_row_for_each_line(runs: Runs) -> None:
-    """Name, verdict in sign and word, rate, interval, what is required, trials, why."""
+    """Name, verdict in sign and word, rate, interval with its level, requirement, trials, why."""
     rows = Page(render_markdown([runs["fail"]])).rows
 
-    assert ["criterion", "verdict", "rate", "interval", "held against", "trials", "why"] == rows[0]
+    titles = ["criterion", "verdict", "rate", "95 % interval", "held against", "trials", "why"]
+    assert titles == rows[0]
     assert {7} == {len(row) for row in rows}
     needed = "required ≥ 95 %"
     assert ["valid-json", "✅ PASS", "99.0 %", "≈ [94.5, 99.8]", needed, "100"] == rows[1][:6]

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fcntl import ioctl
 from functools import partial
-from math import sqrt
 from random import Random
-from statistics import NormalDist
 from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any, TextIO
@@ -22,6 +20,7 @@ from typing import Any, TextIO
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta  # type: ignore[import-untyped]
 
 from trialwise.documents.printable import count_cells
 from trialwise.engine.ports import SystemClock
@@ -280,7 +279,10 @@ def drawn(events: Sequence[Event], columns: int = 80, step: float = 0.2) -> str:
 
 
 def test_a_terminal_shows_the_run_as_it_stands() -> None:
-    """Trials, time, what is left, money; a line a criterion; and what the interval is."""
+    """Trials, time, what is left, money; a line a criterion; and what the interval is.
+
+    It is of the kind and at the level that the result shows: exact, with each side's own error.
+    """
     events = before_end(Played(TWO, {"valid-json": 0.9, "grounded": 0.97}, seed=4).events(), 31)
     head, *rows, note = shown(drawn(events)).seen
     last = events[-1]
@@ -291,15 +293,18 @@ def test_a_terminal_shows_the_run_as_it_stands() -> None:
         assert part in head
     for row, standing in zip(rows, last.standings, strict=True):
         passed, trials = standing.passed, standing.trials
-        # Wilson's interval from its definition, with z of the standard library.
-        p, z = passed / trials, NormalDist().inv_cdf(0.975)
-        middle, half = p + z * z / 62, z * sqrt(p * (1 - p) / 31 + z * z / 3844)
-        low, high = ((middle + sign * half) / (1 + z * z / 31) for sign in (-1, 1))
+        plan = next(one for one in TWO.criteria if one.criterion == standing.criterion)
+        # Clopper and Pearson's bounds as quantiles of a beta distribution.
+        p, below = passed / trials, plan.alpha if plan.beta is None else plan.beta
+        low = beta.ppf(below, passed, trials - passed + 1)
+        high = beta.ppf(1 - plan.alpha, passed + 1, trials - passed) if passed < trials else 1
+        level = f"({100 * (1 - below - plan.alpha):g} %)"
         assert row.split()[0] == standing.criterion
-        for part in ("open", f"{100 * p:.1f} %", f"[{100 * low:.1f}, {100 * high:.1f}]"):
+        ends = f"[{100 * low:.1f}, {100 * high:.1f}] {level}"
+        for part in ("open", f"{100 * p:.1f} %", ends):
             assert part in row
         assert f"{passed}/{trials}" in row
-    assert "95 % Wilson intervals of the counts so far, descriptive" == note.strip()
+    assert "intervals of the counts so far, descriptive" == note.strip()
 
 
 def test_the_display_clears_itself_and_leaves_the_cursor() -> None:

@@ -31,6 +31,7 @@ from trialwise.procedures.deciding.partial_findings import (
     conclude_unreached,
 )
 from trialwise.procedures.deciding.trial_rows import (
+    compare_later,
     count_trials,
     cover_inputs,
     diagnose_rows,
@@ -116,6 +117,9 @@ class _Stream(NamedTuple):
         after = rows[len(used) :] if ends else rows[:0]
         ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
         last = used.places[-1] if ends_early and used else None
+        if criterion.withdrawn_by is None:
+            # What no later trial can withdraw is at least qualified by them.
+            disclosed += compare_later(self._leave_out(used), self._leave_out(after))
         if disclosed:
             conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
         if criterion.errors is not None and conclusion.evidence.judged is None:

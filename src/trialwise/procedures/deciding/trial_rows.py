@@ -66,6 +66,25 @@ def cover_inputs(rows: Rows, experiment: ExperimentPlan) -> InputCoverage:
     return InputCoverage(inputs=inputs, asked=inputs - len(unasked), unasked=named)
 
 
+def compare_later(before: Rows, after: Rows) -> tuple[Note, ...]:
+    """Say that what ran after a decision looks unlike what it rests on, where it does.
+
+    No error rate is claimed: the decision chose where the trials before it end.
+    """
+    if not before or not after:
+        return ()
+    early, late = before.passed, after.passed
+    worse = fisher_one_sided(early, len(before), late, len(after))
+    better = fisher_one_sided(late, len(after), early, len(before))
+    if 2 * min(worse, better) >= NOTABLE:
+        return ()
+    text = (
+        f"it was decided at trial {len(before)}, on {early} of {len(before)}; of the {len(after)} "
+        f"trials after that {late} passed: what came later looks different"
+    )
+    return (Note(kind=NoteKind.QUALIFICATION, text=text),)
+
+
 def _count(rows: Rows) -> Tally:
     return tally_of(rows, len(rows), rows.passed)
 
