@@ -20,7 +20,7 @@ from typing import Any, TextIO
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import beta  # type: ignore[import-untyped]
+from scipy.stats import beta
 
 from trialwise.documents.printable import count_cells
 from trialwise.engine.ports import SystemClock
