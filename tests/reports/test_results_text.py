@@ -20,7 +20,6 @@ from trialwise.documents.printable import count_cells
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.evidence import (
-    Breakdown,
     Diagnostics,
     ExperimentSummary,
     Guard,
@@ -326,9 +325,8 @@ def test_caveats_warnings_and_retries_are_disclosed_once() -> None:
     doubtful = [
         replace(
             compliance(name),
-            caveats=("few inputs",),
+            caveats=("few inputs", "2 of the 98 passes needed a retry"),
             diagnostics=Diagnostics(warnings=(f"drift in {name}",)),
-            breakdown=Breakdown(retried=2),
         )
         for name in ("a", "b")
     ]

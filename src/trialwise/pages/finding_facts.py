@@ -221,14 +221,15 @@ def find_usual_level(verdict: Verdict) -> str:
     return max(found, key=lambda level: found[level], default="")
 
 
-def write_own_interval(finding: Finding) -> str:
-    """Write the interval that cerberus prints beside Wald's test; nothing beside another rule."""
-    tally, is_wald = finding.tally, finding.decision_rule in ("sequential/wald/2",)
-    if not is_wald or not tally.trials or finding.by_input or finding.alpha is None:
-        return ""
-    found = wilson_interval(tally.passed, tally.trials, confidence=complement(finding.alpha))
-    level = as_level(complement(finding.alpha))
-    return f"{level} interval {as_ends(found)} by Wilson: descriptive, the stop is not counted"
+def list_below(finding: Finding) -> tuple[str, ...]:
+    """List what stands below a line at every width: later trials, and cerberus's own interval."""
+    tally, alpha = finding.tally, finding.alpha or 0.0
+    own, is_wald = "", (finding.decision_rule or "").startswith("sequential/wald/")
+    if is_wald and tally.trials and not finding.by_input:
+        found = wilson_interval(tally.passed, tally.trials, confidence=complement(alpha))
+        level = as_level(complement(alpha))
+        own = f"{level} interval {as_ends(found)} by Wilson: descriptive, the stop is not counted"
+    return tuple(filter(None, (write_later(finding), own)))
 
 
 def sum_up_scores(finding: Finding) -> str:

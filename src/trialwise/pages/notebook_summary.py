@@ -26,8 +26,6 @@ from trialwise.pages.finding_facts import (
     pick_interval,
     pick_tally,
     write_interval,
-    write_later,
-    write_own_interval,
     write_rate,
 )
 from trialwise.pages.interval_strips import find_scale_start, make_strip
@@ -125,7 +123,8 @@ def _tabulate_findings(record: RunRecord) -> Table:
             return "" if required is None else f"{required:g}"
         return as_percent(round(required, 4))
 
-    usual = find_usual_level(record.verdict)
+    usual, lines = find_usual_level(record.verdict), describe_lines(record.verdict)
+    below = (f"{line.name}: {text}" for line in lines[:_MOST_ROWS] for text in line.below)
     return build_table(
         "Criteria",
         parts[:_MOST_ROWS],
@@ -137,17 +136,9 @@ def _tabulate_findings(record: RunRecord) -> Table:
         ("held against", write_required),
         ("trials", lambda one: f"{pick_tally(one).trials:,}"),
         words=(0, 1, 4),
-        notes=(*_count_rest(parts), *_list_below(parts)),
+        notes=(*_count_rest(parts), *below),
         is_headed=False,
     )
-
-
-def _list_below(parts: Sequence[Finding]) -> Iterator[str]:
-    """List what belongs to a row and has no column, such as how later trials came out."""
-    for one in parts[:_MOST_ROWS]:
-        name = one.criterion if one.input_id is None else f"{one.criterion} [{one.input_id}]"
-        texts = filter(None, (write_later(one), write_own_interval(one)))
-        yield from (f"{name}: {text}" for text in texts)
 
 
 def _write_name(finding: Finding) -> Cell:

@@ -23,6 +23,7 @@ from trialwise.pages.finding_facts import (
     collect_scores,
     find_alternative,
     find_usual_level,
+    list_below,
     list_latency_marks,
     list_unasked,
     pick_difference,
@@ -36,7 +37,6 @@ from trialwise.pages.finding_facts import (
     write_later,
     write_level,
     write_need,
-    write_own_interval,
     write_rate,
 )
 from trialwise.pages.gate_facts import (
@@ -125,7 +125,7 @@ def _criterion(
             reason=_reason(one),
             statement=one.statement,
             advice=one.advice,
-            below=tuple(filter(None, [write_later(one), write_own_interval(one)])),
+            below=list_below(one),
             notes=_notes(one, () if is_input else guards),
             claim=claim or "",
             facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
@@ -302,7 +302,7 @@ def _criterion_facts(
     interval, threshold = finding.interval, finding.threshold
     baseline, difference = threshold.baseline, pick_difference(finding)
     together, tally = finding.plan.together, pick_tally(finding)
-    has_later = bool(write_later(finding))
+    later = finding.later if write_later(finding) else None
     return {
         "decision": None if finding.plan.reported_at is not None else finding.decision,
         "label": label,
@@ -316,8 +316,8 @@ def _criterion_facts(
         "planned_trials": finding.planned_trials,
         "stop": finding.stop,
         "decided_at": finding.decided_at,
-        "later_trials": finding.later.trials if has_later else None,
-        "later_passed": finding.later.passed if has_later else None,
+        "later_trials": None if later is None else later.trials,
+        "later_passed": None if later is None else later.passed,
         "withdrawn": finding.withdrawn,
         "inputs": None if finding.coverage is None else finding.coverage.inputs,
         "inputs_asked": None if finding.coverage is None else finding.coverage.asked,

@@ -437,14 +437,6 @@ def _list_qualifications(finding: Finding) -> Iterator[str]:
         yield from part.caveats
     if finding.diagnostics is not None:
         yield from finding.diagnostics.warnings
-    retried = finding.breakdown.retried if finding.breakdown is not None else 0
-    if (
-        retried
-        and not finding.by_input
-        and not any("retry" in caveat for caveat in finding.caveats)
-    ):
-        passes = as_count(finding.tally.passed, "pass", "passes")
-        yield f"{retried:,} of the {passes} needed a retry"
     yield from _compare_denominators(finding)
 
 

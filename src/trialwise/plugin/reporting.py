@@ -29,14 +29,13 @@ from trialwise.model.trial import Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.pages.finding_facts import (
     find_required,
+    list_below,
     pick_badge,
     pick_interval,
     pick_rate,
     pick_tally,
     sum_up_scores,
     write_interval,
-    write_later,
-    write_own_interval,
     write_rate,
 )
 from trialwise.pages.result_lines import describe_lines
@@ -190,7 +189,7 @@ def outcome_text(finding: Finding) -> str:
     if finding.scores is not None and not procedure_of(finding).decides_mean:
         shown.append(sum_up_scores(finding))
     asked = f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
-    return "; ".join(filter(None, (asked, write_later(finding), write_own_interval(finding))))
+    return "; ".join((asked, *list_below(finding)))
 
 
 def _word_requirement(finding: Finding) -> str:

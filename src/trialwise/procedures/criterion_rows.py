@@ -250,11 +250,6 @@ class Rows(Sequence[Row]):
         return self.mark(lambda row: row.passed)
 
     @property
-    def are_graded(self) -> bool:
-        """Whether any trial of the experiment has a score by the criterion."""
-        return self._source.table.read_scores(self._source.criterion) is not None
-
-    @property
     def scores(self) -> array[float]:
         """The score of each trial; without one, 1 for a pass and 0 for a failure."""
         known, passes = self._source.table.read_scores(self._source.criterion), self.passes
@@ -268,14 +263,6 @@ class Rows(Sequence[Row]):
                 for score, passed in zip(found, passes, strict=True)
             ),
         )
-
-    def score_inputs(self) -> dict[str, list[float]]:
-        """Return the scores of each input that was tried, in the order of its trials."""
-        found: dict[str, list[float]] = {}
-        names = self._source.table.names
-        for one, score in zip(self._inputs, self.scores, strict=True):
-            found.setdefault(names[one], []).append(score)
-        return found
 
     @property
     def indexes(self) -> Sequence[int]:
