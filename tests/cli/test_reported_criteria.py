@@ -117,7 +117,7 @@ def test_every_report_shows_it_with_its_interval() -> None:
     assert "[0.612" in Path("r.txt").read_text()
     suite = ET.parse("r.junit.xml").getroot()[0]
     names = {one.get("name"): one.get("value") for one in suite.iter("property")}
-    assert ("75.0 %, [61.3, 85.8], report only, 40 trials", "0.75") == (
+    assert ("75.0 %, [61.3, 85.8] (90 %), report only, 40 trials", "0.75") == (
         names["tone"],
         names["tone.rate"],
     )
