@@ -135,7 +135,8 @@ def test_a_correction_gives_every_row_its_level() -> None:
     """Shares of 1/3 leave 1 − 2·0.05/3 = 96.67 %, and the others their own."""
     other = dataclasses.replace(EARLY, name="other")
     record = run(lambda _: True, EARLY, other, correction="bonferroni")
-    levels = {one.interval.confidence for one in record.verdict.findings if one.interval}
+    found = [one.interval for one in record.verdict.findings if one.interval]
+    levels = {one.confidence or 0.0 for one in found}
     text = render_results(describe_suite([record]), capabilities=Capabilities(width=140))
 
     assert 1 - 2 * 0.05 / 3 == pytest.approx(max(levels))
