@@ -35,7 +35,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.later_trials import withdraw
-from trialwise.runtime.verifying import verify
+from trialwise.runtime.verifying import WORDING, verify
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stores.runs import RunStore
@@ -556,4 +556,6 @@ def test_a_plan_without_the_rule_is_decided_without_it() -> None:
     assert [one.withdrawn_by for one in record.plan.criteria] == [None, None]
     assert plan_hash(record.plan) == stored.plan_hash
     assert (finding.decision, finding.later) == (Decision.PASS, Tally(trials=40, passed=23))
-    assert verify(record, known_hash=stored.plan_hash).differences == ()
+    found = verify(record, known_hash=stored.plan_hash).differences
+    # Sentences may be put otherwise since.
+    assert [one for one in found if one.path.rpartition(".")[2] not in WORDING] == []
