@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.suite_folders import enter_folder
@@ -103,7 +104,7 @@ def test_a_non_response_fails_an_availability_criterion() -> None:
 
     assert ("PASS", 1.0) == (found["good"]["decision"], found["good"]["rate"])
     assert "FAIL" == found["available"]["decision"]
-    facts = found["available"]
+    facts: dict[str, Any] = dict(found["available"])
     passed = facts["passed"] + (facts["later_passed"] or 0)
     trials = facts["trials"] + (facts["later_trials"] or 0)
     assert passed / trials == pytest.approx(0.8, abs=0.02)
