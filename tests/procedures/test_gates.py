@@ -47,7 +47,6 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, 
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.gates.run_groups import missing_runs
 from trialwise.procedures.metrics import Reach, pass_k_of
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.result_types import Interval, Undefined
@@ -854,12 +853,10 @@ FEW = [
 def test_a_design_without_the_runs_is_refused(
     gate: Gate, made: dict[str, Any], options: dict[str, Any], reason: str
 ) -> None:
-    """Before the first trial, and the suite's loader says the same."""
+    """Before the first trial."""
     whole = contract(gate, **made)
     with pytest.raises(DesignRefused, match=reason):
         plan(whole, **options)
-    ((_, said),) = missing_runs(whole, RunOptions(**options))
-    assert reason in said
 
 
 @pytest.mark.parametrize(
@@ -876,11 +873,9 @@ def test_a_design_without_the_runs_is_refused(
 def test_a_design_with_the_runs_is_admitted(
     gate: Gate, made: dict[str, Any], options: dict[str, Any]
 ) -> None:
-    """By the loader, too."""
     whole = contract(gate, **made)
 
     assert "inputs" == plan(whole, **options).gates[0].sampling
-    assert [] == list(missing_runs(whole, RunOptions(**options)))
 
 
 @pytest.mark.parametrize(("trials", "is_enough"), [(5, False), (6, True), (11, True)])
@@ -895,7 +890,6 @@ def test_runs_of_inputs_that_are_repeated_unlike(trials: int, is_enough: bool) -
         reliability=Reliability(),
     )
 
-    assert is_enough is not bool(list(missing_runs(whole, RunOptions(trials=trials))))
     if is_enough:
         assert "inputs" == plan(whole, trials=trials).gates[0].sampling
     else:

@@ -412,17 +412,19 @@ def test_a_failed_gate_ends_with_exit_code_1(tmp_path: Path) -> None:
 
 
 def test_a_suite_without_runs_ends_with_exit_code_2(tmp_path: Path) -> None:
-    """A load error, as any other of the file."""
+    """With the place of the block; `--trials` gives the runs that the file does not."""
     (tmp_path / "agent.py").write_text(COMMANDED)
     (tmp_path / "trialwise.yaml").write_text(MATRIX.replace("trials: 20", "max_trials: 20"))
     done = trialwise(tmp_path, "run")
 
     assert 2 == done.returncode
-    assert "stability needs a number of runs that is fixed" in done.stderr
+    line = MATRIX[: MATRIX.index("stability:")].count("\n") + 1
+    assert f"trialwise.yaml:{line}: agent [steady]: stability: it needs a number of" in done.stderr
+    assert trialwise(tmp_path, "run", "--quiet", "--trials", "20").returncode == 1
     (tmp_path / "trialwise.yaml").write_text(MATRIX)
     few = trialwise(tmp_path, "run", "--trials", "2", "--intent", "smoke")
     assert 2 == few.returncode
-    assert "stability needs at least 2 runs of each input" in few.stderr
+    assert "stability: it needs at least 2 runs of each input" in few.stderr
 
 
 def test_an_empty_envelope_tells_of_no_session(suite: Suite) -> None:

@@ -11,8 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from trialwise.engine.ports import TrialContext
+from trialwise.errors import DesignRefused
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
+from trialwise.runtime.preparing import prepare
 from trialwise.stats.trace_stability import SUB_SCORES, StabilityFloors
 from trialwise.suite import Suite, SuiteError, suite_schema
 from trialwise.suite.gate_keys import STABILITY
@@ -195,25 +197,30 @@ def test_the_names_of_sub_scores_are_those_of_the_statistics() -> None:
     ],
 )
 @pytest.mark.parametrize("block", ["stability", "reliability"])
-def test_fewer_than_two_runs_is_a_load_error(
-    refused: Refused, block: str, size: str, reason: str
+def test_fewer_than_two_runs_are_refused_before_anything_runs(
+    load: Load, block: str, size: str, reason: str
 ) -> None:
-    """At the block, before anything runs."""
-    error = refused(BASE + CRITERIA + size + f"{block}: {{}}\n")
-    (problem,) = error.problems
+    """With the name of the block, whose place the suite knows."""
+    text = BASE + CRITERIA + size
+    (one,) = load(text + f"{block}: {{}}\n").contracts
+    with pytest.raises(DesignRefused) as refused:
+        prepare(one.contract, one.options, Path("baselines"))
+    (message,) = refused.value.reasons
 
-    assert reason in problem.message
-    assert problem.message.startswith(f"{block} needs")
-    assert f"{block}: {{}}" in problem.excerpt
+    assert reason in message
+    assert message.startswith(f"{block}: it needs")
+    assert one.places[block].endswith(f":{text.count(chr(10)) + 1}")
 
 
-def test_an_estimate_of_k_trials_takes_k_runs(refused: Refused, load: Load) -> None:
+def test_an_estimate_of_k_trials_takes_k_runs(load: Load) -> None:
     """Sixty trials of two inputs are thirty each."""
     asked = "metrics: {{expect: [{{target: metrics.pass_hat.{}, matcher: {{exact: 1}}}}]}}\n"
-    load(FIXED + asked.format(30))
+    (enough,) = load(FIXED + asked.format(30)).contracts
+    prepare(enough.contract, enough.options, Path("baselines"))
 
-    (message,) = messages(refused(FIXED + asked.format(31)))
-    assert "at least 31 runs of each input, and some would get 30" in message
+    (few,) = load(FIXED + asked.format(31)).contracts
+    with pytest.raises(DesignRefused, match="at least 31 runs of each input, and some would get 3"):
+        prepare(few.contract, few.options, Path("baselines"))
 
 
 @pytest.mark.parametrize(
@@ -412,13 +419,3 @@ def test_a_service_without_a_place_for_the_model_is_refused(refused: Refused) ->
     (message,) = messages(refused(FIXED + "models: [a, b]\n"))
 
     assert 'write "{model}" into it' in message
-
-
-def test_a_gate_is_missed_once_for_all_models(refused: Refused) -> None:
-    """Not once for each."""
-    text = (
-        'service: {command: [echo, "{model}", "{input}"]}\nmodels: [a, b, c]\n'
-        f"inputs: [x]\n{CRITERIA}stability: {{}}\n"
-    )
-
-    assert 1 == len(messages(refused(text)))

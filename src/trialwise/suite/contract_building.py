@@ -27,7 +27,6 @@ from trialwise.suite.contract_parts import (
 )
 from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
 from trialwise.suite.environment import EnvironmentText
-from trialwise.suite.gate_building import check_runs
 from trialwise.suite.loaded_suite import SuiteContract
 from trialwise.suite.reading_context import Context, make_model
 from trialwise.suite.suite_services import build_service, hash_service, service_label
@@ -150,7 +149,7 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
     for one in services:
         name = name_cell(fields.get("name", one.label), one.model)
         cell = making.make(name, one, fields)
-        if cell is None or not check_runs(cell.contract, options, fields, context):
+        if cell is None:
             return []
         if context.with_arms:
             cell = replace(cell, arms=tuple(_arms(cell, one.model, fields, top, making)))
@@ -195,8 +194,11 @@ class _Making(NamedTuple):
             line=fields.node.line + 1,
             service=one.written,
             places={
-                each.get("name", ""): f"{each.node.source.name}:{each.node.line + 1}"
-                for each in fields.get("criteria", [])
+                name: f"{node.source.name}:{node.line + 1}"
+                for name, node in (
+                    *((gate.name, fields.keys[gate.name]) for gate in contract.gates),
+                    *((one.get("name", ""), one.node) for one in fields.get("criteria", [])),
+                )
             },
         )
 

@@ -16,10 +16,8 @@ from trialwise.suite.reading_context import make_model
 
 # Loaded where a suite has gates.
 if TYPE_CHECKING:
-    from trialwise.model.contract import Contract
     from trialwise.model.gate import Expectation, Gate
     from trialwise.model.matcher import Matcher
-    from trialwise.model.options import RunOptions
 
 
 _NAMES = ("reliability", "stability", "metrics")
@@ -72,18 +70,6 @@ def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader
             hint = suggest_name(name, samplings or [], f"there are {_list_words(samplings or [])}")
             context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
     return bool(several)
-
-
-def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Reader) -> bool:
-    """Return whether the suite gives every gate the runs it is about; what does not is reported."""
-    if not contract.gates:
-        return True
-    from trialwise.procedures.gates.run_groups import missing_runs
-
-    found = list(missing_runs(contract, options))
-    for gate, reason in found:
-        context.refuse(fields.keys[gate.name], reason)
-    return not found
 
 
 def _gate(

@@ -7,33 +7,16 @@ stability scores is what it is called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from trialwise.model.claim import PopulationClaim, SamplingMode
+from trialwise.model.claim import SamplingMode
 from trialwise.model.contract import Contract
-from trialwise.model.criterion import Criterion
 from trialwise.model.gate import Gate, Metrics, Stability
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
-from trialwise.model.sampling import Sampling
 from trialwise.stats.sequential.trial_order import Draw
 
 _ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
-
-
-def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate, str]]:
-    """Yield the gates that a contract cannot have with these options, each with the reason.
-
-    What only a baseline would tell is left to the design.
-
-    Args:
-        contract: With its samplings.
-        options: How the run is made.
-    """
-    for gate in contract.gates:
-        reason = _missing(gate, contract, options) if needs_runs(gate) else ""
-        if reason:
-            yield gate, reason
 
 
 def needs_runs(gate: Gate) -> bool:
@@ -62,67 +45,6 @@ def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[Cri
     return _few(gate, runs, len(experiment.input_ids), experiment.draw)
 
 
-def _missing(gate: Gate, contract: Contract, options: RunOptions) -> str:
-    reasons = (
-        _find_shortage(gate, name, contract, options) for name in contract.gate_experiments(gate)
-    )
-    return next(filter(None, reasons), "")
-
-
-def _find_shortage(gate: Gate, name: str, contract: Contract, options: RunOptions) -> str:
-    sampling, trials = contract.samplings[name], options.trials_of(name)
-    criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-    early = [one.name for one in criteria if _may_stop(one, contract, trials)]
-    if early:
-        return _early(gate, early)
-    unstated = unstated_runs(gate, name, contract, options)
-    if unstated:
-        return unstated
-    sizes = [_trials(one, contract, sampling, trials) for one in criteria]
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
-        return ""
-    runs = _fewest(
-        max(known),
-        [one.repetitions for one in sampling.inputs],
-        each_input=any(one.each_input for one in criteria),
-        once=contract.claim.population is PopulationClaim.FINITE_CORPUS,
-        draw=options.draw or "balanced",
-    )
-    if runs >= gate.fewest_runs:
-        return ""
-    return _few(gate, runs, len(sampling.inputs), options.draw)
-
-
-def _may_stop(criterion: Criterion, contract: Contract, trials: int | None) -> bool:
-    """Return whether the data decide how many trials there are."""
-    fixed = criterion.trials is not None or trials is not None
-    plain = contract.claim.population not in (
-        PopulationClaim.FINITE_CORPUS,
-        PopulationClaim.NO_GENERALISATION,
-    )
-    return criterion.at_least is not None and not fixed and plain
-
-
-def _trials(
-    criterion: Criterion, contract: Contract, sampling: Sampling, trials: int | None
-) -> int | None:
-    """Return how many trials a criterion asks for over all inputs; None if a baseline says it."""
-    from trialwise.procedures.observational import USUAL_PROBES, USUAL_REPEATS
-
-    size = criterion.trials or trials
-    inputs = len(sampling.inputs)
-    if size is None:
-        if criterion.never_fails:
-            size = USUAL_REPEATS if criterion.each_input else USUAL_PROBES
-        elif criterion.no_worse_than is not None:
-            return None
-        else:
-            corpus = contract.claim.population is PopulationClaim.FINITE_CORPUS
-            size = inputs if corpus else sampling.slots
-    return size * inputs if criterion.each_input else size
-
-
 def _fewest(
     trials: int, repetitions: Sequence[int], *, each_input: bool, once: bool, draw: Draw
 ) -> int:
@@ -140,8 +62,8 @@ def _fewest(
 def _early(gate: Gate, criteria: Sequence[str]) -> str:
     named = ", ".join(criteria)
     return (
-        f"{gate.name} needs a number of runs that is fixed, and {named} may stop early: give "
-        f"`trials`, at least {gate.fewest_runs} for each input"
+        f"it needs a number of runs that is fixed, and {named} may stop early: give `trials`, at "
+        f"least {gate.fewest_runs} for each input"
     )
 
 
@@ -161,13 +83,13 @@ def unstated_runs(gate: Gate, name: str, contract: Contract, options: RunOptions
         return ""
     fewest, inputs = max(2, gate.fewest_runs), len(contract.samplings[name].inputs)
     return (
-        f"{gate.name} is about repeated runs: give `trials`, at least {fewest * inputs}, which is "
-        f"{fewest} for each input"
+        f"it is about repeated runs: give `trials`, at least {fewest * inputs}, which is {fewest} "
+        "for each input"
     )
 
 
 def _few(gate: Gate, runs: int, inputs: int, draw: Draw | None) -> str:
-    needed = f"{gate.name} needs at least {gate.fewest_runs} runs of each input"
+    needed = f"it needs at least {gate.fewest_runs} runs of each input"
     if draw == "independent" and inputs > 1:
         return f"{needed}, which independent draws do not ensure: draw balanced"
     got = {0: "some would get none", 1: "some would get one"}.get(runs, f"some would get {runs}")

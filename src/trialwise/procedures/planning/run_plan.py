@@ -264,7 +264,7 @@ def _give_gates_runs(
     if not mine:
         return criteria, []
     refusals = [
-        reason
+        f"{gate.name}: {reason}"
         for gate in mine
         if (
             reason := short_of_runs(gate, experiment, criteria)
