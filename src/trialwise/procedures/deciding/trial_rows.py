@@ -11,10 +11,10 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count, as_observed
-from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import (
     Breakdown,
     Diagnostics,
@@ -30,7 +30,6 @@ from trialwise.procedures.criterion_rows import Row, Rows
 from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
 from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
-from trialwise.validation import require_count
 
 #: Inputs that were not asked are kept by name up to this number.
 _MOST_NAMED = 20
@@ -111,13 +110,17 @@ def diagnose_rows(rows: Rows, *, deciding: int | None = None) -> Diagnostics:
 
     Args:
         rows: All trials in order.
-        deciding: The place of the trial at which the decision fell early. It is left out: that it
-            came out as it did is why it was the last, and no sign of a change.
+        deciding: The place of the trial at which the decision fell early. No sign of a change is
+            looked for in it: that it came out as it did is why it was the last.
     """
+    untestable = rows.count(lambda row: row.is_untestable and not row.is_excused)
+    share = untestable / len(rows) if rows else None
+    warning = _warn_untestable(untestable, len(rows)) if rows else None
     if deciding is not None:
         rows = rows.select([place != deciding for place in rows.places])
-    untestable = rows.count(lambda row: row.is_untestable and not row.is_excused)
-    return diagnose(array("B", rows.passes), untestable)
+    found = diagnose(array("B", rows.passes))
+    warnings = (*found.warnings, *filter(None, (warning,)))
+    return replace(found, untestable_share=share, warnings=warnings)
 
 
 def disclose_counts(rows: Rows, *, analysis: Analysis, skips_unjudged: bool) -> tuple[Note, ...]:
@@ -228,24 +231,21 @@ _BY_CHANCE = (
 )
 
 
-def diagnose(passed: Sequence[int], untestable: int) -> Diagnostics:
-    """Look for dependence, drift and missing values in one criterion's outcomes.
+def diagnose(passed: Sequence[int]) -> Diagnostics:
+    """Look for dependence and drift in one criterion's outcomes.
 
     After an early stop the two p-values are indications: the trial that decided was no chance.
 
     Args:
         passed: The outcomes in the order of inputs.
-        untestable: How many of them failed for want of a value to test.
 
-    >>> found = diagnose([True] * 20 + [False] * 20, untestable=0)
+    >>> found = diagnose([True] * 20 + [False] * 20)
     >>> found.first_half_rate, found.second_half_rate, len(found.warnings)
     (1.0, 0.0, 2)
-    >>> diagnose([True, False, True, True], untestable=0).warnings
+    >>> diagnose([True, False, True, True]).warnings
     ()
     """
     n = len(passed)
-    if require_count("untestable", untestable) > n:
-        raise InvalidArgument("untestable", untestable, f"be at most the number of outcomes ({n})")
     if n == 0:
         return Diagnostics()
     lag_one, runs_p = _dependence(passed)
@@ -257,13 +257,11 @@ def diagnose(passed: Sequence[int], untestable: int) -> Diagnostics:
         first_half_rate=first,
         second_half_rate=second,
         drift_p=drift_p,
-        untestable_share=untestable / n,
         warnings=tuple(
             warning
             for warning in (
                 _warn_dependence(lag_one, runs_p),
                 _warn_drift(first, second, drift_p),
-                _warn_untestable(untestable, n),
             )
             if warning
         ),
@@ -323,6 +321,6 @@ def _warn_untestable(untestable: int, trials: int) -> str | None:
     if untestable < as_written(UNTESTABLE_SHARE) * trials:
         return None
     return (
-        f"{untestable} of {trials} replies could not be checked and count as failures: look at "
-        "the reasons before reading the rate as the service's own."
+        f"{untestable} of {trials} trials gave nothing that could be checked and count as "
+        "failures: look at the reasons before reading the rate as the service's own."
     )
