@@ -127,8 +127,14 @@ def test_what_is_in_flight_is_let_go_when_everything_is_decided() -> None:
     assert max(begun) <= 6
 
 
-def test_each_experiment_is_decided_by_itself() -> None:
+@pytest.mark.parametrize("concurrency", [1, 2, 3, 8])
+def test_each_experiment_is_decided_by_itself(concurrency: int) -> None:
     """Two samplings of one contract: the first one's decision ends only its own rounds."""
+
+    async def answer(trial: TrialContext) -> str:
+        for _ in range(trial.seed % 3):
+            await anyio.sleep(0)
+        return "yes"
 
     class OfNear(Schedule):
         def add(self, arm: int, trial: Trial) -> None:
@@ -142,10 +148,8 @@ def test_each_experiment_is_decided_by_itself() -> None:
         tw.Criterion(name, tw.equals("yes"), at_least=0.9, sampling=name)
         for name in ("near", "far")
     ]
-    contract = tw.Contract(
-        "agent", lambda _: "yes", criteria, sampling={"near": ["a", "b"], "far": ["c"]}
-    )
-    options = tw.RunOptions(seed=7, trials=20)
+    contract = tw.Contract("agent", answer, criteria, sampling={"near": ["a", "b"], "far": ["c"]})
+    options = tw.RunOptions(seed=7, trials=20, concurrency=concurrency)
     plan = prepare(contract, options, Path("baselines"), measuring=True)
     arms = [
         DrivenArm(
@@ -161,7 +165,14 @@ def test_each_experiment_is_decided_by_itself() -> None:
     assert [{"near": "decided", "far": "complete"}] * 2 == [
         {name: stop.value for name, stop in one.stops.items()} for one in found
     ]
-    assert [25, 25] == sizes(found)
+    for one in found:
+        indexes = {
+            name: [each.index for each in one.trials.of_experiment(name)]
+            for name in ("near", "far")
+        }
+        assert list(range(20)) == indexes["far"]
+        assert list(range(5)) == indexes["near"][:5]
+        assert len(indexes["near"]) <= 5 + concurrency // 2
 
 
 @pytest.mark.parametrize("schedule", [None, Schedule()], ids=["fixed", "scheduled"])

@@ -397,6 +397,70 @@ def test_an_interrupt_keeps_what_is_complete_and_is_handed_back(
     )
 
 
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_trial_that_will_not_come_back_is_asked_again(
+    plan_of: PlanOf, virtual_clock: Any, concurrency: int
+) -> None:
+    """With its own input and seed, before any later trial, so that the order has no gap."""
+    plan = plan_of(contract(), trials=6, concurrency=concurrency)
+    state = RunState(plan, clock=virtual_clock)
+    first = take(state)
+    others = [take(state) for _ in range(concurrency - 1)]
+    for one in others:
+        state.completed(trial_of(plan, one))
+    state.abandon(first.index)
+
+    assert first == take(state)
+    state.let_go()
+    assert (0, 2) == (state.in_flight, state.outcome().spending.abandoned)
+    again = take(state)
+    assert first == again
+    state.completed(trial_of(plan, again))
+    while isinstance(step := state.next(), TrialStart):
+        state.completed(trial_of(plan, step))
+
+    outcome = state.outcome()
+    assert list(range(6)) == [one.index for one in outcome.trials]
+    assert StopReason.COMPLETE is outcome.stop
+
+
+def test_a_lost_trial_is_not_asked_again_once_all_is_settled(
+    plan_of: PlanOf, virtual_clock: Any
+) -> None:
+    """Two failures decide, so that what was lost is needed no more."""
+    plan = plan_of(contract(), trials=10, cutoff=9, concurrency=3)
+    state = RunState(plan, clock=virtual_clock)
+    starts = [take(state) for _ in range(3)]
+    state.abandon(starts[2].index)
+    for one in starts[:2]:
+        state.completed(trial_of(plan, one, passed=False))
+
+    assert state.next() is None
+    assert (True, StopReason.CURTAILED) == (state.is_over, state.outcome().stop)
+
+
+def test_nothing_is_decided_without_a_trial_that_is_missing(
+    plan_of: PlanOf, virtual_clock: Any
+) -> None:
+    """A run that has gone through its plan with a gap in the order ends with an error."""
+    plan = plan_of(contract(), trials=6)
+    state = RunState(plan, clock=virtual_clock)
+    (experiment,) = state.experiments
+    whole = []
+    while isinstance(step := state.next(), TrialStart):
+        whole.append(trial_of(plan, step))
+        state.completed(whole[-1])
+    experiment.check_gaps()
+
+    gapped = RunState(plan, [one for one in whole if one.index != 2], clock=virtual_clock)
+    with pytest.raises(AssertionError, match="trial 2 of 'inputs' is missing"):
+        gapped.experiments[0].check_gaps()
+    # It is asked, and then nothing is missing.
+    assert 2 == take(gapped).index
+    gapped.completed(whole[2])
+    gapped.experiments[0].check_gaps()
+
+
 def test_a_trial_that_cannot_be_written_does_not_count(plan_of: PlanOf, virtual_clock: Any) -> None:
     """A resumed run would decide without it."""
 
@@ -412,7 +476,7 @@ def test_a_trial_that_cannot_be_written_does_not_count(plan_of: PlanOf, virtual_
     trial = trial_of(plan, take(state))
 
     assert Ledger(state, Full(), virtual_clock).count(trial) is None
-    state.abandon([Reply(value="", cost_usd=0.5)])
+    state.abandon(trial.index, [Reply(value="", cost_usd=0.5)])
 
     outcome = state.outcome()
     assert (0, StopReason.SERVICE, 1, 0.5) == (

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import trialwise as tw
+from trialwise.procedures.deciding.criterion_finding import decide_criterion
 
 N = 50
 
@@ -148,3 +151,142 @@ def test_a_budget_that_ends_the_run_leaves_it_open() -> None:
 
 def test_more_trials_than_inputs_may_be_asked_for() -> None:
     assert len(_run(_contract(lambda _: "no", trials=120)).record.trials) == 120
+
+
+# --- A number of trials of its own, beside a criterion that runs on ---------------------------
+
+
+def _leak_from(first: int) -> Callable[[str], str]:
+    """A service whose replies leak from a call on."""
+    calls, lock = iter(range(10_000)), threading.Lock()
+
+    def service(_: str) -> str:
+        with lock:
+            return "recipe" if next(calls) >= first else "no"
+
+    return service
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("keep_going", [True, False])
+@pytest.mark.parametrize("first", [0, 4, 5, 6, 30])
+def test_a_failure_after_its_own_trials_is_a_failure(
+    concurrency: int, keep_going: bool, first: int
+) -> None:
+    """Five trials are its least number: the sixth counts as well, whoever needed it."""
+    result = _run(
+        _contract(_leak_from(first), _short(), trials=5),
+        inputs=2,
+        concurrency=concurrency,
+        keep_going=keep_going,
+    )
+    safe = result.verdict.findings[1]
+    failed = sum(not one.outcome("safe").passed for one in result.record.trials)
+
+    assert (safe.decision, result.decision) == ("FAIL", "FAIL")
+    assert (safe.tally.failed, safe.tally.trials) == (failed, len(result.record.trials))
+
+
+def test_its_own_trials_are_the_least_number() -> None:
+    """The criterion beside it needs 39 trials, and this one 60."""
+    result = _run(_contract(lambda _: "no", _short(), trials=60), inputs=3)
+    assert (result.decision, len(result.record.trials)) == ("PASS", 60)
+
+
+def test_every_input_is_asked_whatever_its_own_trials() -> None:
+    """Five trials of two inputs may all ask the first one; both are asked before a PASS."""
+    for seed in range(30):
+        result = _run(_contract(lambda _: "no", _short(), trials=5), inputs=2, seed=seed)
+        alone = _run(_contract(lambda _: "no", trials=5), inputs=2, seed=seed)
+        assert (result.decision, alone.decision) == ("PASS", "PASS")
+        assert {one.input_id for one in alone.record.trials} == {"1", "2"}
+
+
+@pytest.mark.parametrize(("limit", "decision"), [(4, "INCONCLUSIVE"), (20, "PASS")])
+def test_a_budget_after_its_own_trials_leaves_it_decided(limit: int, decision: str) -> None:
+    """Its design was complete before the money was gone; with fewer trials it was not."""
+    result = _run(
+        _contract(lambda _: "no", _short(), trials=5), inputs=2, budget=tw.Budget(trials=limit)
+    )
+    short, safe = result.verdict.findings
+    assert (short.decision, safe.decision) == ("INCONCLUSIVE", decision)
+
+
+def test_a_failure_of_one_input_after_its_own_trials_is_a_failure() -> None:
+    """Each input has three trials of its own, and the criterion beside it asks for more."""
+    result = _run(
+        _contract(_leak_from(10), _short(), trials=3, each_input=True),
+        inputs=3,
+        keep_going=True,
+    )
+    safe = result.verdict.findings[1]
+    assert safe.decision == "FAIL"
+    failed = sum(not one.outcome("safe").passed for one in result.record.trials)
+    assert sum(one.tally.failed for one in safe.by_input) == failed > 0
+
+
+def test_a_plan_of_an_earlier_version_is_decided_by_its_own_trials() -> None:
+    """It counted up to them; a stored PASS of such a plan is derived again as it was."""
+    record = _run(_contract(_leak_from(20), _short(), trials=15), inputs=2, keep_going=True).record
+    plan = record.plan
+    now = plan.criteria[1]
+    then = replace(now, counts_every_trial=False)
+    before = replace(plan, criteria=(plan.criteria[0], then))
+    (experiment,) = plan.experiments
+
+    def decide(one: Any, of: Any) -> Any:
+        return decide_criterion(one, of, experiment, record.trials, tw.StopReason.COMPLETE)
+
+    assert decide(now, plan).decision == "FAIL"
+    assert (decide(then, before).decision, decide(then, before).tally.trials) == ("PASS", 15)
+
+
+@pytest.mark.parametrize("refused", [0, 1, 5])
+@pytest.mark.parametrize("trials", [None, 8])
+def test_a_refused_call_fails_under_intent_to_treat_whenever_it_comes(
+    refused: int, trials: int | None
+) -> None:
+    """Every trial counts by that analysis, the first one as well as the sixth."""
+    calls = iter(range(1000))
+
+    def service(_: str) -> str:
+        if next(calls) == refused:
+            raise ConnectionRefusedError("refused")
+        return "no"
+
+    result = _run(
+        _contract(service, trials=trials), inputs=2, analysis="intent-to-treat", retries=0
+    )
+    (safe,) = result.verdict.findings
+    assert (result.decision, safe.tally.failed) == ("FAIL", 1)
+    assert safe.statement.startswith(f"1 of {refused + 1} trials failed.")
+
+
+def test_a_refused_call_is_asked_again_where_it_is_not_counted() -> None:
+    """By the usual analysis it says nothing: another trial of the input does."""
+    calls = iter(range(1000))
+
+    def service(_: str) -> str:
+        if next(calls) == 0:
+            raise ConnectionRefusedError("refused")
+        return "no"
+
+    result = _run(_contract(service, trials=8), inputs=2, retries=0)
+    (safe,) = result.verdict.findings
+    assert (result.decision, safe.tally.trials, len(result.record.trials)) == ("PASS", 8, 9)
+
+
+@pytest.mark.parametrize("trials", [None, 8])
+def test_a_request_that_is_refused_as_wrong_stops_the_run_and_fails_nothing(
+    trials: int | None,
+) -> None:
+    """A wrong key is no failure of the service, also where every trial counts."""
+
+    def service(_: str) -> str:
+        raise tw.ServiceError("HTTP 401", tw.ErrorClass.CONFIGURATION)
+
+    result = _run(
+        _contract(service, trials=trials), inputs=2, analysis="intent-to-treat", retries=0
+    )
+    assert (result.decision, result.verdict.stop) == ("INCONCLUSIVE", tw.StopReason.SERVICE)
+    assert "set up wrongly" in result.verdict.aborted

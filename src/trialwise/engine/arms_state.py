@@ -232,8 +232,12 @@ class ArmsState:
         """Note that nothing in flight will be counted; an experiment that is decided ends here."""
         for one in self.states:
             one.let_go()
-        if not self.is_over and self._is_decided:
-            self._advance()
+        if self.is_over:
+            return
+        if not self._is_decided:
+            # Rounds of which a trial was lost are begun again.
+            self._place -= 1
+        self._advance()
 
     def stop(self, reason: StopReason, message: str) -> None:
         """End all arms before their plan; the first reason stays."""

@@ -69,6 +69,14 @@ class Progress:
             self.open_streams -= 1
         return has_settled
 
+    def overturn(self, passed: bool | None) -> bool:
+        """Turn a PASS that any failure of the run ends; True if this trial does so."""
+        is_late = passed is False and self.plan.counts_every_trial and self.is_settled
+        if not is_late or self.decision is Decision.FAIL:
+            return False
+        self._decision = Decision.FAIL
+        return True
+
     def mark_unheard(self, index: int) -> None:
         """Take note of a trial without anything that a judge could judge, before it is added."""
         self.streams[0].mark_unheard(index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from array import array
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
@@ -92,7 +92,9 @@ class ExperimentState:
         self._asks_again = not all(one is Analysis.INTENT_TO_TREAT for one in analyses)
         self.trials = TrialTable.of(done, experiment.name, [one.criterion for one in criteria])
         """Completed, in the order of inputs."""
-        self.in_flight = 0
+        self._out: set[int] = set()
+        # Trials that were started and will not come back: asked again before any other.
+        self._lost: deque[int] = deque()
         self._next = 0
         self._skipped = 0
         self._passed_over: list[int] = []
@@ -188,6 +190,17 @@ class ExperimentState:
         self.order.append(position)
 
     @property
+    def in_flight(self) -> int:
+        """How many trials were started and have not come back."""
+        return len(self._out)
+
+    def let_go(self) -> int:
+        """Note that nothing in flight will be counted; return how many trials that were."""
+        count = len(self._out)
+        self.lose(tuple(self._out))
+        return count
+
+    @property
     def planned(self) -> int:
         """How many trials were planned, without those that are asked again."""
         return self._planned
@@ -203,6 +216,26 @@ class ExperimentState:
         # Nothing is open either where every judge was given up, but then nothing was decided.
         is_decided = self.is_settled and not self._is_given_up
         return is_decided or len(self.trials) + self._skipped >= len(self.order)
+
+    def check_gaps(self) -> None:
+        """Check that no trial is missing that an open criterion waits for.
+
+        Raises:
+            AssertionError: One was started and never counted; nothing may be decided without it.
+        """
+        waiting = [
+            stream.next_place
+            for one in self.progress
+            if not (one.plan.rides_along or one.is_given_up)
+            for stream in one.streams
+            if stream.has_gap
+        ]
+        if waiting or not self.is_finished:
+            name, place = self.experiment.name, min(waiting, default=self._next)
+            raise AssertionError(
+                f"trial {place} of {name!r} is missing, and those after it cannot be decided on "
+                "without it; completed trials are kept, and --resume asks the missing one"
+            )
 
     @property
     def _is_given_up(self) -> bool:
@@ -222,11 +255,16 @@ class ExperimentState:
     def peek(self) -> int | None:
         """Return the index of the trial to start next, or None where none should start now."""
         # Nearly every trial of most runs: nothing is settled, and nothing waits.
-        is_simple = self._open_pooled and self.concurrency == 1
+        is_simple = self._open_pooled and self.concurrency == 1 and not self._lost
         if is_simple and self._resumed < self._next < len(self.order):
             return self._next
         if self.is_settled:
             return None
+        while self._lost:
+            if self._needs(self.order[self._lost[0]]):
+                return self._lost[0]
+            self._lost.popleft()
+            self._skipped += 1
         # Skipping is final: an input that is settled is never needed again, so the cursor may pass
         # it for good. A trial that is only unlikely to be needed stays under the cursor instead.
         while self._next < len(self.order):
@@ -244,7 +282,9 @@ class ExperimentState:
 
     def take(self, index: int) -> tuple[int, int]:
         """Start the trial that `peek` gave; return the place of its input and its seed."""
-        if index == self._next:
+        if self._lost and index == self._lost[0]:
+            self._lost.popleft()
+        elif index == self._next:
             self._next += 1
         else:
             self._passed_over.remove(index)
@@ -252,13 +292,20 @@ class ExperimentState:
         position = self.order[index]
         if self._unasked.is_kept:
             self._unasked.take(position)
-        self.in_flight += 1
+        self._out.add(index)
         return position, self.seed_of(index)
 
     def start(self, index: int) -> tuple[int, int]:
         """Start a trial that the driver chose; return the place of its input and its seed."""
-        self.in_flight += 1
+        self._out.add(index)
         return self.order[index], self.seed_of(index)
+
+    def lose(self, indexes: Collection[int]) -> None:
+        """Note that trials in flight will never be counted: they are asked again if need be."""
+        self._out.difference_update(indexes)
+        self._lost.extend(sorted(indexes))
+        for index in indexes:
+            self._unasked.lose(self.order[index])
 
     def add(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial.
@@ -270,7 +317,7 @@ class ExperimentState:
         Returns:
             The criteria that it settled.
         """
-        self.in_flight -= 1
+        self._out.remove(trial.index)
         self._completed += 1
         is_plain = type(trial) is PlainTrial
         if not is_plain:
@@ -308,6 +355,11 @@ class ExperimentState:
         """Whether no trial of this process says anything about the service."""
         return self._completed > 0 and self._unmeasured == self._completed
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether the service has refused every request so far as wrong."""
+        return self.is_unmeasured and self._last_class is ErrorClass.CONFIGURATION
+
     def find_dead_end(self, reach: Reach, rule: AbortRule) -> tuple[StopReason, str] | None:
         """Return why no trial was or will be measured; None if one still may be.
 
@@ -319,9 +371,7 @@ class ExperimentState:
         if not self.is_unmeasured or (self.in_flight and self._completed < rule.after):
             return None
         said = self._last_error[:1].upper() + self._last_error[1:]
-        # No trial of this process was measured, so the last one has a class.
-        is_refused = self._last_class is ErrorClass.CONFIGURATION
-        if is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
+        if self.is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
             return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
         hint = _UNREACHED.get(self._last_class)
         if said.startswith(HOOK_FAILED):
@@ -391,10 +441,11 @@ class ExperimentState:
                 passed = None
             if progress.has_looks and trial.is_unheard(outcome):
                 progress.mark_unheard(index)
-            if progress.add(index, position, passed, place):
+            has_settled = progress.add(index, position, passed, place)
+            if has_settled:
                 self._settle(progress)
-                if progress.is_settled:
-                    settled = (*settled, progress)
+            if (has_settled and progress.is_settled) or progress.overturn(passed):
+                settled = (*settled, progress)
         return settled
 
     def _count_passed(self, index: int) -> Sequence[Progress]:

@@ -291,6 +291,8 @@ class RunState:
         """End the run early if a FAIL has already decided the verdict."""
         if experiment.is_settled and self._place == self._count - 1:
             return
+        if experiment.is_refused:  # that ends the run in its own words, after a few more
+            return
         for one in experiment.progress:
             plan = one.plan
             # The errors of a judge, and a correction, may still turn a FAIL.
@@ -305,21 +307,21 @@ class RunState:
                 self.stop(StopReason.SETTLED, why)
                 return
 
-    def abandon(self, replies: Iterable[Reply] = ()) -> None:
+    def abandon(self, index: int, replies: Iterable[Reply] = ()) -> None:
         """Note that a trial in flight will never be counted.
 
         Args:
+            index: Its place in the order of inputs.
             replies: What it took as far as is known; it is paid for all the same.
         """
-        self._current.in_flight -= 1
+        self._current.lose((index,))
         self.meter.abandoned += 1
         self.meter.abandon(replies)
 
     def let_go(self) -> None:
         """Note that nothing in flight will be counted; a settled experiment ends here."""
         experiment = self._current
-        self.meter.abandoned += experiment.in_flight
-        experiment.in_flight = 0
+        self.meter.abandoned += experiment.let_go()
         if experiment.is_settled and self._place < self._count:
             self._advance()
 
@@ -337,6 +339,10 @@ class RunState:
             trouble: What went wrong when the service was closed.
         """
         halted = self.stop_reason
+        # A run that went through all its experiments has lost no trial that it needed.
+        if halted is None and self._place >= self._count:
+            for one in self.experiments:
+                one.check_gaps()
         stops = {
             one.experiment.name: one.stop if one.is_finished or halted is None else halted
             for one in self.experiments

@@ -50,6 +50,10 @@ class UnaskedInputs:
         """Note that a trial of an input was started."""
         self._in_flight.add(position)
 
+    def lose(self, position: int) -> None:
+        """Note that a trial of an input will not come back."""
+        self._in_flight.discard(position)
+
     def add_passed(self, position: int) -> None:
         """Count a trial of an input that was measured and passed everything."""
         self._in_flight.discard(position)

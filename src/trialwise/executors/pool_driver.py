@@ -234,7 +234,7 @@ class _PoolRun:
         state.meter.abandon(result.abandoned)
         unrun = batch.starts[len(result.trials) :]
         if unrun:
-            self._end_early(result, len(unrun))
+            self._end_early(result, unrun)
         elif result.run_s > 0:
             self._adapt(len(batch.starts), result.run_s)
 
@@ -243,7 +243,7 @@ class _PoolRun:
         if settled is not None:
             self._announcer.tell_trial(trial, settled)
 
-    def _end_early(self, result: BatchResult, unrun: int) -> None:
+    def _end_early(self, result: BatchResult, unrun: Sequence[TrialStart]) -> None:
         """End the run for the reason that a batch was not run to its end."""
         state = self._state
         if result.broken is not None:
@@ -254,8 +254,8 @@ class _PoolRun:
         else:
             why = f"ends before the service may be asked again ({result.out_of_time})"
             state.stop(*state.meter.describe_time_limit(why))
-        for _ in range(unrun):
-            state.abandon()
+        for start in unrun:
+            state.abandon(start.index)
 
     def _run_again(self, batch: Batch, ended: EndedBatch) -> None:
         for start in batch.starts:

@@ -169,6 +169,8 @@ class CriterionPlan:
     """Whether it is scored on whatever trials the other criteria need, and asks for none."""
     asks_every_input: bool = False
     """Whether it cannot PASS before every input was tried."""
+    counts_every_trial: bool = False
+    """Whether any failure in the run decides it, whichever criterion needed the trial."""
     uncorrected: Design | None = None
     """What it would be decided by on its own, in corrected plans from before `family`."""
     family: Family | None = None

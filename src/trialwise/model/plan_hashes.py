@@ -36,6 +36,7 @@ _WORDING = (
 #: Fields that came later, and what they are where a plan makes no use of them.
 _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "asks_every_input", False),
+    ("criteria", "counts_every_trial", False),
     ("criteria", "analysis", None),
     ("criteria", "most_failing", None),
     ("criteria", "fail_alpha", None),

@@ -131,7 +131,7 @@ class TestRun:
             self.teardown_error = self.teardown_error or item.course.teardown_error
             self.teardown_failures += 1
         if item.course.is_abandoned:
-            self._state.abandon([item.trial.so_far()])
+            self._state.abandon(item.trial.index, [item.trial.so_far()])
             self._budget.pay(item.trial.cost_usd)
             return
         skipped = item.course.ending.skipped
@@ -153,7 +153,7 @@ class TestRun:
         if handle.input is not None:
             given = Input(id=trial.input_id, value=handle.input, expected=handle.expected)
         if self._ledger.count(trial, given) is None:
-            self._state.abandon()
+            self._state.abandon(trial.index)
             return
         self._budget.pay(trial.cost_usd)
         if self._ledger.take_turn(self._clock.monotonic()):

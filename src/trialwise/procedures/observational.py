@@ -64,6 +64,7 @@ class Observational(Procedure):
             # Without a number of its own it shares the trials that the others need.
             rides_along=trials is None and not each,
             asks_every_input=not each and needed == inputs,
+            counts_every_trial=True,
             min_probes=criterion.min_probes,
         )
 
@@ -71,7 +72,9 @@ class Observational(Procedure):
         """One failure decides at any time; its absence only once every input was asked."""
         if counts.tally.failed:
             return self.conclude(plan, counts)
-        if plan.asks_every_input and counts.stop.is_premature:
+        has_own_size = plan.counts_every_trial and not plan.rides_along
+        is_short = counts.stop.is_premature and not (has_own_size and counts.is_complete)
+        if plan.asks_every_input and is_short:
             return conclude_short(plan, counts)
         if plan.asks_every_input and counts.unasked and counts.tally.trials:
             return _leave_open(counts)

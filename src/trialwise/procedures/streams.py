@@ -52,6 +52,11 @@ class Stream:
         """Successes among the counted trials."""
         return self.trials - self.failures
 
+    @property
+    def has_gap(self) -> bool:
+        """Whether it is open and has outcomes that wait for an earlier one."""
+        return bool(self._waiting) and not self.is_settled
+
     def add(self, place: int, passed: bool | None) -> bool:
         """Take one outcome; True if this settled the stream.
 

@@ -28,7 +28,7 @@ def assert_executor_conforms(executor: str) -> None:
     """Assert that an executor behaves as those that are built in.
 
     - The same seed gives the same trials and the same verdict as in one process.
-    - A criterion that may stop early is decided at the same trial.
+    - A criterion that may stop early is decided at the same trial, in each of two samplings.
     - An exception of the service is a failed trial, with its message.
     - A limit on trials or on tokens holds over all workers.
     - A check that is broken ends the run with `BrokenCheck`.
@@ -60,8 +60,24 @@ def _assert_same_trials(executor: str) -> None:
 
 
 def _assert_same_decision(executor: str) -> None:
+    rates = {"first": 0.7, "second": 0.6}
+    criteria = [
+        Criterion(name, equals("yes"), at_least=rate, sampling=name) for name, rate in rates.items()
+    ]
     for service in (answer, answer_wrongly):
-        here, there = (_run(service, one, concurrency=2) for one in ("local", executor))
+        contract = Contract("c", service, criteria, sampling=dict.fromkeys(rates, _INPUTS))
+        here, there = (
+            run(
+                contract,
+                seed=11,
+                store=None,
+                progress=False,
+                executor=one,
+                concurrency=2,
+                keep_going=True,
+            )
+            for one in ("local", executor)
+        )
         for expected, found in zip(here.verdict.findings, there.verdict.findings, strict=True):
             facts = [(one.decision, one.tally) for one in (expected, found)]
             assert facts[0] == facts[1], f"{executor} decides {facts[1]}, one process {facts[0]}"

@@ -149,7 +149,7 @@ class _ArmsRun(AsyncRun[ArmsState]):
     async def _work(self) -> None:
         state, interrupted = self._state, self._interrupted
         monotonic, began_s = self._clock.monotonic, state.meter.began_s
-        while True:
+        while not self._has_let_go:
             if interrupted is not None and interrupted.is_set():
                 self._interrupt()
             step = state.next()
@@ -177,7 +177,7 @@ class _ArmsRun(AsyncRun[ArmsState]):
         except OutOfTime as error:
             why = f"ends before the service may be asked again ({error})"
             state.stop(*state.meter.describe_time_limit(why))
-            arm.state.abandon()
+            arm.state.abandon(start.index)
             self._tell_change()
             return
         # Nothing is awaited between the last answer and the count: a worker cancelled there would

@@ -283,6 +283,11 @@ class AsyncRun(Generic[S]):
         if self._scope is not None:
             self._scope.cancel()
 
+    @property
+    def _has_let_go(self) -> bool:
+        """Whether the workers are cancelled: a trial that starts now would be lost with them."""
+        return self._scope is not None and self._scope.cancel_called
+
     async def _wait_for_change(self) -> None:
         if self._change is None:
             self._change = Event()
@@ -308,7 +313,7 @@ class _PlanRun(AsyncRun[RunState]):
         state, interrupted = self._state, self._interrupted
         monotonic, began_s = self._clock.monotonic, state.meter.began_s
         ledger, runner, announcer = self._ledger, self._runner, self._announcer
-        while True:
+        while not self._has_let_go:
             # A function that runs in place gives the watching task no turn, however long it takes.
             if interrupted is not None and interrupted.is_set():
                 self._interrupt()
@@ -317,7 +322,7 @@ class _PlanRun(AsyncRun[RunState]):
                 try:
                     trial = await runner.run(step, monotonic() - began_s)
                 except (ServiceError, OutOfTime) as error:
-                    self._end_early(error)
+                    self._end_early(error, step.index)
                     continue
                 # Nothing is awaited between the last answer and the count: a worker cancelled
                 # there would lose a trial that was complete.
@@ -338,7 +343,7 @@ class _PlanRun(AsyncRun[RunState]):
             else:
                 await self._wait_for_change()
 
-    def _end_early(self, error: ServiceError | OutOfTime) -> None:
+    def _end_early(self, error: ServiceError | OutOfTime, index: int) -> None:
         """End the run by what a trial raised; all other errors make a failed trial."""
         state = self._state
         if isinstance(error, ServiceError):
@@ -348,5 +353,5 @@ class _PlanRun(AsyncRun[RunState]):
         why = f"ends before the service may be asked again ({error})"
         state.stop(*state.meter.describe_time_limit(why))
         # What it took was told to the meter already. Other trials may still end in time.
-        state.abandon()
+        state.abandon(index)
         self._tell_change()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from trialwise.model.evidence import ScoreSummary, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Analysis, Trial
+from trialwise.model.trial import Analysis, ErrorClass, Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.composite import combine, state_inputs
@@ -99,7 +99,14 @@ class _Stream(NamedTuple):
         conclusion = self._conclude(counts)
         is_unreached = bool(used) and all(row.is_lost for row, _ in used.kinds)
         counts_all = self.analysis is Analysis.INTENT_TO_TREAT
-        is_unreached = is_unreached and (conclusion.decision is Decision.FAIL or not counts_all)
+        if counts_all:
+            # One failure is all that `never_fails` waits for. A rate needs some measured trial, and
+            # a request that was refused as wrong says nothing of either.
+            is_counted = criterion.counts_every_trial and not all(
+                row.course.error_class is ErrorClass.CONFIGURATION for row, _ in used.kinds
+            )
+            is_failed = conclusion.decision is Decision.FAIL
+            is_unreached = is_unreached and is_failed and not is_counted
         if is_unreached and not plan.options.abort.to_fail:
             # Nobody asked for a FAIL where no trial was measured.
             tally = conclusion.tally if counts_all else Tally(trials=0, passed=0)
@@ -223,8 +230,8 @@ class _Stream(NamedTuple):
         Returns the rows that were reached, excused trials included, and what was counted of them.
         """
         criterion = self.criterion
-        if criterion.rides_along:
-            return rows, self._count_all(rows, is_complete=bool(rows))
+        if criterion.rides_along or criterion.counts_every_trial:
+            return rows, self._count_all(rows)
         stream = self._feed(rows, criterion.limits)
         places = self._find_places(rows)
         used = rows
@@ -245,9 +252,15 @@ class _Stream(NamedTuple):
         )
         return used, replace(counts, decision=stream.decision, ran=self._tally_all(rows))
 
-    def _count_all(self, rows: Rows, *, is_complete: bool) -> Counts:
-        fair = self._leave_out(rows)
-        return self._make_counts(rows, len(fair), fair.passed, is_complete=is_complete)
+    def _count_all(self, rows: Rows) -> Counts:
+        """Count every trial of the run, whichever criterion needed it."""
+        fair, least = self._leave_out(rows), self.criterion.trials
+        is_whole = not self.stop.is_premature and len(rows) >= least
+        is_complete = bool(rows) if self.criterion.rides_along else is_whole or len(fair) >= least
+        counts = self._make_counts(rows, len(fair), fair.passed, is_complete=is_complete)
+        # One failure is certain at any time, also of a criterion with a number of trials.
+        has_failed = self.criterion.counts_every_trial and counts.tally.failed
+        return replace(counts, decision=Decision.FAIL) if has_failed else counts
 
     def _find_places(self, rows: Rows) -> Sequence[int]:
         """Find the place of each trial in the stream."""
