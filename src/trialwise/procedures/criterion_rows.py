@@ -254,7 +254,8 @@ class Rows(Sequence[Row]):
         """The score of each trial; without one, 1 for a pass and 0 for a failure."""
         known, passes = self._source.table.read_scores(self._source.criterion), self.passes
         if known is None:
-            return array("d", passes)
+            # Bytes would be taken for the memory of doubles.
+            return array("d", map(float, passes))
         found = map(known.__getitem__, self.places)
         return array(
             "d",
