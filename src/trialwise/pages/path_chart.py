@@ -199,4 +199,5 @@ def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[int]:
             and not (skips_unjudged and row.is_unjudged)
         )
     )
-    return fair.passes
+    # What came after a gap was not counted: a run that was cut short may have one.
+    return fair.passes[: finding.tally.trials]
