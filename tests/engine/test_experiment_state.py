@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,9 +20,9 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
+from trialwise.procedures.streams import Stream
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.concurrency import LIKELY_NEEDED
-from trialwise.stats.toolbox.concurrent_rounds import chance_needed
 
 WALD = SequentialDesign.wald(0.9, 0.8, cap=30)
 PASSED, FAILED = CheckResult.ok(), CheckResult.fail("no")
@@ -73,6 +75,33 @@ def run(scheduler: ExperimentState, says: Says, choose: Callable[[int], int]) ->
         index = flying.pop(choose(len(flying)))
         scheduler.add(trial(scheduler, index, says))
     return scheduler
+
+
+def chance_by_enumeration(design: SequentialDesign, stream: Stream, place: int) -> float:
+    """The chance that a place is needed: every filling of the gaps before it, by its own weight.
+
+    Each gap is drawn with the predictive chance of a uniform prior, given all results that are in
+    and those drawn before it.
+    """
+    gaps = [one for one in range(stream.next_place, place) if one not in stream.waiting]
+    results = list(stream.waiting.values())
+    passed = stream.passed + results.count(True)
+    failed = stream.failures + results.count(False)
+    total = Fraction(0)
+    for filling in product([True, False], repeat=len(gaps)):
+        filled = dict(zip(gaps, filling, strict=True))
+        weight, good, bad = Fraction(1), passed + 1, failed + 1
+        for one in filling:
+            weight *= Fraction(good if one else bad, good + bad)
+            good, bad = good + one, bad + (not one)
+        trials, failures, is_open = stream.trials, stream.failures, True
+        for one in range(stream.next_place, place):
+            result = filled[one] if one in filled else stream.waiting[one]
+            trials, failures = trials + 1, failures + (not result)
+            is_decided = failures <= design.accept[trials] or failures >= design.reject[trials]
+            is_open = is_open and not is_decided and trials < design.cap
+        total += weight * is_open
+    return float(total)
 
 
 def first(_: int) -> int:
@@ -295,8 +324,8 @@ def test_a_trial_starts_only_if_it_will_probably_be_needed(plan_of: Callable[...
     while not scheduler.is_settled:
         while len(flying) < 8:
             index = scheduler.peek()
-            ahead = len(scheduler.trials) + len(flying) - stream.next_place
-            chance = chance_needed(WALD, stream.trials, stream.failures, ahead)
+            place = len(scheduler.trials) + len(flying)
+            chance = chance_by_enumeration(WALD, stream, place)
             assert (index is not None) == (chance >= LIKELY_NEEDED or not flying)
             if index is None:
                 held_back += 1
@@ -321,9 +350,23 @@ def test_one_slow_trial_does_not_hold_up_all_the_others(plan_of: Callable[..., P
             scheduler.add(trial(scheduler, index, lambda *_: True))
 
     started = len(scheduler.trials) + 1
-    assert chance_needed(design, 0, 0, started - 1) >= LIKELY_NEEDED
-    assert chance_needed(design, 0, 0, started) < LIKELY_NEEDED
+    stream = scheduler.progress[0].streams[0]
+    assert chance_by_enumeration(design, stream, started - 1) >= LIKELY_NEEDED
+    assert chance_by_enumeration(design, stream, started) < LIKELY_NEEDED
     assert started > 4 * 4
+
+
+def test_what_waits_for_a_slow_trial_tells_when_to_wait(plan_of: Callable[..., Plan]) -> None:
+    """All others passed: with the slow one they decide, so that no trial is started beyond that."""
+    plan = plan_of(contract("c"), design=WALD, concurrency=8)
+    scheduler = ExperimentState(plan, plan.experiments[0])
+    while (index := scheduler.peek()) is not None:
+        scheduler.take(index)
+        if index:
+            scheduler.add(trial(scheduler, index, lambda *_: True))
+
+    needed = next(n for n in range(WALD.cap) if WALD.accept[n] >= 0)
+    assert needed == len(scheduler.trials) + 1
 
 
 def test_large_designs_start_everything_they_can(plan_of: Callable[..., Plan]) -> None:

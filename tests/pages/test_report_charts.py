@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.reports.run_records import SHAPES, each_input, fixed_fail, sequential_pass
 
 from trialwise.documents.charts import Axis, Chart
+from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
@@ -26,6 +28,7 @@ from trialwise.pages.failure_groups import TrialIndex
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.latency_distribution import find_band, trace_steps
 from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
+from trialwise.procedures.deciding.criterion_finding import decide_criterion
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline
 from trialwise.renderers.html.shapes import stagger_labels
@@ -156,6 +159,23 @@ def test_the_path_ends_where_the_run_ended() -> None:
     assert (str(finding.tally.trials), str(finding.tally.failed)) == plot.rows[-1][:2]
     failures = [y for _, y in line.points]
     assert sorted(failures) == failures
+
+
+@pytest.mark.parametrize("missing", [0, 7])
+def test_the_path_ends_at_the_first_gap(missing: int) -> None:
+    """A run that was cut short may lack a trial; those after it were not counted."""
+    record = fixed_fail()
+    finding = record.verdict.findings[0]
+    (experiment,) = record.plan.experiments
+    # Twice as many trials as the design takes, so that the path would leave the chart.
+    small = replace(finding.plan, trials=100, cutoff=95)
+    plan = replace(record.plan, criteria=(small, *record.plan.criteria[1:]))
+    kept = [one for one in record.trials if one.index != missing]
+    stop = StopReason.INTERRUPTED
+    found = decide_criterion(small, plan, experiment, kept, stop)
+    cut = replace(record, plan=plan, trials=kept)
+
+    assert missing == len(list_outcomes(cut, found)) == found.tally.trials
 
 
 def test_each_inputs_path_is_its_own() -> None:

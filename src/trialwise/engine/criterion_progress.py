@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from trialwise.model.evidence import StopReason
@@ -160,7 +161,8 @@ def combine_stops(stops: Collection[StopReason]) -> StopReason:
 _LARGEST_CAP = 2_000
 
 
-#: A horizon serves for this share of the concurrency: so few results tell little that is new.
+#: A horizon serves for this share of the concurrency, or of what is in flight where it holds back
+#: a trial: so few results tell little that is new.
 _FRESH_SHARE = 8
 
 
@@ -174,13 +176,13 @@ class Horizon:
 
     def __init__(self, design: SequentialDesign, concurrency: int) -> None:
         # Most runs have no horizon, and need not load what looks ahead.
-        from trialwise.stats.sequential.concurrency import trials_to_start
+        from trialwise.stats.sequential.concurrency import LIKELY_NEEDED, iterate_chances
 
-        self._to_start = trials_to_start
+        self._iterate, self._likely = iterate_chances, LIKELY_NEEDED
         self._design = design
         self._concurrency = concurrency
-        # Where it was found, how far was looked, and the first place beyond it.
-        self._at = (-1, -1)
+        # After how many results it was found, how far was looked, and the first place beyond it.
+        self._results = -1
         self._window = 0
         self._until = 0
 
@@ -197,16 +199,16 @@ class Horizon:
         # One slow trial must not hold up all that were issued after it.
         while window <= place - stream.next_place:
             window *= 2
-        here = (stream.next_place, stream.failures)
-        if self._is_stale(here, place, window):
-            self._at, self._window = here, window
-            self._until = stream.next_place + self._to_start(
-                self._design, stream.trials, stream.failures, 0, concurrency=window
-            )
+        results = stream.next_place + len(stream.waiting)
+        age = results - self._results
+        others = place - results if place >= self._until else self._concurrency
+        if (age and age * _FRESH_SHARE >= others) or window > self._window:
+            self._results, self._window = results, window
+            self._until = stream.next_place + self._count_wanted(stream, window)
         return place < self._until
 
-    def _is_stale(self, here: tuple[int, int], place: int, window: int) -> bool:
-        if here == self._at and window <= self._window:
-            return False
-        age = here[0] - self._at[0]
-        return place >= self._until or age * _FRESH_SHARE >= self._concurrency
+    def _count_wanted(self, stream: Stream, window: int) -> int:
+        """Count the places that will probably be needed, by all results that are in."""
+        known = {place - stream.next_place: one for place, one in stream.waiting.items()}
+        chances = self._iterate(self._design, stream.trials, stream.failures, (1.0, 1.0), known)
+        return sum(1 for _ in takewhile(self._likely.__le__, islice(chances, window)))

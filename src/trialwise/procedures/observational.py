@@ -107,8 +107,9 @@ class Observational(Procedure):
         clause = describe_clause(plan)
         if plan.asks_every_input:
             rule = "FAIL with the first failure, PASS once every input was asked without one"
-            return f"{rule}{clause}"
-        return f"PASS without a failure in {plan.trials}, FAIL with one{clause}"
+            own = "" if plan.rides_along else f", in at least {as_count(plan.trials, 'trial')}"
+            return f"{rule}{own}{clause}"
+        return f"PASS without a failure in at least {plan.trials}, FAIL with one{clause}"
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Count the chance of seeing no failure where failures are rare."""

@@ -23,13 +23,13 @@ class Stream:
     __slots__ = (
         "_first_unheard",
         "_next_look",
-        "_waiting",
         "decision",
         "failures",
         "is_settled",
         "limits",
         "next_place",
         "trials",
+        "waiting",
     )
 
     def __init__(self, limits: Limits) -> None:
@@ -42,7 +42,8 @@ class Stream:
         self.decision: Decision | None = None
         self.is_settled = limits.cap <= 0
         """Whether no further trial can change it: decided, or at its cap."""
-        self._waiting: dict[int, bool | None] = {}
+        self.waiting: dict[int, bool | None] = {}
+        """Outcomes by their place that wait for an earlier one."""
         self._first_unheard: int | None = None
         # Before so many trials nothing can be decided.
         self._next_look = limits.next_look(0, 0)
@@ -55,7 +56,7 @@ class Stream:
     @property
     def has_gap(self) -> bool:
         """Whether it is open and has outcomes that wait for an earlier one."""
-        return bool(self._waiting) and not self.is_settled
+        return bool(self.waiting) and not self.is_settled
 
     def add(self, place: int, passed: bool | None) -> bool:
         """Take one outcome; True if this settled the stream.
@@ -70,7 +71,7 @@ class Stream:
         # Kept until the gap before it is filled: counting what is quick first would count failures
         # first where failing is quick, and stop on them.
         if place != self.next_place:
-            self._waiting[place] = passed
+            self.waiting[place] = passed
             return False
         while True:
             self.next_place = place = place + 1
@@ -80,9 +81,9 @@ class Stream:
                     self.failures += 1
                 if self.trials >= self._next_look and self._decide():
                     return True
-            if place not in self._waiting:
+            if place not in self.waiting:
                 return False
-            passed = self._waiting.pop(place)
+            passed = self.waiting.pop(place)
 
     def mark_unheard(self, place: int) -> None:
         """Take note of a trial without anything that a judge could judge, before it is added."""

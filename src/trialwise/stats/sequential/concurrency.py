@@ -11,7 +11,10 @@ and all gaps failed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice, repeat
+from types import MappingProxyType
 from typing import Protocol, SupportsIndex
 
 from trialwise.stats.result_types import Decision
@@ -93,16 +96,46 @@ def chances_undecided(
     design: Boundaries, n: int, f: int, ahead: int, prior: tuple[float, float]
 ) -> list[float]:
     """P(undecided after 0, 1, …, `ahead` more trials) from an undecided state."""
-    a, b = prior
-    states = {f: 1.0}
-    chances = [1.0]
-    for m in range(n, min(n + ahead, design.cap)):
-        following: dict[int, float] = {}
-        for k, weight in states.items():
-            fails = (b + k) / (a + b + m)
-            for j, chance in ((k, 1 - fails), (k + 1, fails)):
-                if decision_at(design, m + 1, j) is None:
-                    following[j] = following.get(j, 0.0) + weight * chance
-        states = following
-        chances.append(sum(states.values()))
-    return chances + [0.0] * (ahead + 1 - len(chances))
+    return list(islice(chain(iterate_chances(design, n, f, prior), repeat(0.0)), ahead + 1))
+
+
+def iterate_chances(
+    design: Boundaries,
+    n: int,
+    f: int,
+    prior: tuple[float, float],
+    known: Mapping[int, bool | None] = MappingProxyType({}),
+) -> Iterator[float]:
+    """Yield P(undecided after 0, 1, … more places) from an undecided state, up to the cap.
+
+    Args:
+        design: What decides.
+        n: Trials that are counted.
+        f: Failures among them.
+        prior: Successes and failures to start from.
+        known: Results that wait for an earlier one, by their place from here: passed, failed, or
+            None for a trial that does not count.
+    """
+    told = [passed for passed in known.values() if passed is not None]
+    # A result says what to expect of the others, wherever it stands.
+    failed, seen = prior[1] + f + told.count(False), sum(prior) + n + len(told)
+    # The weights of f, f + 1, … failures; of those, so many more gaps failed than at the first.
+    weights, gaps, place = [1.0], 0, 0
+    yield 1.0
+    while n < design.cap and weights:
+        passed = known.get(place, True)
+        if place in known:
+            f += passed is False
+        else:
+            fails = [w * (failed + gaps + k) / seen for k, w in enumerate(weights)]
+            stays = map(operator.sub, weights, fails)
+            weights = list(map(operator.add, chain(stays, (0.0,)), chain((0.0,), fails)))
+            seen += 1
+        n, place = n + (passed is not None), place + 1
+        open_from = max(0, design.accept[n] + 1 - f)
+        weights = weights[open_from : max(0, design.reject[n] - f)] if n < design.cap else []
+        f, gaps = f + open_from, gaps + open_from
+        if design.futile:
+            low, high = design.futile[n]
+            weights = [0.0 if low <= f + k <= high else w for k, w in enumerate(weights)]
+        yield sum(weights)
