@@ -91,9 +91,9 @@ def chance_by_enumeration(design: SequentialDesign, stream: Stream, place: int) 
     for filling in product([True, False], repeat=len(gaps)):
         filled = dict(zip(gaps, filling, strict=True))
         weight, good, bad = Fraction(1), passed + 1, failed + 1
-        for one in filling:
-            weight *= Fraction(good if one else bad, good + bad)
-            good, bad = good + one, bad + (not one)
+        for drawn in filling:
+            weight *= Fraction(good if drawn else bad, good + bad)
+            good, bad = good + drawn, bad + (not drawn)
         trials, failures, is_open = stream.trials, stream.failures, True
         for one in range(stream.next_place, place):
             result = filled[one] if one in filled else stream.waiting[one]

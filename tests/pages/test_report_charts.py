@@ -17,6 +17,7 @@ from trialwise.documents.charts import Axis, Chart
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
+from trialwise.model.run_trials import Trials
 from trialwise.model.verdict import Decision
 from trialwise.pages.design_curves import (
     chart_trials,
@@ -173,7 +174,7 @@ def test_the_path_ends_at_the_first_gap(missing: int) -> None:
     kept = [one for one in record.trials if one.index != missing]
     stop = StopReason.INTERRUPTED
     found = decide_criterion(small, plan, experiment, kept, stop)
-    cut = replace(record, plan=plan, trials=kept)
+    cut = replace(record, plan=plan, trials=Trials.of(kept))
 
     assert missing == len(list_outcomes(cut, found)) == found.tally.trials
 

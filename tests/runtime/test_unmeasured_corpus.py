@@ -29,7 +29,10 @@ def _service(lost: int, wrong: int) -> Callable[[str], str]:
 def _run(service: Any, analysis: str, *more: tw.Criterion, **question: Any) -> Any:
     right = tw.Criterion("right", tw.contains("yes"), at_least=0.5, **question)
     contract = tw.Contract(
-        "corpus", service, [right, *more], claim=tw.Claim(population="finite-corpus")
+        "corpus",
+        service,
+        [right, *more],
+        claim=tw.Claim(population=tw.PopulationClaim.FINITE_CORPUS),
     )
     return tw.run(
         contract,
