@@ -92,3 +92,41 @@ def test_an_outage_in_pytest_is_inconclusive(folder: Path) -> None:
 
     assert done.returncode == 1
     assert "3 verdicts: 3 INCONCLUSIVE" in done.stdout, done.stdout
+
+
+#: The first calls are refused, as many as the second argument says.
+REFUSED = """
+calls = 0
+
+def answer(question):
+    global calls
+    calls += 1
+    if calls <= {refused}:
+        raise ConnectionRefusedError("nobody there")
+    return "fine"
+"""
+REFUSED_SUITE = """
+service: {{python: "agent:answer"}}
+inputs: [a, b]
+retries: {retries}
+criteria: [{{name: fine, contains: fine, at_least: 90%}}]
+"""
+
+
+@pytest.mark.parametrize(("refused", "retries", "code"), [(999, 0, 3), (1, 0, 0), (1, 1, 0)])
+def test_an_outage_that_was_recorded_is_played_back_as_one(
+    tmp_path: Path, refused: int, retries: int, code: int
+) -> None:
+    """An outage is INCONCLUSIVE and one refused call is asked again, from a recording as well."""
+    (tmp_path / "agent.py").write_text(REFUSED.format(refused=refused))
+    (tmp_path / "trialwise.yaml").write_text(REFUSED_SUITE.format(retries=retries))
+
+    recorded = run(tmp_path, "trialwise", "run", "-q", "--seed", "1", "--record", "r.jsonl")
+    replayed = run(tmp_path, "trialwise", "run", "-q", "--seed", "1", "--replay", "r.jsonl")
+
+    assert (code, code) == (recorded.returncode, replayed.returncode), replayed.stdout
+    rows = [
+        [line for line in one.stdout.splitlines() if line.startswith("  fine")]
+        for one in (recorded, replayed)
+    ]
+    assert rows[0] == rows[1]

@@ -91,6 +91,25 @@ def test_an_example_comes_to_its_verdict(copied: Path, outside: dict[str, str]) 
     assert "VERIFIED" in verified.stdout
 
 
+@pytest.mark.parametrize(
+    "copied",
+    [pytest.param(one, marks=[pytest.mark.slow] if one == "agent" else []) for one in FOLDERS],
+    indirect=True,
+)
+def test_an_example_has_its_page(copied: Path, outside: dict[str, str]) -> None:
+    """The verdict is printed before the HTML page is written, and the page is whole."""
+    arguments = ("-m", "trialwise.cli.main", "run", "--quiet", "--seed", "1", "-o", "page.html")
+    done = run(copied, outside, *arguments)
+
+    assert CODES.get(copied.name, 0) == done.returncode, done.stderr
+    shown = done.stdout.splitlines()
+    assert "report: page.html" in shown
+    assert any(
+        line.startswith(("PASS", "FAIL")) for line in shown[: shown.index("report: page.html")]
+    )
+    assert (copied / "page.html").read_text().rstrip().endswith("</html>")
+
+
 @pytest.mark.parametrize("copied", ["prompt_ab", "model_matrix"], indirect=True)
 def test_an_example_compares_its_arms(copied: Path, outside: dict[str, str]) -> None:
     """The prompt with examples is better; the medium model is not worse, and the small one is."""

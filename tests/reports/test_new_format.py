@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,34 @@ def test_a_name_that_nobody_declares_is_refused_with_all_that_exist() -> None:
         find_format("pdf")
     with pytest.raises(InvalidArgument, match=r"end with \.json, .*\.txt, \.csv or"):
         match_format("report.pdf")
+
+
+#: A format whose author made a mistake.
+BROKEN = """
+from trialwise.reports.formats import report_format
+
+@report_format("csv", ".csv", summary="a table for spreadsheets")
+def CSV(source):
+    return source.no_such_thing
+"""
+
+
+def test_a_format_that_raises_is_named_and_the_verdict_is_printed_first(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is kept, and no report is taken for a success: a PASS exits with 4, a FAIL with 1."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (installed / "csv_report.py").write_text(BROKEN)
+    monkeypatch.delitem(sys.modules, "csv_report", raising=False)
+    (tmp_path / "trialwise.yaml").write_text(SUITE)
+    for reply, code in (("yes", 4), ("no", 1)):
+        monkeypatch.delitem(sys.modules, "agent", raising=False)
+        (tmp_path / "agent.py").write_text(f"def answer(question):\n    return {reply!r}\n")
+
+        done = CliRunner().invoke(cli, ["run", "--quiet"], standalone_mode=False)
+
+        assert done.return_value == code, done.output
+        assert {"yes": "PASS", "no": "FAIL"}[reply] in done.stdout
+        assert "the format 'csv' of csv_report raised AttributeError" in done.stderr
+        assert "The run is kept" in done.stderr

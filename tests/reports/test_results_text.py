@@ -52,8 +52,8 @@ def of(*findings: Finding, **fields: object) -> Verdict:
     return replace(compose(findings), **(given | fields))
 
 
-def lines(*verdicts: Verdict, able: Capabilities = PLAIN, reports: Sequence[str] = ()) -> list[str]:
-    return render_summary(verdicts, capabilities=able, reports=reports).splitlines()
+def lines(*verdicts: Verdict, able: Capabilities = PLAIN, folders: Sequence[str] = ()) -> list[str]:
+    return render_summary(verdicts, capabilities=able, folders=folders).splitlines()
 
 
 # --- Criteria -------------------------------------------------------------------------------------
@@ -251,14 +251,13 @@ def test_an_enforced_latency_counts_as_well() -> None:
     assert any(line.startswith("FAIL  1 of 2 requirements failed") for line in lines(verdict))
 
 
-def test_report_paths_are_never_broken() -> None:
+def test_paths_are_never_broken() -> None:
     """A person copies them: each stands on a line of its own, however short."""
-    path = ".trialwise/runs/2026-03-14T09-26-53-a-very-long-contract-name-indeed/report.html"
-    found = lines(of(compliance()), reports=[path, "b.xml"])
+    path = ".trialwise/runs/2026-03-14T09-26-53-a-very-long-contract-name-indeed"
+    found = lines(of(compliance()), folders=[path, "b"])
 
-    assert f"report: {path}" in found
-    assert "report: b.xml" in found
-    assert "report: r.html" in lines(of(compliance()), reports=["r.html"])
+    assert f"kept in {path}" in found
+    assert "kept in b" in found
 
 
 def test_nothing_run_is_no_summary() -> None:
@@ -434,7 +433,7 @@ def test_a_reply_cannot_move_the_cursor() -> None:
         statement=f"because{evil}",
         caveats=(evil,),
     )
-    text = render_summary([of(finding, contract=evil)], capabilities=PLAIN, reports=[evil])
+    text = render_summary([of(finding, contract=evil)], capabilities=PLAIN, folders=[evil])
 
     assert all(line.isprintable() for line in text.splitlines())
     assert "because\\x1b[2J" in text

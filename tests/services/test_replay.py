@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialwise.engine.excerpts import error_text
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import ErrorClass
@@ -160,6 +161,7 @@ async def test_errors_are_raised_again_as_they_were_classed() -> None:
         HttpFailure("busy", status=429, retry_after_s=2.5),
         ServiceError("late", ErrorClass.TIMEOUT),
         KeyError("own"),
+        ConnectionRefusedError("nobody there"),
     ]
     recording = RecordingService(Scripted(*errors), lines.append)
     for index, error in enumerate(errors):
@@ -173,10 +175,27 @@ async def test_errors_are_raised_again_as_they_were_classed() -> None:
         await replay.call(trial(1))
     with pytest.raises(RecordedFailure, match="own") as own:
         await replay.call(trial(2))
+    with pytest.raises(RecordedFailure, match="nobody there") as refused:
+        await replay.call(trial(3))
 
     assert (429, 2.5) == (busy.value.status, busy.value.retry_after_s)
     assert ErrorClass.TIMEOUT is late.value.error_class
     assert "builtins.KeyError" == own.value.original_type
+    assert ErrorClass.NONE is own.value.error_class
+    assert ErrorClass.INFRASTRUCTURE is refused.value.error_class
+    assert "ConnectionRefusedError: nobody there" == error_text(refused.value)
+
+
+async def test_a_recording_of_an_earlier_version_names_no_class_for_what_a_service_raised() -> None:
+    """It plays as it did: a failure of the service's own."""
+    fields = {"type": "builtins.KeyError", "message": "own", "class": None}
+    line = encode_line(
+        {"index": 0, "input": input_hash(trial().input), "seed": 11, "error": fields}
+    )
+
+    with pytest.raises(RecordedFailure) as own:
+        await ReplayService([line]).call(trial())
+    assert ErrorClass.NONE is own.value.error_class
 
 
 async def test_attempts_at_one_trial_come_back_in_their_order() -> None:

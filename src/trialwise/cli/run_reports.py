@@ -43,7 +43,9 @@ class _Wanted(NamedTuple):
 def report_runs(
     suites: Sequence[Suite], ended: EndedRuns, given: dict[str, Any], code: int
 ) -> list[str]:
-    """Write the reports and say the verdict; what could not be written, in words.
+    """Say the verdict, then write the reports; return what could not be written, in words.
+
+    The verdict comes first: no report that cannot be made may hide it.
 
     Args:
         suites: Those that were run.
@@ -55,9 +57,8 @@ def report_runs(
     not_kept = [f"NOT KEPT: {reason}" for reason in ended.not_kept]
     if not records:
         return not_kept
-    from trialwise.cli.printing import near, output_of, say
+    from trialwise.cli.printing import near, say
     from trialwise.reports.report_files import render_report
-    from trialwise.runtime.result import render_summary
 
     locations = {
         record.run_id: near(suite.runs_folder / "runs" / record.run_id)
@@ -73,22 +74,37 @@ def report_runs(
         "exit_code": code,
         "locations": locations,
     }
-    written, troubles = _write(list(_list_wanted(suites, ended, given, known)))
-    troubles = not_kept + troubles
+    wanted = list(_list_wanted(suites, ended, given, known))
+    troubles = not_kept
+    if given["as_json"]:
+        troubles += _print_json(render_report(records, "json", **known))
+    else:
+        _say_verdict(ended, known, is_transparent=given["transparent"], has_reports=bool(wanted))
+    written, failed = _write(wanted)
+    troubles += failed
+    if not given["as_json"]:
+        for path in written:
+            say(f"report: {path}")
     if given["summary"] is not None:
-        troubles += _append_markdown(given["summary"], render_report(records, "markdown", **known))
+        troubles += _append_markdown(given["summary"], records, known)
     if given["annotations"] == "github":
         _annotate(suites, ended)
-    if given["as_json"]:
-        return troubles + _print_json(render_report(records, "json", **known))
-    if given["transparent"]:
-        say(render_report(records, "transparent"))
+    return troubles
+
+
+def _say_verdict(
+    ended: EndedRuns, known: dict[str, Any], *, is_transparent: bool, has_reports: bool
+) -> None:
+    from trialwise.cli.printing import output_of, say
+    from trialwise.reports.report_files import render_report
+    from trialwise.runtime.result import render_summary
+
+    if is_transparent:
+        say(render_report(ended.records, "transparent"))
     for run_id in ended.lost:
         say(f"NOT KEPT: the record of {run_id} could not be written")
-    folders = () if written else [*locations.values()]
-    files = known["files"]
-    say(render_summary(records, output_of(), written, folders=folders, files=files))
-    return troubles
+    folders = () if has_reports else [*known["locations"].values()]
+    say(render_summary(ended.records, output_of(), folders=folders, files=known["files"]))
 
 
 def _list_wanted(
@@ -124,12 +140,15 @@ def _write(wanted: Sequence[_Wanted]) -> tuple[list[str], list[str]]:
     return written, troubles
 
 
-def _append_markdown(path: Path, text: str) -> list[str]:
-    from trialwise.reports.report_files import ReportNotWritten
+def _append_markdown(path: Path, records: Sequence[RunRecord], known: dict[str, Any]) -> list[str]:
+    from trialwise.reports.report_files import ReportNotWritten, render_report
 
     try:
+        text = render_report(records, "markdown", **known)
         with path.open("a", encoding="utf-8") as stream:
             stream.write(text)
+    except ReportNotWritten as error:
+        return [str(error)]
     except OSError as error:
         return [str(ReportNotWritten(path, error.strerror or str(error)))]
     return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import as_duration, list_amounts
+from trialwise.documents.numbers import as_count, as_duration, list_amounts
 from trialwise.model.run import RunRecord
 from trialwise.pages.analysis import (
     list_caveat_sections,
@@ -48,7 +48,8 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
     yield "stops early", "yes" if options.curtail else "no"
     yield "overrides", ", ".join(options.overrides)
     if options.horizon is not None:
-        yield "horizon", f"{options.horizon:,} runs"
+        known = options.horizon
+        yield "horizon", as_count(known, "run") if isinstance(known, int) else str(known)
     for name, fingerprint in plan.structure.items():
         yield f"postconditions of {name}", fingerprint
 

@@ -52,7 +52,6 @@ def render_results(
     suite: SuiteResults,
     *,
     capabilities: Capabilities | None = None,
-    reports: Sequence[str] = (),
     folders: Sequence[str] = (),
 ) -> str:
     """Render the results of a suite as text.
@@ -60,15 +59,14 @@ def render_results(
     Args:
         suite: What to show.
         capabilities: What the stream can do; plain ASCII of 80 columns where not given.
-        reports: Where the reports are; a path is never shortened.
-        folders: Where the runs are kept.
+        folders: Where the runs are kept; a path is never shortened.
     """
     able = capabilities or Capabilities()
     page = _Page(able, max(_NARROWEST, able.width))
     lines = [
         *page.draw_headlines(suite.runs),
         *page.draw_lines(suite.runs),
-        *page.draw_outcome(suite, reports, folders),
+        *page.draw_outcome(suite, folders),
         *page.draw_failures(suite),
         *page.draw_notes(suite),
     ]
@@ -181,9 +179,7 @@ class _Page:
 
     # --- Suite --------------------------------------------------------------------------------
 
-    def draw_outcome(
-        self, suite: SuiteResults, reports: Sequence[str], folders: Sequence[str]
-    ) -> list[str]:
+    def draw_outcome(self, suite: SuiteResults, folders: Sequence[str]) -> list[str]:
         """Draw the one line that says how it went, and where to read more."""
         word = suite.status.value
         mark = self.able.paint(word, pick_style(suite.status.tone))
@@ -192,8 +188,7 @@ class _Page:
         if suite.errors:
             lines += [self.able.paint(one, Style.FAINT) for one in self._wrap(suite.errors, "")]
         # On lines of their own: how long the run took must not decide where a path is found.
-        places = [*(f"report: {path}" for path in reports), *(f"kept in {one}" for one in folders)]
-        return lines + [self.able.show(place) for place in places]
+        return lines + [self.able.show(f"kept in {one}") for one in folders]
 
     def _join(self, facts: Iterable[str], column: int) -> list[str]:
         """Facts with dots between them, broken there as long as each fits a line."""

@@ -8,21 +8,24 @@ from secrets import token_hex
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.run import RunRecord
-from trialwise.reports.formats import ReportSource, find_format, match_format
+from trialwise.reports.formats import ReportFormat, ReportSource, find_format, match_format
 
 
 class ReportNotWritten(TrialwiseError):
-    """A report could not be written where it was asked for.
+    """A report could not be made, or not be written where it was asked for.
 
     Args:
-        path: Where.
-        why: What the operating system said.
+        path: Where, or the name of its format.
+        why: What the operating system said, or what its format raised.
+        way_out: What to do, as a sentence.
     """
 
-    def __init__(self, path: Path, why: str) -> None:
+    def __init__(
+        self, path: Path | str, why: str, way_out: str = "to a place that can be written to"
+    ) -> None:
         super().__init__(
             f"{path}: the report could not be written ({why}). The run is kept; write the report "
-            "again to a place that can be written to."
+            f"again {way_out}."
         )
         self.path = path
         self.why = why
@@ -57,7 +60,23 @@ def render_report(
         exit_code=exit_code,
         locations=locations or {},
     )
-    return find_format(format_).render(source)
+    return _render(find_format(format_), source, format_)
+
+
+def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> str:
+    """Render a report; a format that raises is named, whoever wrote it."""
+    try:
+        return chosen.render(source)
+    except TrialwiseError:
+        raise
+    except Exception as error:
+        import traceback
+
+        maker = getattr(chosen.render, "__module__", "")
+        where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().partition("\n")[0]
+        why = f"the format {chosen.name!r} of {maker} raised {type(error).__name__}: {error}"
+        way_out = "in another format, or when this one is repaired"
+        raise ReportNotWritten(place, f"{why}; {where}", way_out) from error
 
 
 def write_report(
@@ -88,7 +107,7 @@ def write_report(
 
     Raises:
         InvalidArgument: No report has such an ending.
-        ReportNotWritten: The file system refused to write it.
+        ReportNotWritten: Its format raised, or the file system refused to write it.
     """
     place = Path(path)
     chosen = find_format(format_) if format_ else match_format(place)
@@ -100,7 +119,7 @@ def write_report(
         exit_code=exit_code,
         locations=locations or {},
     )
-    return write_whole(place, chosen.render(source))
+    return write_whole(place, _render(chosen, source, place))
 
 
 def write_whole(place: Path, text: str) -> Path:

@@ -195,7 +195,6 @@ class SuiteResult:
 def render_summary(
     records: Sequence[RunRecord],
     able: Capabilities,
-    reports: Sequence[str] = (),
     *,
     folders: Sequence[str] = (),
     files: Mapping[str, str] | None = None,
@@ -206,7 +205,6 @@ def render_summary(
     Args:
         records: One for each contract.
         able: What the stream can do.
-        reports: Where more is to be read.
         folders: Where the runs are kept.
         files: The suite file of each run, by run id.
     """
@@ -214,4 +212,4 @@ def render_summary(
     from trialwise.renderers.results_text import render_results
 
     suite = describe_suite(records, files=files)
-    return render_results(suite, capabilities=able, reports=reports, folders=folders)
+    return render_results(suite, capabilities=able, folders=folders)

@@ -85,14 +85,25 @@ class RequestRefused(TrialwiseError):
     """The endpoint refused this input, which is an answer of the service's own."""
 
 
-class RecordedFailure(TrialwiseError):
-    """A failure of the service's own, played back from a recording.
+class RecordedFailure(HttpFailure):
+    """An exception of the service's own, played back from a recording.
 
     Args:
         message: What the original said.
         original_type: The original's qualified name.
+        error_class: How its trial was classed.
+        status: The HTTP status, where one arrived.
+        retry_after_s: How long the server asked to be left alone.
     """
 
-    def __init__(self, message: str, original_type: str) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str,
+        original_type: str,
+        error_class: ErrorClass | str = ErrorClass.NONE,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        known = ErrorClass(error_class)
+        super().__init__(message, known, status=status, retry_after_s=retry_after_s)
         self.original_type = original_type

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar
 
 from trialwise.declarations.resources import File
 from trialwise.declarations.signatures import Arg
+from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.lines import is_whole, parse_lines, seal, unplain
 from trialwise.model.reply import Reply, Setup, Usage
@@ -92,7 +93,7 @@ class RecordingService:
                 cancelled = {"cancelled_after_s": self._clock() - started}
                 self._record(asked | cancelled | _so_far(trial))
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._record(asked | {"error": encode_error(error)} | _so_far(trial))
             raise
         self._record(asked | {"reply": encode_reply(reply)})
@@ -345,8 +346,9 @@ def decode_reply(fields: Mapping[str, Any]) -> Reply:
     return Reply(**{**fields, "usage": usage, "setup": setup})
 
 
-def encode_error(error: Exception) -> dict[str, Any]:
+def encode_error(error: BaseException) -> dict[str, Any]:
     """Encode a failure as plain values: its kind and what it said, nothing it held."""
+    error = innermost_error(error)
     kind = type(error)
     fields: dict[str, Any] = {
         "type": f"{kind.__module__}.{kind.__qualname__}",
@@ -355,13 +357,18 @@ def encode_error(error: Exception) -> dict[str, Any]:
     }
     if isinstance(error, HttpFailure):
         fields |= {"status": error.status, "retry_after_s": error.retry_after_s}
+    elif not isinstance(error, ServiceError):
+        # Its class follows from its type and attributes, which are gone when it is played back.
+        fields["trouble"] = classify_error(error)
     return fields
 
 
 def decode_error(fields: Mapping[str, Any]) -> Exception:
     """Decode the failure a line holds, classed as it was."""
     if fields["class"] is None:
-        return RecordedFailure(fields["message"], fields["type"])
+        # Recordings of earlier versions do not tell it.
+        trouble = fields.get("trouble", (ErrorClass.NONE, None, None))
+        return RecordedFailure(fields["message"], fields["type"], *trouble)
     error_class = ErrorClass(fields["class"])
     if "status" in fields:
         return HttpFailure(
