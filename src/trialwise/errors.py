@@ -5,7 +5,7 @@
     ├── ReferenceDataError                     a folder of reference cases that cannot be read
     ├── DesignRefused                          a design that cannot support its claim
     ├── BaselineError                          a baseline that is missing, damaged or unreadable
-    ├── BrokenCheck                            a check that raised, or returned nothing usable
+    ├── BrokenCheck                            a check that cannot tell good replies from bad ones
     ├── RunNotFound                            a stored run that is not there, or not to be resumed
     ├── JournalDamaged                         a journal whose earlier lines are not as written
     └── JournalInUse                           a journal that another process is writing
@@ -128,9 +128,11 @@ class BrokenCheck(TrialwiseError):
         check: Its name.
         problem: What it did, as the rest of a sentence such as "raised KeyError: 'a'".
         traceback: Where it happened, if it raised.
+        raised: The kind of exception, where the reply may be what is wrong: in a run that is a
+            failure of the reply, unless the check raises on each of the first replies.
     """
 
-    def __init__(self, check: str, problem: str, *, traceback: str = "") -> None:
+    def __init__(self, check: str, problem: str, *, traceback: str = "", raised: str = "") -> None:
         where = f"\n{traceback.rstrip()}" if traceback else ""
         super().__init__(
             f"the check {check!r} is broken: it {problem}. The run stops without a verdict; "
@@ -139,6 +141,7 @@ class BrokenCheck(TrialwiseError):
         self.check = check
         self.problem = problem
         self.traceback = traceback
+        self.raised = raised
 
 
 class RunNotFound(TrialwiseError):

@@ -187,7 +187,8 @@ criteria: [{name: c, python: "bad:boom", at_least: 90%, margin: 10%}]
     code, printed = run(folder, suite)
 
     assert 4 == code
-    assert "the check 'boom' is broken: it raised TypeError: boom" in printed
+    assert "the check 'boom' is broken: it raised on each of the first 3 replies" in printed
+    assert "TypeError: boom" in printed
     assert 'bad.py", line 2, in boom' in printed
 
 

@@ -15,7 +15,6 @@ from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
-from trialwise.errors import BrokenCheck
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.sampling import Input
@@ -135,14 +134,18 @@ async def later() -> CheckResult:
         (later, "returned coroutine"),
     ],
 )
-def test_a_postcondition_that_gives_no_result_is_broken_and_stops_the_run(
+def test_a_postcondition_that_gives_no_result_fails_the_reply(
     answer: Callable[[], Any], said: str
 ) -> None:
-    """Whatever it was counted as, the verdict would be about the check and not the service."""
-    with pytest.raises(BrokenCheck, match="'odd' is broken") as caught:
-        score(Reply(value="yes"), criterion("c", Odd(answer)))
+    """What it raised is the reason; where it returned something else, the check is broken."""
+    result = score(Reply(value="yes"), criterion("c", Odd(answer))).outcomes[0].result
 
-    assert said in caught.value.problem
+    if said.startswith("raised"):
+        assert FailReason.RAISED is result.reason
+        assert f"check {said}" == f"{result.explanation}: {result.evidence}"
+    else:
+        assert FailReason.BROKEN is result.reason
+        assert said in result.explanation
 
 
 def test_no_reply_fails_every_criterion_for_want_of_a_value() -> None:
@@ -177,10 +180,12 @@ def test_a_reply_without_activity_is_an_empty_run() -> None:
     assert busy.passed
 
 
-def test_an_activity_that_raises_is_broken_and_stops_the_run() -> None:
+def test_an_activity_that_raises_is_broken() -> None:
     """Counting it as active would let a broken signal pass for a working one."""
-    with pytest.raises(BrokenCheck, match="raised KeyError"):
-        score(Reply(value="yes"), activity=lambda reply: reply.details["none"])
+    trial = score(Reply(value="yes"), activity=lambda reply: reply.details["none"])
+
+    assert FailReason.BROKEN is trial.outcomes[0].result.reason
+    assert "raised KeyError" in trial.outcomes[0].result.explanation
 
 
 def test_secrets_leave_every_text_that_is_kept() -> None:

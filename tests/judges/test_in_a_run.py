@@ -221,7 +221,8 @@ def test_what_goes_wrong_in_asking_is_said(answer: Any, said: str) -> None:
         run(asking, trials=6)
 
     assert said in str(caught.value)
-    assert 1 == len(asking.asked)
+    # What raises may be about the reply, until it has raised three times.
+    assert (3 if said.startswith("raised") else 1) == len(asking.asked)
 
 
 def test_nobody_who_answers_is_no_broken_check() -> None:

@@ -22,7 +22,7 @@ def test_the_page_of_a_run_says_its_horizon(
 ) -> None:
     """A horizon in gates or days is written as it was declared, and a number as so many runs."""
     criterion = tw.Criterion("right", tw.contains("yes"), at_least=0.5)
-    contract = tw.Contract("sums", lambda question: "yes", [criterion])
+    contract = tw.Contract("sums", lambda _: "yes", [criterion])
     result = tw.run(contract, inputs=["a"], store=None, seed=1, horizon=horizon)
 
     assert shown in result.write(tmp_path / "page.html").read_text()

@@ -141,6 +141,10 @@ def _default(field: Field[Any]) -> object:
     return UNSET if field.default is MISSING else field.default
 
 
+#: What a check raises whatever the reply says: there is a mistake in its code.
+_MISTAKES = (NameError, ImportError, SyntaxError)
+
+
 def broken_by(error: BaseException, name: str) -> BrokenCheck:
     """Return the error for a check that raised something other than an AssertionError.
 
@@ -157,7 +161,8 @@ def broken_by(error: BaseException, name: str) -> BrokenCheck:
     package = Path(__file__).parents[1]
     own = [one for one in frames if package not in Path(one.filename).parents]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(own), said]
-    return BrokenCheck(name, f"raised {said}", traceback="".join(lines))
+    raised = "" if isinstance(error, _MISTAKES) else type(error).__name__
+    return BrokenCheck(name, f"raised {said}", traceback="".join(lines), raised=raised)
 
 
 def error_text(error: BaseException) -> str:

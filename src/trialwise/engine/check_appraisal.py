@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 from trialwise.checks.check_base import broken_by
@@ -85,12 +85,26 @@ def _within(check: object) -> AskingPostcondition | None:
     return None
 
 
-async def ask_check(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
-    """Return the result of a postcondition that asks a judge or another service.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raised(Appraisal):
+    """What is said of a reply on which a check raised, or whose check is broken."""
 
-    Raises:
-        BrokenCheck: One of the user's own raised, or returned something else.
-    """
+    broken: BrokenCheck
+
+
+def _blame(broken: BrokenCheck) -> Raised:
+    """Return the failure of a reply on which a check raised."""
+    said = broken.problem.partition(": ")[2] if broken.raised else ""
+    result = CheckResult.fail(
+        f"check raised {broken.raised}" if broken.raised else broken.problem,
+        evidence=said,
+        reason=FailReason.RAISED if broken.raised else FailReason.BROKEN,
+    )
+    return Raised(result=result, broken=broken)
+
+
+async def ask_check(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
+    """Return the result of a postcondition that asks a judge or another service."""
     try:
         answer: object = await asking.acheck(reply, seed=seed)
     except ServiceError as error:
@@ -103,15 +117,12 @@ async def ask_check(asking: AskingPostcondition, reply: Reply, seed: int) -> App
         return answer
     if isinstance(answer, CheckResult):
         return Appraisal(result=answer)
-    raise BrokenCheck(asking.name, f"returned {type(answer).__name__}, expected an Appraisal")
+    problem = f"returned {type(answer).__name__}, expected an Appraisal"
+    return _blame(BrokenCheck(asking.name, problem))
 
 
 def appraise_check(name: str, check: Callable[[Reply], object], reply: Reply) -> Appraisal:
-    """Return the result of a postcondition.
-
-    Raises:
-        BrokenCheck: One of the user's own raised, or returned something else.
-    """
+    """Return the result of a postcondition."""
     try:
         result = check(reply)
     except KeyboardInterrupt:
@@ -125,19 +136,15 @@ def appraise_check(name: str, check: Callable[[Reply], object], reply: Reply) ->
     close = getattr(result, "close", None)
     if hasattr(result, "__await__") and callable(close):
         close()  # a coroutine nobody will await
-    raise BrokenCheck(name, f"returned {type(result).__name__}, expected a CheckResult")
+    return _blame(BrokenCheck(name, f"returned {type(result).__name__}, expected a CheckResult"))
 
 
 def _not_measured(error: BaseException, name: str) -> Appraisal:
-    """Return the outcome of a check whose judge could not be reached.
-
-    Raises:
-        BrokenCheck: The check raised for another reason.
-    """
+    """Return the outcome of a check whose judge could not be reached, or that raised."""
     trouble = classify_error(error)
     if trouble.error_class in NOT_MEASURED:
         return _no_answer(innermost_error(error.__cause__ or error))
-    raise error if isinstance(error, BrokenCheck) else broken_by(error, name) from error
+    return _blame(error if isinstance(error, BrokenCheck) else broken_by(error, name))
 
 
 def _no_answer(error: BaseException) -> Appraisal:

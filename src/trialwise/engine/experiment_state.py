@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from itertools import islice
 
+from trialwise.engine.check_watch import CheckWatch
 from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.ports import HOOK_FAILED
@@ -86,6 +87,8 @@ class ExperimentState:
             or any(one.experiment == experiment.name for one in plan.latency)
         )
         self._unasked = UnaskedInputs(criteria, len(experiment.input_ids))
+        self.watch: CheckWatch | None = None
+        """Looks out for broken checks, where there are checks and one has not answered yet."""
         analyses = [plan.analysis_of(one) for one in criteria]
         self._analysed = tuple(zip(self.progress, analyses, strict=True))
         # Where every criterion counts what was not measured as failed, nothing is asked again.
@@ -208,7 +211,14 @@ class ExperimentState:
     @property
     def is_settled(self) -> bool:
         """Whether no further trial is needed; what is in flight can be let go."""
-        return self._open == 0 and not self.runs_all and self._unasked.is_empty
+        is_decided = self._open == 0 and not self.runs_all and self._unasked.is_empty
+        # A check that is broken must not decide: it is told apart after a few replies.
+        return is_decided and not self.is_doubtful
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a check may be broken, so that further replies are needed to tell."""
+        return self.watch is not None and self.watch.is_doubtful
 
     @property
     def is_finished(self) -> bool:
@@ -322,6 +332,10 @@ class ExperimentState:
         is_plain = type(trial) is PlainTrial
         if not is_plain:
             self._note_trouble(trial)
+        if self.watch is not None:
+            self.watch.add(trial, is_alone=self.in_flight == 0)
+            if self.watch.is_over and self.watch.broken is None:
+                self.watch = None
         if self.trials.is_sealed:
             self.trials = self.trials.copy()
         self.trials.put(trial, at)
@@ -470,7 +484,7 @@ class ExperimentState:
 
     def _needs(self, position: int) -> bool:
         """Return whether a trial of an input can still change anything."""
-        if self._open_pooled or self.runs_all or self._unasked.needs(position):
+        if self._open_pooled or self.runs_all or self.is_doubtful or self._unasked.needs(position):
             return True
         return any(one.needs(position) for one in self._by_input if not one.is_given_up)
 

@@ -17,6 +17,7 @@ from trialwise.engine.async_calls import gather
 from trialwise.engine.attempt import Response
 from trialwise.engine.check_appraisal import (
     PASSED,
+    Raised,
     ReadyCheck,
     appraise_check,
     ask_check,
@@ -69,6 +70,8 @@ class Examined(NamedTuple):
     usage: Usage | None = None
     """Tokens that asking took."""
     cost_usd: float | None = None
+    traceback: str = ""
+    """The hash of where a check raised."""
 
 
 _OK = CheckResult.ok()
@@ -85,6 +88,7 @@ class ReplyChecker:
         criteria: In the contract's order.
         activity: Whether a reply shows any work done.
         excerpts: How texts are kept.
+        note_raised: Keeps where a check raised, and returns its hash.
     """
 
     def __init__(
@@ -94,6 +98,7 @@ class ReplyChecker:
         *,
         activity: Activity | None,
         excerpts: Excerpts,
+        note_raised: Callable[[BaseException], str] = lambda _: "",
     ) -> None:
         self._experiment = experiment
         self._criteria = [
@@ -108,6 +113,7 @@ class ReplyChecker:
         ]
         self._activity = activity
         self._excerpts = excerpts
+        self._note_raised = note_raised
         # Most trials pass, and one tuple serves them all.
         self._all_passed = tuple(Outcome(criterion=name, result=_OK) for name, _ in self._criteria)
         self.asks = bool(self._asking)
@@ -137,7 +143,8 @@ class ReplyChecker:
             seen = reply.with_input(given.value, given.expected)
             examined = self._idle(seen)
             if examined is None:
-                outcomes = self._outcomes(seen)
+                raised: list[BrokenCheck] = []
+                outcomes = self._outcomes(seen, raised)
                 if outcomes is self._all_passed and _is_plain(reply, response) and started_s > 0:
                     kept = self._excerpts.reply(reply)
                     if kept is not None:
@@ -151,7 +158,7 @@ class ReplyChecker:
                             started_s,
                             kept,
                         )
-                examined = Examined(outcomes)
+                examined = Examined(outcomes, traceback=self._keep_traceback(raised))
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
         session = self._session(last) if last is not None and last.details else _NO_SESSION
@@ -177,7 +184,7 @@ class ReplyChecker:
             shape=None if reply is None and examined.error_class in EXCUSED else session.shape,
             ended=session.ended,
             exit_code=None if reply is None else reply.exit_code,
-            traceback=response.traceback,
+            traceback=response.traceback or examined.traceback,
             **sum_expenses(spent),
         )
 
@@ -255,18 +262,24 @@ class ReplyChecker:
         if idle is not None:
             return idle
         answers: list[Appraisal] = []
-        calls = [partial(self._ask_one, place, reply, seed, answers) for place in self._asking]
+        raised: list[BrokenCheck] = []
+        ask = partial(self._ask_one, reply=reply, seed=seed, answers=answers, raised=raised)
+        calls = [partial(ask, place) for place in self._asking]
         # Side by side, since every model takes its time; within a criterion in order, since a
         # check that fails spares the ones after it.
         found = await gather(calls)
-        outcomes = list(self._outcomes(reply, without=self._asking))
+        outcomes = list(self._outcomes(reply, raised, without=self._asking))
         for place, outcome in zip(self._asking, found, strict=True):
             outcomes[place] = outcome
         return Examined(
             tuple(outcomes),
             usage=known_usage(one.usage for one in answers),
             cost_usd=known_sum(one.cost_usd for one in answers),
+            traceback=self._keep_traceback(raised),
         )
+
+    def _keep_traceback(self, raised: Sequence[BrokenCheck]) -> str:
+        return self._note_raised(raised[0]) if raised else ""
 
     async def aclose(self) -> None:
         """Release what the asking postconditions hold."""
@@ -277,7 +290,12 @@ class ReplyChecker:
                         await check.asking.aclose()
 
     async def _ask_one(
-        self, place: int, reply: Reply, seed: int, answers: list[Appraisal]
+        self,
+        place: int,
+        reply: Reply,
+        seed: int,
+        answers: list[Appraisal],
+        raised: list[BrokenCheck],
     ) -> Outcome:
         """One criterion: its postconditions in order, until one does not hold."""
         criterion, postconditions = self._criteria[place]
@@ -290,24 +308,16 @@ class ReplyChecker:
                 else:
                     given.append(await ask_check(asking, reply, seed))
                     answers.append(given[-1])
-            return self._keep(panel.grade(given))
+            return self._grade(panel, given, raised)
         for number, (name, check, asking) in enumerate(postconditions, start=1):
             if asking is None:
                 appraisal = appraise_check(name, check, reply)
-                if not appraisal.result.passed:
-                    others = self._look_on(postconditions[number:], reply)
-                    return replace(self._failure(criterion, appraisal, name), others=others)
-                continue
-            appraisal = await ask_check(asking, reply, seed)
-            answers.append(appraisal)
+            else:
+                appraisal = await ask_check(asking, reply, seed)
+                answers.append(appraisal)
             if not appraisal.result.passed:
-                return Outcome(
-                    criterion=criterion,
-                    result=self._excerpts.result(_without_score(appraisal.result)),
-                    postcondition=name,
-                    error_class=appraisal.error_class,
-                    others=self._look_on(postconditions[number:], reply),
-                )
+                others = self._look_on(postconditions[number:], reply)
+                return replace(self._failure(criterion, appraisal, name, raised), others=others)
         return self._all_passed[place]
 
     def _idle(self, reply: Reply) -> Examined | None:
@@ -324,7 +334,10 @@ class ReplyChecker:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # the user's function may raise anything
-            raise broken_by(error, "activity") from error
+            broken = broken_by(error, "activity")
+            result = CheckResult.fail(broken.problem, reason=FailReason.BROKEN)
+            outcomes = [replace(one, postcondition="activity") for one in self._all(result)]
+            return Examined(tuple(outcomes), traceback=self._keep_traceback([broken]))
         return None if is_active else self._empty
 
     @property
@@ -332,7 +345,9 @@ class ReplyChecker:
         outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
         return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
 
-    def _outcomes(self, reply: Reply, without: Sequence[int] = ()) -> tuple[Outcome, ...]:
+    def _outcomes(
+        self, reply: Reply, raised: list[BrokenCheck], without: Sequence[int] = ()
+    ) -> tuple[Outcome, ...]:
         outcomes: list[Outcome] | None = None
         for place, (criterion, postconditions) in enumerate(self._criteria):
             if without and place in without:
@@ -342,7 +357,7 @@ class ReplyChecker:
                 if outcomes is None:
                     outcomes = list(self._all_passed)
                 given = [appraise_check(name, check, reply) for name, check, _ in postconditions]
-                outcomes[place] = self._keep(panel.grade(given))
+                outcomes[place] = self._grade(panel, given, raised)
                 continue
             number = 0
             for name, check, _ in postconditions:
@@ -354,7 +369,7 @@ class ReplyChecker:
                     outcomes = list(self._all_passed)
                 is_known = appraisal.result.reason is not FailReason.UNKNOWN
                 if is_known or outcomes[place].passed:
-                    outcomes[place] = self._failure(criterion, appraisal, name)
+                    outcomes[place] = self._failure(criterion, appraisal, name, raised)
                 if is_known:  # a later check may still be sure that the reply fails
                     others = self._look_on(postconditions[number:], reply)
                     if others:
@@ -362,8 +377,22 @@ class ReplyChecker:
                     break
         return self._all_passed if outcomes is None else tuple(outcomes)
 
-    def _keep(self, outcome: Outcome) -> Outcome:
-        """Return a graded outcome with its texts as they are kept."""
+    def _grade(
+        self, panel: Panel, given: Sequence[Appraisal], raised: list[BrokenCheck]
+    ) -> Outcome:
+        """Return a graded outcome with its texts as they are kept.
+
+        A reply on which a grader raised fails, whatever the others give it.
+        """
+        outcome = panel.grade(given)
+        for (name, _), one in zip(panel.graders, given, strict=True):
+            if isinstance(one, Raised):
+                raised.append(one.broken)
+                result = replace(one.result, score=outcome.result.score)
+                outcome = replace(
+                    outcome, result=result, postcondition=name, error_class=ErrorClass.NONE
+                )
+                break
         kept = self._excerpts.result(outcome.result)
         return outcome if kept is outcome.result else replace(outcome, result=kept)
 
@@ -375,23 +404,27 @@ class ReplyChecker:
         """
         found = []
         for name, check, asking in rest:
-            try:
-                result = None if asking is not None else appraise_check(name, check, reply).result
-            except BrokenCheck:
-                result = None
+            said = None if asking is not None else appraise_check(name, check, reply)
+            result = None if said is None or isinstance(said, Raised) else said.result
             if result is None or not result.passed:
                 kept = None if result is None else self._excerpts.result(result)
                 found.append(OtherCheck(postcondition=name, result=kept))
         return tuple(found)
 
-    def _failure(self, criterion: str, appraisal: Appraisal, name: str) -> Outcome:
+    def _failure(
+        self, criterion: str, appraisal: Appraisal, name: str, raised: list[BrokenCheck]
+    ) -> Outcome:
+        if isinstance(appraisal, Raised):
+            raised.append(appraisal.broken)
         kept = self._excerpts.result(_without_score(appraisal.result))
         outcome = Outcome.of_failure(criterion, kept, name)
         if appraisal.error_class is ErrorClass.NONE:
             return outcome
         return replace(outcome, error_class=appraisal.error_class)
 
-    def _all(self, result: CheckResult, error_class: ErrorClass) -> tuple[Outcome, ...]:
+    def _all(
+        self, result: CheckResult, error_class: ErrorClass = ErrorClass.NONE
+    ) -> tuple[Outcome, ...]:
         return tuple(
             Outcome(criterion=name, result=result, error_class=error_class)
             for name, _ in self._criteria

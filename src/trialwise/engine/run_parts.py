@@ -12,6 +12,7 @@ from trialwise.engine.ports import RecordLog, Service, SystemClock, Timer, Trial
 from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import TrialRunner
+from trialwise.errors import BrokenCheck
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
@@ -119,6 +120,7 @@ class RunParts:
             reach=state.reach,
             note_raised=self.keeper.note_raised,
         )
+        state.watch_checks(self.runner.check_names)
 
     def tell_start(self) -> None:
         """Tell listeners that the run starts."""
@@ -141,7 +143,13 @@ class RunParts:
 
         Args:
             trouble: What went wrong when the service was closed.
+
+        Raises:
+            BrokenCheck: A check could not say whether replies are good, so nothing is decided.
         """
+        if (broken := self.state.broken) is not None:
+            told = self.keeper.texts.tracebacks.get(broken.traceback, "")
+            raise BrokenCheck(broken.check, broken.problem, traceback=told)
         outcome = self.state.outcome(trouble)
         message = self.excerpts.text(outcome.message)
         outcome = outcome._replace(message=message, texts=self.keeper.texts)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from trialwise.engine.check_watch import BrokenBy, CheckWatch, find_mistake
 from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.experiment_state import ExperimentState
@@ -24,6 +25,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
+from trialwise.model.trial_text import PlainTrial
 
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""
@@ -135,6 +137,8 @@ class RunState:
         self.stop_reason: StopReason | None = None
         """What ended the run before its plan, once something has."""
         self.message = ""
+        self.broken: BrokenBy | None = None
+        """The check that is broken, so that nothing is decided, once one is found."""
         self._place, self._count = 0, len(self.experiments)
         self._current = self.experiments[0]
         self.pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
@@ -154,6 +158,24 @@ class RunState:
         # before a restart settle nothing any more.
         self._has_looked = False
         self._unreached = unreached
+
+    def watch_checks(self, names: Sequence[Sequence[Sequence[str]]]) -> None:
+        """Look out for broken checks from here on, and in the trials from before a restart.
+
+        Args:
+            names: For each experiment, the names of every criterion's checks.
+        """
+        for one, mine in zip(self.experiments, names, strict=True):
+            one.watch = CheckWatch(mine, one.trials)
+            self._blame(one.watch.broken)
+            if one.watch.is_over:
+                one.watch = None
+
+    def _blame(self, broken: BrokenBy | None) -> None:
+        """End the run where a check is broken."""
+        if broken is not None and self.broken is None:
+            self.broken = broken
+            self.stop(StopReason.SERVICE, f"the check {broken.check!r} is broken")
 
     @property
     def concurrency(self) -> int:
@@ -270,8 +292,12 @@ class RunState:
             The criteria that it settled.
         """
         experiment = self._current
+        was_doubtful = experiment.is_doubtful
         settled = experiment.add(trial, at)
         self.meter.add(trial)
+        if type(trial) is not PlainTrial:
+            self._blame(find_mistake(trial))
+            self._blame(None if experiment.watch is None else experiment.watch.broken)
         # A settled experiment has its answer, whatever the trials cost that led to it.
         if experiment.has_trouble and not experiment.is_settled:
             dead_end = experiment.find_dead_end(self.reach, self._abort)
@@ -281,7 +307,7 @@ class RunState:
             if why is not None:
                 self.stop(StopReason.ERROR_RATE, why)
         # Last: what is wrong with the calls says more than the failures that they led to.
-        if settled or not self._has_looked:
+        if settled or not self._has_looked or was_doubtful:
             self._has_looked = True
             if self._settles and not self.is_over:
                 self._settle(experiment)
@@ -289,7 +315,8 @@ class RunState:
 
     def _settle(self, experiment: ExperimentState) -> None:
         """End the run early if a FAIL has already decided the verdict."""
-        if experiment.is_settled and self._place == self._count - 1:
+        is_last = self._place == self._count - 1
+        if experiment.is_doubtful or (experiment.is_settled and is_last):
             return
         if experiment.is_refused:  # that ends the run in its own words, after a few more
             return

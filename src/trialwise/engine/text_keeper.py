@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import RecordLog, ServiceError
+from trialwise.errors import BrokenCheck
 from trialwise.model.kept_texts import (
     AskedInput,
     RunTexts,
@@ -86,13 +87,15 @@ class TextKeeper:
         self._inputs[place] = asked
 
     def note_raised(self, error: BaseException) -> str:
-        """Keep the traceback of a service, and return the hash that a trial refers to it by.
+        """Keep where the service or a check raised; return the hash that a trial names it by.
 
         Only the first exception of a place is written out, since that takes longer than a trial.
 
         Args:
-            error: What the service raised.
+            error: What the service raised, or what is said of a check that did.
         """
+        if isinstance(error, BrokenCheck):
+            return self._hold(self._excerpts.text(error.traceback, _LONGEST_TRACEBACK))
         if isinstance(error, ServiceError):
             return ""  # raised on purpose, with a message that says it all
         from trialwise.engine.user_tracebacks import find_place, write_traceback
@@ -103,10 +106,15 @@ class TextKeeper:
         key = self._places.get(place)
         if key is None:
             text = self._excerpts.text(write_traceback(error), _LONGEST_TRACEBACK)
-            key = self._places[place] = hash_text(text)
-            if key not in self._tracebacks:
-                self._tracebacks[key] = text
-                self._unwritten.add(key)
+            key = self._places[place] = self._hold(text)
+        return key
+
+    def _hold(self, text: str) -> str:
+        """Keep a traceback to be written, and return its hash."""
+        if not text:
+            return ""
+        key = hash_text(text)
+        self.adopt_tracebacks({key: text})
         return key
 
     def adopt_tracebacks(self, tracebacks: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from trialwise.engine.ports import Service, Timer
 from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import TrialStart
 from trialwise.engine.trial_hooks import make_hook
-from trialwise.errors import BrokenCheck, InvalidArgument
+from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.reply import Reply
@@ -81,9 +81,14 @@ class TrialRunner:
             before=make_hook(contract.before_each, in_thread=plan.options.concurrency > 1),
         )
         self._experiments = [
-            (_checker(plan, one, contract, excerpts), _inputs(contract, one))
+            (_checker(plan, one, contract, excerpts, note_raised), _inputs(contract, one))
             for one in plan.experiments
         ]
+
+    @property
+    def check_names(self) -> list[list[tuple[str, ...]]]:
+        """The names of the checks, by experiment and criterion."""
+        return [[mine for _, mine in checker.check_names] for checker, _ in self._experiments]
 
     def input_of(self, start: TrialStart) -> Input:
         """Return the input of a trial."""
@@ -99,20 +104,16 @@ class TrialRunner:
         Raises:
             ServiceError: The run cannot continue. Every other error makes a failed trial.
             OutOfTime: There is no time for another attempt.
-            BrokenCheck: A check could not say whether the reply is good.
         """
         checker, inputs = self._experiments[start.experiment]
         given = inputs[start.position]
         response = await self._caller.respond(start.index, given.value, start.seed)
         examined = None
-        try:
-            if checker.asks:
-                examined = await self._ask(checker, response, given, start.seed)
-            # To the microsecond; `round` takes twice as long.
-            started_s = int(started_s * 1e6 + 0.5) / 1e6
-            return checker.trial(start, given, response, started_s, examined)
-        except BrokenCheck as broken:
-            raise self._place(broken, start.index, given) from None
+        if checker.asks:
+            examined = await self._ask(checker, response, given, start.seed)
+        # To the microsecond; `round` takes twice as long.
+        started_s = int(started_s * 1e6 + 0.5) / 1e6
+        return checker.trial(start, given, response, started_s, examined)
 
     def describe_crash(self, start: TrialStart, why: str, started_s: float) -> Trial:
         """Return the failed trial of a service that ended its process.
@@ -138,12 +139,6 @@ class TrialRunner:
             self._abandon(one for one in replies if one is not None)
             raise
 
-    def _place(self, broken: BrokenCheck, index: int, given: Input) -> BrokenCheck:
-        """Return the error with its trial, redacted: what a check raised may quote the reply."""
-        text = self._excerpts.text
-        problem = f"{broken.problem} (trial {index}, input {given.id})"
-        return BrokenCheck(broken.check, text(problem), traceback=text(broken.traceback, 20_000))
-
     async def aclose(self) -> None:
         """Release what the checks hold, such as the connections of judges."""
         for checker, _ in self._experiments:
@@ -152,7 +147,11 @@ class TrialRunner:
 
 
 def _checker(
-    plan: Plan, experiment: ExperimentPlan, contract: Contract, excerpts: Excerpts
+    plan: Plan,
+    experiment: ExperimentPlan,
+    contract: Contract,
+    excerpts: Excerpts,
+    note_raised: Callable[[BaseException], str],
 ) -> ReplyChecker:
     known = {criterion.name: criterion for criterion in contract.criteria}
     names = [one.criterion for one in plan.criteria_of(experiment.name)]
@@ -164,6 +163,7 @@ def _checker(
         [known[name] for name in names],
         activity=contract.activity,
         excerpts=excerpts,
+        note_raised=note_raised,
     )
 
 

@@ -44,8 +44,6 @@ class BatchResult:
     """What the last attempt said where the time limit allows no further one."""
     fault: str = ""
     """What went wrong in the worker itself, with its traceback; no trial of the batch counts."""
-    broken: tuple[str, str, str] | None = None
-    """A broken check: its name, what it did, and the traceback."""
 
 
 class EndedBatch(NamedTuple):

@@ -16,7 +16,6 @@ from trialwise.engine.ports import Service
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
 from trialwise.engine.trial_runner import RunsTrials
-from trialwise.errors import BrokenCheck
 from trialwise.executors.batches import Batch, BatchResult, EndedBatch
 from trialwise.executors.jobs import Job, JobContent, WorkerParts
 from trialwise.executors.worker_pools import PoolLost, WorkerPool, open_pool
@@ -81,7 +80,7 @@ def run_in_pool(
     Raises:
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
         ExecutorUnusable: The executor cannot run this plan; nothing was run.
-        BrokenCheck: A check could not say whether a reply is good.
+        BrokenCheck: A check could not say whether replies are good.
         WorkerFault: A worker could not run a batch or send its results.
     """
     redact = settings.get("redact")
@@ -246,9 +245,6 @@ class _PoolRun:
     def _end_early(self, result: BatchResult, unrun: Sequence[TrialStart]) -> None:
         """End the run for the reason that a batch was not run to its end."""
         state = self._state
-        if result.broken is not None:
-            name, problem, traceback = result.broken
-            raise BrokenCheck(name, problem, traceback=traceback)
         if result.stop:
             state.stop(StopReason.SERVICE, result.stop)
         else:

@@ -14,12 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from trialwise.engine.attempt import OutOfTime
+from trialwise.engine.check_watch import find_mistake
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.ports import ServiceError, SystemClock
 from trialwise.engine.run_parts import make_excerpts
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import RunsTrials, TrialRunner
-from trialwise.errors import BrokenCheck
 from trialwise.executors.batches import Batch, BatchResult
 from trialwise.executors.jobs import JobContent, PackedJob, WorkerParts, forget_job, load_content
 from trialwise.model.reply import Reply
@@ -108,9 +108,7 @@ class TrialWorker:
                     ending = {"stop": str(error)}
                 except OutOfTime as error:
                     ending = {"out_of_time": str(error) or "no time is left"}
-                except BrokenCheck as error:
-                    ending = {"broken": (error.check, error.problem, error.traceback)}
-                if ending:
+                if ending or find_mistake(trials[-1]) is not None:
                     break
         lost, self._lost[:] = tuple(self._lost), ()
         return BatchResult(

@@ -20,6 +20,10 @@ class FailReason(StrEnum):
     """There was no reply to look at."""
     UNKNOWN = "unknown"
     """What the postcondition asks about cannot be told from what was recorded: not measured."""
+    RAISED = "raised"
+    """The postcondition raised an exception on this reply."""
+    BROKEN = "broken"
+    """The postcondition is broken, whatever the reply says: the run stops without a verdict."""
 
 
 class ErrorClass(StrEnum):

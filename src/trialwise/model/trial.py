@@ -35,7 +35,7 @@ NOT_MEASURED = frozenset(
 #: Classes of trials that the per-protocol rate leaves out, because they say nothing about replies.
 EXCUSED = NOT_MEASURED | {ErrorClass.EMPTY_RUN, ErrorClass.NO_EVIDENCE}
 #: Why a criterion fails without having reached its condition.
-UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
+UNTESTABLE = frozenset(FailReason) - {FailReason.CONDITION}
 
 
 class Analysis(StrEnum):
@@ -119,7 +119,7 @@ class Trial:
     """How the session ended, where its trace tells, such as `answer` or `max-turns`."""
     exit_code: int | None = None
     traceback: str = ""
-    """The hash of where the service raised, by which the run's texts are asked."""
+    """The hash of where the service or a check raised, by which the run's texts are asked."""
 
     def __repr__(self) -> str:
         failed = [one for one in self.outcomes if not one.passed]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -21,9 +21,8 @@ from anyio import move_on_after
 from trialwise.engine.attempt import fresh_copy, own_failure
 from trialwise.engine.ports import ServiceError
 from trialwise.engine.run_state import TrialStart
-from trialwise.errors import BrokenCheck
 from trialwise.executors.jobs import WorkerParts
-from trialwise.model.trial import CheckResult, ErrorClass, Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.plugin.body_trials import describe_trial
 from trialwise.plugin.reasons import ending_of, show_place
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
@@ -87,7 +86,6 @@ class BodyRunner:
 
         Raises:
             ServiceError: The test skips itself.
-            BrokenCheck: The body asks for a criterion that the marker does not have.
         """
         given = self._inputs[start.position]
         handle = TrialHandle(
@@ -99,11 +97,12 @@ class BodyRunner:
         )
         handle.on_failed = self._find_place
         course, raised = Course(), ""
+        mistake: CheckResult | None = None
         began_s = time.perf_counter()
         try:
             await self._call(handle)
         except UnknownCriterion as unknown:
-            raise BrokenCheck("trial.check", f"cannot be counted: {unknown}") from None
+            mistake = CheckResult.fail(f"cannot be counted: {unknown}", reason=FailReason.BROKEN)
         except BaseException as caught:
             failure = own_failure(caught)
             excinfo = pytest.ExceptionInfo.from_exception(failure)
@@ -114,7 +113,7 @@ class BodyRunner:
         if course.ending.skipped is not None and start.index == 0:
             message = f"{SKIPPED}{course.ending.skipped}"
             raise ServiceError(message, ErrorClass.PRE_VALIDATION)
-        return describe_trial(
+        trial = describe_trial(
             handle,
             course,
             experiment=self._experiment,
@@ -124,6 +123,11 @@ class BodyRunner:
             started_s=started_s,
             traceback=raised,
         )
+        if mistake is None:
+            return trial
+        # A criterion that the marker does not have: the run stops without a verdict.
+        broken = [Outcome.of_failure(name, mistake, "trial.check") for name in self._criteria]
+        return replace(trial, outcomes=tuple(broken))
 
     async def _call(self, handle: TrialHandle) -> None:
         body = self._body

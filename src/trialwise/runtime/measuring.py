@@ -339,7 +339,7 @@ def _count(
         trials=reasons.total(),
         passed=reasons[None],
         condition=reasons[FailReason.CONDITION],
-        transform=reasons[FailReason.TRANSFORM],
+        transform=reasons[FailReason.TRANSFORM] + reasons[FailReason.RAISED],
         no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         **asdict(scope),
         inputs=len(tried),

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from trialwise.engine.attempt import Caller
+from trialwise.engine.check_watch import find_mistake
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, SystemClock
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_hooks import make_hook
+from trialwise.errors import BrokenCheck
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.options import RunOptions
@@ -55,12 +57,19 @@ async def run_single_trial(
 
     Raises:
         ServiceError: One that would have ended the run.
+        BrokenCheck: A check is broken whatever the reply says.
     """
     start = TrialStart(0, index, 0, seed)
     clock, excerpts = SystemClock(), Excerpts(reply_limit=4000, redact=redact)
     keeper = TextKeeper(excerpts)
     criteria = [one for one in contract.criteria if contract.experiment_of(one) == experiment]
-    checker = ReplyChecker(experiment, criteria, activity=contract.activity, excerpts=excerpts)
+    checker = ReplyChecker(
+        experiment,
+        criteria,
+        activity=contract.activity,
+        excerpts=excerpts,
+        note_raised=keeper.note_raised,
+    )
     caller = Caller(
         service,
         timeout_s=options.timeout_s,
@@ -81,4 +90,7 @@ async def run_single_trial(
             await checker.aclose()
             await service.aclose()
     keeper.keep(trial, given)
+    if (broken := find_mistake(trial)) is not None:
+        told = keeper.texts.tracebacks.get(broken.traceback, "")
+        raise BrokenCheck(broken.check, broken.problem, traceback=told)
     return SingleTrial(trial, keeper.texts, checker.check_names)

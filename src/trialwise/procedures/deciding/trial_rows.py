@@ -97,7 +97,7 @@ def _break_down(rows: Rows) -> Breakdown:
         errors[row.error_class] += count
     return Breakdown(
         condition=reasons[FailReason.CONDITION],
-        transform=reasons[FailReason.TRANSFORM],
+        transform=reasons[FailReason.TRANSFORM] + reasons[FailReason.RAISED],
         no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         errors={str(kind): count for kind, count in errors.items() if kind is not ErrorClass.NONE},
         retried=rows.count(lambda row: row.needed_retry),
