@@ -59,6 +59,7 @@ def _to_json(trial: Trial) -> str:
         {"judging_usage": Usage(output_tokens=1)},
         {"judging_cost_usd": 0.0},
         {"tool_calls": ({"name": "search"},)},
+        {"whole": {"value": {"n": 1}}},
         {"messages": (("user", "hello"),)},
         {"ended": "answer"},
         {"exit_code": 0},

@@ -134,7 +134,9 @@ def test_a_mistake_in_the_code_of_a_check_stops_the_run_at_its_first_reply(check
 def test_a_check_behind_one_that_fails_has_not_seen_the_reply() -> None:
     """It may rely on the first: what it raises then neither counts nor breaks it."""
     replies = ["no json"] * 5 + [WHOLE]
-    criterion = tw.Criterion("queue", [tw.json_path("$.queue"), names_queue], at_least=0.5, trials=40)
+    criterion = tw.Criterion(
+        "queue", [tw.json_path("$.queue"), names_queue], at_least=0.5, trials=40
+    )
     result = run(answer_in_turn(*replies), criterion)
 
     assert result.decision is tw.Decision.PASS

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from trialwise.model.lines import LARGEST
-from trialwise.model.reply import Reply
+from trialwise.model.lines import LARGEST, unplain
+from trialwise.model.reply import Reply, write_reply
 from trialwise.model.trial import MODEL, CheckResult
 from trialwise.redaction import redact_values
 from trialwise.validation import require_count
@@ -72,6 +72,31 @@ class Excerpts:
         elif self._redact is None and len(value) <= self._reply_limit and value.isascii():
             return value  # nothing is changed, and this runs for every trial
         return self.text(value, self._reply_limit)
+
+    def whole(self, reply: Reply, *, is_summed: bool) -> dict[str, Any] | None:
+        """Return a reply in plain values; None where its text and its trial say all of it.
+
+        Args:
+            reply: What came back.
+            is_summed: Whether the trial counts more than what this reply took.
+
+        Returns:
+            The plain values, which are empty where JSON cannot carry them or they may not be kept.
+        """
+        is_text = type(reply.value) is str and reply.value == self.reply(reply)
+        if is_text and not (reply.details or is_summed):
+            return None
+        if not self._reply_limit or (reply.details and not self._keeps_inputs):
+            return {}
+        fields = write_reply(reply)
+        with suppress(Exception):  # objects among the details may raise anything
+            fields["details"] = {
+                name: one.to_dict() if hasattr(one, "to_dict") else one
+                for name, one in reply.details.items()
+            }
+        if unplain([fields["value"], fields["details"]]):
+            return {}
+        return cast("dict[str, Any]", redact_values(fields, self._redact))
 
     def value(self, value: object) -> str:
         """Return an input or an expected answer as text."""

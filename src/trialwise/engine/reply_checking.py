@@ -147,7 +147,7 @@ class ReplyChecker:
                 outcomes = self._outcomes(seen, raised)
                 if outcomes is self._all_passed and _is_plain(reply, response) and started_s > 0:
                     kept = self._excerpts.reply(reply)
-                    if kept is not None:
+                    if kept is not None and kept == reply.value:
                         return make_plain_trial(
                             self._experiment,
                             start.index,
@@ -178,6 +178,7 @@ class ReplyChecker:
             attempt_errors=response.attempt_errors,
             started_s=started_s,
             reply=None if reply is None else self._excerpts.reply(reply),
+            whole=reply and self._excerpts.whole(reply, is_summed=bool(response.lost)),
             tool_calls=self._excerpts.tool_calls(last) if last is not None and last.details else (),
             messages=session.messages,
             # A session that something else cut short tells nothing of how steady it was.

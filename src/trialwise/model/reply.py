@@ -132,6 +132,50 @@ class Reply:
         return made  # type: ignore[return-value]
 
 
+def write_reply(reply: Reply) -> dict[str, Any]:
+    """Write a reply as the plain values that `read_reply` reads; JSON must be able to carry them.
+
+    >>> reply = Reply(value="555", cost_usd=0.1)
+    >>> read_reply(write_reply(reply)) == reply
+    True
+    """
+    setup = reply.setup
+    return {
+        "value": reply.value,
+        "latency_s": reply.latency_s,
+        "usage": _write_usage(reply.usage),
+        "cost_usd": reply.cost_usd,
+        "exit_code": reply.exit_code,
+        "setup": setup
+        and {
+            "seconds": setup.seconds,
+            "usage": _write_usage(setup.usage),
+            "cost_usd": setup.cost_usd,
+        },
+        "details": dict(reply.details),
+    }
+
+
+def read_reply(fields: Mapping[str, Any]) -> Reply:
+    """Read the reply that `write_reply` wrote."""
+    usage, setup = _read_usage(fields["usage"]), fields["setup"]
+    if setup is not None:
+        setup = Setup(**{**setup, "usage": _read_usage(setup["usage"])})
+    return Reply(**{**fields, "usage": usage, "setup": setup})
+
+
+def _write_usage(usage: Usage | None) -> dict[str, int] | None:
+    if usage is None:
+        return None
+    return {"input": usage.input_tokens, "output": usage.output_tokens}
+
+
+def _read_usage(fields: Mapping[str, int] | None) -> Usage | None:
+    if fields is None:
+        return None
+    return Usage(input_tokens=fields["input"], output_tokens=fields["output"])
+
+
 class _OpenReply:
     """A reply that is being made, whose class is changed when it is.
 

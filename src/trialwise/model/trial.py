@@ -7,7 +7,7 @@ that it was not the condition that failed (companion §1.4.5a).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from sys import intern
@@ -19,7 +19,7 @@ from trialwise.model.outcome import ErrorClass as ErrorClass  # noqa: PLC0414
 from trialwise.model.outcome import FailReason as FailReason  # noqa: PLC0414
 from trialwise.model.outcome import OtherCheck as OtherCheck  # noqa: PLC0414
 from trialwise.model.outcome import Outcome as Outcome  # noqa: PLC0414
-from trialwise.model.reply import Usage
+from trialwise.model.reply import Reply, Setup, Usage, read_reply
 
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape
@@ -110,6 +110,8 @@ class Trial:
     """Since the run began, by the monotonic clock."""
     reply: str | None = None
     """The reply as text, shortened and redacted, for people to read."""
+    whole: Mapping[str, Any] | None = field(default=None, hash=False)
+    """The reply in plain values, where its text does not say all; empty where it is not kept."""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     messages: tuple[tuple[str, str], ...] = ()
     """The messages of the session in order, each with its role, shortened and redacted."""
@@ -126,6 +128,29 @@ class Trial:
         why = "".join(f"; {one.criterion}: {one.result.explanation[:80]}" for one in failed)
         what = f"{'failed' if failed else 'passed'}, input {self.input_id!r}, seed {self.seed}"
         return f"<Trial {self.index} {what}{why}>"
+
+    def rebuild_reply(self) -> Reply | None:
+        """Return the reply as the checks saw it; None where there was none, or it is not kept.
+
+        Secrets that the run takes out of its texts are not in it.
+        """
+        if self.latency_s is None or (self.whole is None and self.reply is None):
+            return None
+        if self.whole is not None:
+            return read_reply(self.whole) if self.whole else None
+        setup = None
+        if self.setup_s is not None:
+            setup = Setup(
+                seconds=self.setup_s, usage=self.setup_usage, cost_usd=self.setup_cost_usd
+            )
+        return Reply(
+            value=self.reply,
+            latency_s=self.latency_s,
+            usage=self.usage,
+            cost_usd=self.cost_usd,
+            exit_code=self.exit_code,
+            setup=setup,
+        )
 
     @property
     def passed(self) -> bool:
@@ -192,6 +217,8 @@ class Trial:
             line["at"] = self.started_s
         if self.reply is not None:
             line["reply"] = self.reply
+        if self.whole is not None:
+            line["whole"] = dict(self.whole)
         if self.error_class is not ErrorClass.NONE or self.attempts > 1:
             line |= self._troubles()
         if self.has_expenses:
@@ -286,6 +313,7 @@ class Trial:
             attempt_errors=tuple(line.get("attempt_errors", ())),
             started_s=line.get("at", 0.0),
             reply=line.get("reply"),
+            whole=line.get("whole"),
             tool_calls=tuple(line.get("tool_calls", ())),
             messages=tuple((role, text) for role, text in line.get("messages", ())),
             shape=_shape(line.get("shape")),

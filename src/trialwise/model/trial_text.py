@@ -73,7 +73,7 @@ def make_plain_trial(  # noqa: PLR0917 - by position, since names take time
     trial.attempt_errors = trial.tool_calls = trial.messages = ()
     trial.usage = trial.setup_usage = trial.judging_usage = None
     trial.cost_usd = trial.setup_s = trial.setup_cost_usd = trial.judging_cost_usd = None
-    trial.shape = trial.ended = trial.exit_code = None
+    trial.shape = trial.ended = trial.exit_code = trial.whole = None
     return trial
 
 

@@ -29,7 +29,7 @@ from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
 from trialwise.redaction import redact_with
 from trialwise.runtime.arm_plans import PlannedArms, plan_again, plan_arms
 from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.workspace import Workspace, open_service
+from trialwise.runtime.workspace import Workspace, open_service, reuse_replies
 from trialwise.stats.paired_rules import PairedRule
 
 if TYPE_CHECKING:
@@ -101,6 +101,10 @@ class PreparedComparison:
             stack.callback(space.close_listeners)
             now = space.clock.now() if self.stored is None else self.stored.head.started_at
             comparison, kept = self._open_stores(stack, now)
+            for place, stored in enumerate(kept):
+                if stored is not None:
+                    reusing = reuse_replies(services[place], stored)
+                    services[place] = stack.enter_context(reusing)
             arms = [
                 _drive_arm(planned, place, service, space, kept[place])
                 for place, service in enumerate(services)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.engine.ports import Service, SystemClock
-from trialwise.errors import InvalidArgument
+from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
@@ -128,9 +128,12 @@ class Workspace:
             runs = RunStore(self.store)
             now = self.clock.now()
             with (
-                runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
-            ) as stored:
-                yield OpenRun(self, contract, plan, service, stored, stored.started_at)
+                (
+                    runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
+                ) as stored,
+                reuse_replies(service, stored) as reusing,
+            ):
+                yield OpenRun(self, contract, plan, reusing, stored, stored.started_at)
         finally:
             self.close_listeners()
 
@@ -167,6 +170,29 @@ class Workspace:
         """Tell everybody."""
         for one in self.listeners:
             one.on_event(event)
+
+
+@contextmanager
+def reuse_replies(service: Service, stored: StoredRun) -> Iterator[Service]:
+    """Give the service the replies that are kept of a run which a broken check has ended.
+
+    Where a check is broken again, no trial counts, and all replies stay.
+
+    Args:
+        service: What is under test.
+        stored: The run, open.
+    """
+    from trialwise.stores.set_aside_trials import read_set_aside, set_trials_aside
+
+    if trials := read_set_aside(stored.path, stored.plan):
+        from trialwise.services.kept_replies import KeptReplies
+
+        service = KeptReplies(service, trials)
+    try:
+        yield service
+    except BrokenCheck:
+        set_trials_aside(stored.path)
+        raise
 
 
 class OpenRun(NamedTuple):

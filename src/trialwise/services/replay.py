@@ -21,7 +21,7 @@ from trialwise.declarations.signatures import Arg
 from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.lines import is_whole, parse_lines, seal, unplain
-from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.reply import Reply, read_reply, write_reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import cut_text, redact_values
 from trialwise.regular_files import read_regular
@@ -161,13 +161,13 @@ class ReplayService:
                 ErrorClass.PRE_VALIDATION,
             )
         if "partial" in record:
-            trial.keep(lambda: decode_reply(record["partial"]))
+            trial.keep(lambda: read_reply(record["partial"]))
         if "cancelled_after_s" in record:
             message = f"cancelled after {record['cancelled_after_s']:.3f} s when it was recorded"
             raise ServiceError(message, ErrorClass.TIMEOUT)
         if "error" in record:
             raise decode_error(record["error"])
-        return decode_reply(record["reply"])
+        return read_reply(record["reply"])
 
     async def aclose(self) -> None:
         """Start the recording over."""
@@ -306,44 +306,9 @@ def check_plain(place: str, value: Any, error_class: ErrorClass) -> None:
 
 def encode_reply(reply: Reply) -> dict[str, Any]:
     """Encode a reply as plain values."""
-    details = dict(reply.details)
     check_plain("the reply's value", reply.value, ErrorClass.INFRASTRUCTURE)
-    check_plain("the reply's details", details, ErrorClass.INFRASTRUCTURE)
-    setup = reply.setup
-    return {
-        "value": reply.value,
-        "latency_s": reply.latency_s,
-        "usage": _encode_usage(reply.usage),
-        "cost_usd": reply.cost_usd,
-        "exit_code": reply.exit_code,
-        "setup": setup
-        and {
-            "seconds": setup.seconds,
-            "usage": _encode_usage(setup.usage),
-            "cost_usd": setup.cost_usd,
-        },
-        "details": details,
-    }
-
-
-def _encode_usage(usage: Usage | None) -> dict[str, int] | None:
-    if usage is None:
-        return None
-    return {"input": usage.input_tokens, "output": usage.output_tokens}
-
-
-def _decode_usage(fields: Mapping[str, int] | None) -> Usage | None:
-    if fields is None:
-        return None
-    return Usage(input_tokens=fields["input"], output_tokens=fields["output"])
-
-
-def decode_reply(fields: Mapping[str, Any]) -> Reply:
-    """Decode the reply a line holds."""
-    usage, setup = _decode_usage(fields["usage"]), fields["setup"]
-    if setup is not None:
-        setup = Setup(**{**setup, "usage": _decode_usage(setup["usage"])})
-    return Reply(**{**fields, "usage": usage, "setup": setup})
+    check_plain("the reply's details", dict(reply.details), ErrorClass.INFRASTRUCTURE)
+    return write_reply(reply)
 
 
 def encode_error(error: BaseException) -> dict[str, Any]:
@@ -414,13 +379,13 @@ def _require_record(record: Mapping[str, Any]) -> None:
     if type(record["index"]) is not int or not isinstance(record["input"], str):
         raise TypeError("a trial has an index and an input")
     if "partial" in record:
-        decode_reply(record["partial"])
+        read_reply(record["partial"])
     if "cancelled_after_s" in record:
         float(record["cancelled_after_s"])
     elif "error" in record:
         decode_error(record["error"])
     else:
-        decode_reply(record["reply"])
+        read_reply(record["reply"])
 
 
 def _dump(value: Any, *, sort_keys: bool = False) -> str:

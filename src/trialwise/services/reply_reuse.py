@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.engine.ports import Service, TrialContext
-from trialwise.model.reply import Reply
+from trialwise.model.reply import Reply, read_reply
 from trialwise.services.failures import RecordingError
 from trialwise.services.replay import RecordedReplies, RecordingFile, encode_reply, input_hash
 
@@ -40,11 +40,9 @@ class ReusingService:
         if record is not None:
             from anyio.lowlevel import checkpoint
 
-            from trialwise.services.replay import decode_reply
-
             await checkpoint()
             self.reused += 1
-            return decode_reply(record["reply"])
+            return read_reply(record["reply"])
         reply = await self._ask(trial)
         asked: dict[str, Any] = {"index": trial.index, "input": name, "seed": trial.seed}
         with suppress(RecordingError):

@@ -105,6 +105,7 @@ _TRIAL: Mapping[str, Callable[[Any], bool]] = {
     "also": _is_list_of(_is_other_check),
     "messages": _is_list_of(_is_message),
     "tool_calls": _is_list_of(_is_object),
+    "whole": _is_object,
     "shape": _is_shape,
 }
 _TEXT: Mapping[str, Callable[[Any], bool]] = dict.fromkeys(

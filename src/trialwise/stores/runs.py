@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import to_plain, verdict_to_plain
 from trialwise.model.kept_texts import RunTexts
+from trialwise.model.lines import CHECKSUM
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
@@ -49,6 +50,7 @@ from trialwise.stores.run_files import (
 from trialwise.stores.run_refusals import PlanChanged, RecordNotKept
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
+from trialwise.stores.set_aside_trials import is_set_aside
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -170,6 +172,11 @@ class StoredRun:
         path = self.path / "journal.jsonl"
         return read_trials(path, self.plan, is_empty=self._has_just_begun)
 
+    @property
+    def keeps_replies(self) -> bool:
+        """Whether replies are kept so that they can be checked again; earlier versions cut them."""
+        return bool(self._head.get("replies"))
+
     def write_record(self, verdict: Verdict) -> Path:
         """Keep the verdict beside the trials it was reached by; one written before is replaced."""
         if self._journal is not None:
@@ -260,7 +267,11 @@ class StoredRun:
         Raises:
             PlanChanged: With what differs.
         """
-        if self.plan_hash != plan_hash(plan):
+        if self.plan_hash == plan_hash(plan):
+            return
+        # A check that was repaired is another one, and no trial was counted with the broken one.
+        same = replace(plan, structure=self.plan.structure)
+        if not (is_set_aside(self.path) and self.plan_hash == plan_hash(same)):
             raise PlanChanged(self.run_id, plan_differences(self.plan, plan))
 
     def close(self) -> None:
@@ -320,6 +331,7 @@ class RunStore:
                 "run_id": path.name,
                 "started_at": started_at.isoformat(),
                 "session": name_session(),
+                "replies": "whole",
                 **({"comparison": comparison} if comparison else {}),
                 "plan_hash": hash_plain_plan(plain),
                 "plan": plain,
@@ -419,6 +431,11 @@ class RunStore:
             journal.close()
             raise
         join_session(stored.session)
+        if stored.plan_hash != plan_hash(plan):
+            plain = to_plain(plan)
+            repaired = {"plan_hash": hash_plain_plan(plain), "plan": plain}
+            head = {name: one for name, one in stored._head.items() if name != CHECKSUM}
+            write_json(stored.path / "plan.json", head | repaired)
         return StoredRun(stored.path, plan=plan, journal=journal)
 
     def _newest(self) -> Iterator[RunSummary]:
