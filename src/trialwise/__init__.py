@@ -73,6 +73,7 @@ _MODULES = {
         "plan_regression"
     ),
     "runtime.outcome_scoring": "Scored measure_outcomes score",
+    "runtime.stored_scoring": "score_run",
     "traces.trace_documents": "read_trace read_traces",
 }
 # fmt: on

@@ -135,8 +135,8 @@ class BrokenCheck(TrialwiseError):
     def __init__(self, check: str, problem: str, *, traceback: str = "", raised: str = "") -> None:
         where = f"\n{traceback.rstrip()}" if traceback else ""
         super().__init__(
-            f"the check {check!r} is broken: it {problem}. The run stops without a verdict; "
-            f"completed trials are kept.{where}"
+            f"the check {check!r} is broken: it {problem}. The run stops without a verdict. A run "
+            f"that is stored keeps its replies: `run --resume` checks them again.{where}"
         )
         self.check = check
         self.problem = problem

@@ -57,6 +57,7 @@ def command(
     """
     from trialwise.cli.printing import near, say, say_json
     from trialwise.reports.report_files import render_report, write_report
+    from trialwise.runtime.deciding import read_run
 
     outputs: tuple[Path, ...] = given["outputs"]
     format_: ReportFormat | None = given["format_"]
@@ -65,7 +66,7 @@ def command(
         _report_comparisons(compared, outputs, format_, opens=opens)
         return ExitCode.PASS
     stored = chosen_runs(names, store, every=every)
-    records = [one.record() for one in stored]
+    records = [read_run(one) for one in stored]
     places = find_places()
     known: dict[str, Any] = {
         "name": places.name,

@@ -113,7 +113,7 @@ def _describe(runs: Any, one: RunSummary) -> dict[str, Any]:
     elif not one.is_decided:
         stored = runs.open(one.run_id)
         try:
-            trials = len(stored.trials())
+            trials = len(stored.shown_trials())
             measured = stored.plan.purpose == "measure" and trials >= stored.plan.max_trials
             result = "MEASURED" if measured else "UNFINISHED"
         except (JournalDamaged, StoreUnusable):

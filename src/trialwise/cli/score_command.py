@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from trialwise.outcomes.outcome_rows import Outcomes
     from trialwise.runtime.outcome_scoring import Scored
     from trialwise.runtime.result import Result
+    from trialwise.runtime.trace_scoring import ScoredTraces
+    from trialwise.suite.loaded_suite import Suite, SuiteContract
 
 
 #: Options that are arguments of the same name, of `score` and of `read_outcomes`.
@@ -38,9 +40,7 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 
 
 @click.command("score", no_args_is_help=True)
-@click.argument(
-    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--at-least", "rates", multiple=True, metavar="RATE", help="Required rate: 90% or NAME=90%."
 )
@@ -87,7 +87,7 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
     "-s",
     "--suite",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The files are traces of an agent: decide them by the checks and gates of this suite.",
+    help="Decide traces of an agent, or the replies of a run, by the checks of this suite.",
 )
 @click.option("--contract", metavar="NAME", help="The contract of the suite, if it has several.")
 @click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
@@ -103,13 +103,22 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
     With --suite the files are stored sessions of an agent, in any format that `read_trace` reads.
     Each is a trial, and the suite's checks and gates decide them; no service is called.
 
+    The name or folder of a stored run checks its replies again, with the suite as it is now or
+    with that of --suite. No service is called, and the result is a run of its own.
+
     \b
     Examples:
       trialwise score results.jsonl --at-least 90%
       trialwise score junit.xml --at-least 95% --each-input
       trialwise score logs/run.eval --no-worse-than baseline -o report.html
       trialwise score traces/*.json --suite trialwise.yaml
+      trialwise score 2026-11-15T06-25-24Z-support-agent-3f9c
     """
+    if len(files) == 1 and not files[0].is_file():
+        return _score_run(files[0], given)
+    for path in files:
+        if not path.is_file():
+            raise click.BadParameter(f"{path} is no file", param_hint="FILES")
     if given["suite"] is not None:
         return _score_traces(files, given)
     from trialwise.outcomes.outcome_reading import read_outcomes
@@ -144,22 +153,49 @@ _OF_SUITE = (
 )
 
 
-def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
-    """Decide traces by the checks and gates of a suite."""
+def _load_contract(given: dict[str, Any], usual: str = "") -> tuple[Suite, SuiteContract]:
+    """Load the contract of the suite that decides; `usual` is the one where none is named."""
     from trialwise.cli.selecting import load
-    from trialwise.runtime.trace_scoring import read_stored, score_traces
 
     for name in _OF_SUITE:
         if given[name]:
-            raise click.UsageError("--suite says what is asked: leave other questions out")
-    contracts = {one.name: one for one in load(given["suite"], without_services=True).contracts}
-    name = given["contract"] or next(iter(contracts))
-    if name not in contracts or (given["contract"] is None and len(contracts) > 1):
+            raise click.UsageError("the suite says what is asked: leave other questions out")
+    suite = load(given["suite"], without_services=True)
+    contracts = {one.name: one for one in suite.contracts}
+    usual = usual if usual in contracts or len(contracts) > 1 else next(iter(contracts))
+    name = given["contract"] or usual
+    if name not in contracts:
         known = ", ".join(contracts)
         raise click.UsageError(f"name one contract of the suite with --contract: {known}")
-    one = contracts[name]
+    return suite, contracts[name]
+
+
+def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
+    """Decide traces by the checks and gates of a suite."""
+    from trialwise.runtime.trace_scoring import read_stored, score_traces
+
+    _, one = _load_contract(given)
     stored = read_stored(files, given["format"])
-    scored = score_traces(one.contract, stored, options=one.options, baselines=given["baselines"])
+    return _show_scored(
+        score_traces(one.contract, stored, options=one.options, baselines=given["baselines"]), given
+    )
+
+
+def _score_run(run: Path, given: dict[str, Any]) -> int:
+    """Check the replies of a stored run again."""
+    from trialwise.cli.stored import chosen_runs
+    from trialwise.runtime.stored_scoring import score_stored
+    from trialwise.runtime.workspace import Workspace
+
+    (stored,) = chosen_runs([str(run)], None, every=False)
+    suite, one = _load_contract(given, stored.plan.contract)
+    space = Workspace.open(
+        suite.runs_folder, suite.baselines_folder, progress=False, redact=suite.redaction
+    )
+    return _show_scored(score_stored(one.contract, stored, one.options, space), given)
+
+
+def _show_scored(scored: ScoredTraces, given: dict[str, Any]) -> int:
     for note in scored.notes:
         click.echo(note, err=True)
     return _show_result(scored.result, given, scored.result.to_dict())

@@ -71,7 +71,9 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
             return ExitCode.PASS
     if given["verifies"]:
         return _verify(stored, given)
-    _show([one.record() for one in stored], stored, given)
+    from trialwise.runtime.deciding import read_run
+
+    _show([read_run(one) for one in stored], stored, given)
     return ExitCode.PASS
 
 

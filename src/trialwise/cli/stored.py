@@ -92,27 +92,40 @@ def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> lis
 
 def _list_last(runs: RunStore) -> list[StoredRun]:
     """List the latest run and, of each other contract, the latest that was run together with it."""
-    newest = runs.latest()
+    newest = _find_latest(runs)
     if not newest.session:
         return [newest]
     last: dict[str, str] = {}
     for one in runs.list():
-        if one.session == newest.session and one.is_decided:
+        if one.session == newest.session and (one.is_decided or one.run_id == newest.run_id):
             last.setdefault(one.contract, one.run_id)
     # As they were run.
     return [runs.open(name) for name in list(last.values())[::-1]]
+
+
+def _find_latest(runs: RunStore, contract: str | None = None) -> StoredRun:
+    """Find the newest run with a verdict; where none has one, the newest of all."""
+    from trialwise.errors import RunNotFound
+
+    try:
+        return runs.latest(contract)
+    except RunNotFound:
+        for one in runs.list():
+            if not one.damage and contract in (None, one.contract):
+                return runs.open(one.run_id)
+        raise
 
 
 def _find(runs: RunStore, name: str) -> StoredRun:
     from trialwise.errors import RunNotFound
 
     if name == "latest":
-        return runs.latest()
+        return _find_latest(runs)
     try:
         return runs.open(name)
     except RunNotFound as missing:
         try:
-            return runs.latest(name)
+            return _find_latest(runs, name)
         except RunNotFound:
             contracts = sorted({one.contract for one in runs.list() if one.is_decided})
             known = f". Contracts with a verdict: {', '.join(contracts)}" if contracts else ""

@@ -45,6 +45,8 @@ class RunSummary:
     """Runs of one session have it in common; empty for a run of an earlier version."""
     comparison: str = ""
     """The name of the comparison whose arm it is; empty for any other run."""
+    scored: str = ""
+    """The name of the run whose replies it has checked again; empty for any other run."""
     decision: Decision | None = None
     stop: StopReason | None = None
     """None: there is no verdict, as the run goes on or was killed."""

@@ -269,5 +269,8 @@ REASONS = {
     "condition": "condition not met",
     "transform": "reply not readable",
     "no-value": "no reply",
+    "unknown": "not told by what was recorded",
+    "raised": "check raised",
+    "broken": "check broken",
 }
 """Why a trial failed a criterion."""

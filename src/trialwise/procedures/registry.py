@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 #: Each built-in procedure and the module whose `PROCEDURE` it is.
 _BUILT_IN = {
+    "ANYTIME": "trialwise.procedures.anytime",
     "COMPLIANCE": "trialwise.procedures.compliance",
     "CORPUS": "trialwise.procedures.corpus",
     "MEAN": "trialwise.procedures.mean_score",

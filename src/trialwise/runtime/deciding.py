@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise import __version__
-from trialwise.model.evidence import Reproducibility
+from trialwise.model.evidence import Reproducibility, StopReason
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.reference_releases import NOT_PUBLISHED, REFERENCE_RELEASES
 from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision
 from trialwise.procedures.deciding.run_verdict import decide_run
 
 if TYPE_CHECKING:
@@ -48,6 +50,49 @@ def find_changed_covariates(plan: Plan, covariates: Sequence[Covariate]) -> dict
         if value != plan.covariates.get(one.name, value):
             found[one.name] = value
     return found
+
+
+def read_run(stored: StoredRun) -> RunRecord:
+    """Read a stored run; one without a verdict is INCONCLUSIVE, and says why.
+
+    Where a broken check ended it nothing is decided, and its trials are there to be looked at.
+
+    Args:
+        stored: The run.
+    """
+    if (stored.path / "record.json").exists():
+        return stored.record()
+    from trialwise.engine.ports import SystemClock
+    from trialwise.engine.run_state import RunState
+    from trialwise.stores.set_aside_trials import is_set_aside
+
+    plan = stored.plan
+    resume = f"`trialwise run --resume {stored.run_id}`"
+    message = f"The run is still going on, or it was stopped; {resume} continues it"
+    state = RunState(plan, stored.trials(), clock=SystemClock())
+    if is_set_aside(stored.path):
+        message = f"A check is broken, so nothing is decided; repair it, and {resume} goes on"
+    state.stop(StopReason.SERVICE, message)
+    outcome = state.outcome()
+    verdict = decide_run(
+        plan,
+        outcome.trials,
+        stops=outcome.stops,
+        stop=StopReason.SERVICE,
+        spending=outcome.spending,
+        run_id=stored.run_id,
+        started_at=stored.started_at,
+        message=f"{message}.",
+    )
+    # What its design has decided becomes a verdict when the run ends.
+    verdict = replace(verdict, decision=Decision.INCONCLUSIVE)
+    return RunRecord(
+        run_id=stored.run_id,
+        plan=plan,
+        trials=stored.shown_trials(),
+        verdict=verdict,
+        texts=stored.texts(),
+    )
 
 
 def decide_and_keep(

@@ -101,8 +101,9 @@ class EarlierRuns:
         return None
 
     def _of(self, contract: str) -> list[RunSummary]:
-        # The arms of a comparison go on with it, and never alone.
-        return [one for one in self._list() if one.contract == contract and not one.comparison]
+        # The arms of a comparison go on with it, and never alone. What was scored has no calls.
+        mine = [one for one in self._list() if one.contract == contract]
+        return [one for one in mine if not (one.comparison or one.scored)]
 
     def _was_stopped(self, session: str) -> bool:
         """Return whether a session left a run unfinished, or is the newest one."""
@@ -176,7 +177,7 @@ def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None
         if not following:
             break
         try:
-            if until is not None and stored.started_at >= until:
+            if stored.scored or (until is not None and stored.started_at >= until):
                 continue
             if stored.left_nothing_open(plan.purpose):
                 break

@@ -249,7 +249,7 @@ def _prepare_run(
 
 def _with_earlier_runs(plan: Plan, space: Workspace, until: datetime | None = None) -> Plan:
     """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
-    if space.store is None or plan.purpose != "test":
+    if space.store is None or space.scored or plan.purpose != "test":
         return plan
     from trialwise.runtime.earlier_runs import state_joint_errors
 

@@ -35,7 +35,7 @@ def find_trial(stored: StoredRun, index: int, experiment: str | None = None) -> 
     Raises:
         TrialNotFound: There is none, or several samplings have one.
     """
-    tables = [one for one in stored.trials().tables if experiment in (None, one.experiment)]
+    tables = [one for one in stored.shown_trials().tables if experiment in (None, one.experiment)]
     found = [one[place] for one in tables if (place := one.find(index)) is not None]
     if len(found) == 1:
         return found[0]

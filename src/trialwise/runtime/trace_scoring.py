@@ -45,11 +45,11 @@ class StoredTrace:
 
 @dataclass(frozen=True, slots=True)
 class ScoredTraces:
-    """A verdict on stored sessions."""
+    """A verdict on stored sessions, or on stored replies."""
 
     result: Result
     notes: tuple[str, ...] = ()
-    """What a reader must know of how the traces were read."""
+    """What a reader must know of how they were read."""
 
 
 def read_stored(files: Iterable[Path], format_: str | None = None) -> list[StoredTrace]:

@@ -48,6 +48,8 @@ class Workspace:
     resume: bool | str = False
     listeners: tuple[Listener, ...] = ()
     redact: Callable[[str], str] | None = None
+    scored: str = ""
+    """The run whose replies are checked again, where no service is called."""
     clock: SystemClock = field(default_factory=SystemClock)
 
     @classmethod
@@ -127,10 +129,13 @@ class Workspace:
 
             runs = RunStore(self.store)
             now = self.clock.now()
+            opened = (
+                runs.create(plan, now, scored=self.scored)
+                if kept is None
+                else runs.resume(kept.run_id, plan)
+            )
             with (
-                (
-                    runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
-                ) as stored,
+                opened as stored,
                 reuse_replies(service, stored) as reusing,
             ):
                 yield OpenRun(self, contract, plan, reusing, stored, stored.started_at)
@@ -187,7 +192,7 @@ def reuse_replies(service: Service, stored: StoredRun) -> Iterator[Service]:
     if trials := read_set_aside(stored.path, stored.plan):
         from trialwise.services.kept_replies import KeptReplies
 
-        service = KeptReplies(service, trials)
+        service = KeptReplies.of(service, trials)
     try:
         yield service
     except BrokenCheck:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from trialwise.engine.ports import Service, ServiceError, TrialContext
@@ -56,23 +56,34 @@ class KeptReplies:
     has no answer, and is asked.
 
     Args:
-        service: What is under test.
-        trials: Those of the earlier part, with the same order and seeds.
+        service: What is under test; None where every trial has an answer.
+        answers: By the index and the seed of their trials.
     """
 
-    def __init__(self, service: Service, trials: Iterable[Trial]) -> None:
+    tells_cost = True
+
+    def __init__(
+        self, service: Service | None, answers: Mapping[tuple[int, int], KeptAnswer]
+    ) -> None:
         self._service = service
         # The seed tells apart trials of one index in several samplings.
-        self._left = {
+        self._left = dict(answers)
+
+    @classmethod
+    def of(cls, service: Service, trials: Iterable[Trial]) -> KeptReplies:
+        """Return a service with the answers of an earlier part of the same run."""
+        answers = {
             (trial.index, trial.seed): answer
             for trial, answer in read_answers(trials)
             if answer is not None and trial.error_class not in NOT_MEASURED
         }
+        return cls(service, answers)
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return the reply that was kept, or the service's."""
         kept = self._left.pop((trial.index, trial.seed), None)
         if kept is None:
+            assert self._service is not None
             return await self._service.call(trial)
         from anyio.lowlevel import checkpoint
 
@@ -81,4 +92,5 @@ class KeptReplies:
 
     async def aclose(self) -> None:
         """Close the service."""
-        await self._service.aclose()
+        if self._service is not None:
+            await self._service.aclose()

@@ -38,7 +38,7 @@ def summarize_files(path: Path) -> RunSummary:
             kept = read_kept(path / "plan.json")
             shown = {"contract": kept["plan"]["contract"]}
         shown |= {name: kept[name] for name in ("plan_hash", "started_at")}
-        shown |= {name: kept.get(name, "") for name in ("session", "comparison")}
+        shown |= {name: kept.get(name, "") for name in ("session", "comparison", "scored")}
         return from_plain(RunSummary, {"run_id": path.name, **shown})
     except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
         return RunSummary(run_id=path.name, damage=str(error))

@@ -50,7 +50,7 @@ from trialwise.stores.run_files import (
 from trialwise.stores.run_refusals import PlanChanged, RecordNotKept
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
-from trialwise.stores.set_aside_trials import is_set_aside
+from trialwise.stores.set_aside_trials import is_set_aside, read_set_aside
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -127,6 +127,11 @@ class StoredRun:
         return str(self._head.get("comparison", ""))
 
     @property
+    def scored(self) -> str:
+        """The name of the run whose replies it has checked again; empty for any other run."""
+        return str(self._head.get("scored", ""))
+
+    @property
     def plan_hash(self) -> str:
         """What its plan was known by when it was created."""
         return self._read("plan_hash", str)
@@ -172,6 +177,12 @@ class StoredRun:
         path = self.path / "journal.jsonl"
         return read_trials(path, self.plan, is_empty=self._has_just_begun)
 
+    def shown_trials(self) -> Trials:
+        """Return the trials to look at; of a run that a broken check ended those that it saw."""
+        if is_set_aside(self.path):
+            return Trials.of(read_set_aside(self.path, self.plan))
+        return self.trials()
+
     @property
     def keeps_replies(self) -> bool:
         """Whether replies are kept so that they can be checked again; earlier versions cut them."""
@@ -187,8 +198,7 @@ class StoredRun:
         path = self.path / "record.json"
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
         head["session"] = self.session
-        if self.comparison:
-            head["comparison"] = self.comparison
+        head |= {name: one for name in ("comparison", "scored") if (one := self._head.get(name))}
         # The plan stands in the verdict, once.
         plan = to_plain(self.plan) if self._plain_plan is None else self._plain_plan
         if verdict.plan is not self.plan:
@@ -307,13 +317,16 @@ class RunStore:
         self._runs = folder / "runs"
         self._suffix = suffix
 
-    def create(self, plan: Plan, started_at: datetime, *, comparison: str = "") -> StoredRun:
+    def create(
+        self, plan: Plan, started_at: datetime, *, comparison: str = "", scored: str = ""
+    ) -> StoredRun:
         """Create a new run with its journal open and its plan on disk.
 
         Args:
             plan: What will be run.
             started_at: Now, with its zone.
             comparison: The name of the comparison whose arm it is.
+            scored: The name of the run whose replies it checks again.
         """
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
@@ -333,6 +346,7 @@ class RunStore:
                 "session": name_session(),
                 "replies": "whole",
                 **({"comparison": comparison} if comparison else {}),
+                **({"scored": scored} if scored else {}),
                 "plan_hash": hash_plain_plan(plain),
                 "plan": plain,
             }

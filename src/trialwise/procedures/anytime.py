@@ -1,0 +1,153 @@
+"""A required rate by trials whose number depends on their outcomes: replies that are checked again.
+
+The run that they come from could stop early, by what its checks said then. Whatever stopped it, a
+confidence sequence misses the rate with at most its error, and so do the decisions by its ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trialwise.decimals import complement
+from trialwise.documents.numbers import as_percent
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import CutoffEvidence
+from trialwise.model.intent import Intent
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Caution, Decision, Finding
+from trialwise.procedures.base import (
+    AGREEING,
+    Conclusion,
+    Counts,
+    Procedure,
+    Refused,
+    Situation,
+    rate_below,
+)
+from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status
+from trialwise.stats.confidence_sequences import anytime_interval
+from trialwise.stats.result_types import Interval
+
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Section
+
+_METHOD = "beta-mixture, valid at any stopping time"
+
+
+_CAVEAT = (
+    "The run that these replies come from could stop early, so that their number depends on what "
+    "its checks said: decided by an interval that is valid at any stopping time."
+)
+
+
+class Anytime(Procedure):
+    """A required rate, shown or not shown by however many trials there are."""
+
+    name = "ANYTIME"
+    question = "Is the required rate met?"
+    error_family = "false-compliance"
+    long_run = "whatever ended the run, each wrong statement has at most the probability stated"
+
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan to decide on all trials that there are."""
+        trials, required = situation.fixed_trials(criterion), criterion.at_least
+        if trials is None or required is None or criterion.each_input:
+            return Refused("replies are checked again only for a required rate over all inputs")
+        return situation.start_plan(
+            criterion,
+            procedure=self.name,
+            decision_rule=f"anytime/beta-mixture{AGREEING}",
+            alpha=criterion.wrong_fail,
+            beta=criterion.wrong_pass,
+            trials=trials,
+            threshold=replace(
+                situation.start_threshold(criterion),
+                alternative_rate=rate_below(required, criterion.margin or 0.0),
+            ),
+            rides_along=True,
+            curtailed=False,
+            caveats=(_CAVEAT,),
+        )
+
+    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide by the two ends of the interval, whatever ended the trials."""
+        tally = counts.tally
+        if not tally.trials:
+            return Conclusion.without_trials(tally)
+        required, shown = plan.threshold.required_rate, plan.threshold.alternative_rate
+        assert required is not None
+        assert shown is not None
+        interval = _find_interval(plan, tally)
+        decision = Decision.INCONCLUSIVE
+        if interval.low > shown:
+            decision = Decision.PASS
+        elif interval.high < required:
+            decision = Decision.FAIL
+        is_open = decision is Decision.INCONCLUSIVE
+        observed = observed_status(tally, required)
+        passed = f"{tally.passed} of {tally.trials} passed"
+        return Conclusion(
+            decision=decision,
+            tally=tally,
+            observed_rate=observed,
+            caution=None if is_open else Caution.for_decision(decision, observed),
+            evidence=CutoffEvidence(
+                interval=interval,
+                lower_bound=interval.low,
+                ground={Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSIVE: NOT_SHOWN}.get(decision),
+            ),
+            statement={
+                Decision.PASS: f"{passed}, which shows a rate above {as_percent(shown)}.",
+                Decision.FAIL: f"Only {passed}; at least {as_percent(required)} is required.",
+            }.get(decision, f"{passed}: too close to {as_percent(required)} to tell."),
+        )
+
+    def assure(self, plan: CriterionPlan, intent: Intent) -> str:
+        """Say what the two levels are properties of."""
+        return (
+            f"P(FAIL) ≤ {plan.alpha:g} at every true rate of {plan.threshold.required_rate:g} or "
+            f"more, and P(PASS) ≤ {plan.beta:g} at every true rate of "
+            f"{plan.threshold.alternative_rate:g} or less, whatever stopped the run."
+        )
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say which bounds decide."""
+        shown, required = plan.threshold.alternative_rate, plan.threshold.required_rate
+        return (
+            f"PASS where the interval that is valid at any stopping time lies above {shown:g}, "
+            f"FAIL where it lies below {required:g}"
+        )
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain the interval that decided."""
+        from trialwise.procedures.explaining.analysis_sections import (
+            explain_hypotheses,
+            make_section,
+        )
+
+        rows = [("Rule", self.describe_rule(finding.plan)), *_list_bounds(finding)]
+        return explain_hypotheses(finding), make_section("STATISTICAL INFERENCE", rows)
+
+
+def _find_interval(plan: CriterionPlan, tally: Tally) -> Interval:
+    """Find the interval whose ends each have the error level of their decision."""
+    assert plan.alpha is not None
+    assert plan.beta is not None
+    counts = tally.passed, tally.trials
+    low, _ = anytime_interval(*counts, confidence=complement(plan.beta), side="lower")
+    _, high = anytime_interval(*counts, confidence=complement(plan.alpha), side="upper")
+    confidence = complement(plan.alpha + plan.beta)
+    return Interval(low, high, confidence=confidence, method=_METHOD)
+
+
+def _list_bounds(finding: Finding) -> Iterator[tuple[str, str]]:
+    interval = getattr(finding.evidence, "interval", None)
+    if interval is not None:
+        bounds = f"[{interval.low:.6f}, {interval.high:.6f}]"
+        yield f"Interval, {as_percent(interval.confidence)}", f"{bounds}, {interval.method}"
+
+
+PROCEDURE = Anytime()
