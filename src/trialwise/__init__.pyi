@@ -137,6 +137,7 @@ from trialwise.runtime.running import arun as arun
 from trialwise.runtime.running import run as run
 from trialwise.runtime.running import run_all as run_all
 from trialwise.runtime.stored_comparisons import load_comparison as load_comparison
+from trialwise.runtime.stored_scoring import score_run as score_run
 from trialwise.runtime.trial_sizing import SizingAnswer as SizingAnswer
 from trialwise.runtime.trial_sizing import plan as plan
 from trialwise.runtime.trial_sizing import plan_compare as plan_compare

@@ -148,13 +148,14 @@ def test_an_empty_folder_is_no_traceback(folder: Path) -> None:
 
 
 def test_a_run_that_was_killed_says_how_to_go_on(stored: tw.Result) -> None:
-    """It has trials, and no verdict."""
+    """It has trials, and no verdict: what they show so far is INCONCLUSIVE."""
     assert stored.path is not None
     (stored.path / "record.json").unlink()
-    error = do_show(stored.record.run_id).exception
+    shown = do_show(stored.record.run_id).output
 
-    assert "no verdict" in str(error)
-    assert "40 trials" in str(error)
+    assert "INCONCLUSIVE  " in shown
+    assert "40 trials" in shown
+    assert f"trialwise run --resume {stored.record.run_id}" in " ".join(shown.split())
 
 
 def test_the_store_is_the_suites(folder: Path) -> None:

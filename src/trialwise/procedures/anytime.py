@@ -38,8 +38,8 @@ _METHOD = "beta-mixture, valid at any stopping time"
 
 
 _CAVEAT = (
-    "The run that these replies come from could stop early, so that their number depends on what "
-    "its checks said: decided by an interval that is valid at any stopping time."
+    "The number of these replies was not fixed: the run that they come from could stop early, or "
+    "was stopped. They are decided by an interval that is valid at any stopping time."
 )
 
 

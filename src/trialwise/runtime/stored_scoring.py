@@ -241,6 +241,6 @@ def _list_notes(stored: StoredRun, unmeasured: int, could_stop: bool) -> Iterato
         yield f"{unmeasured} trials of {stored.run_id} never reached the service and are left out"
     if could_stop:
         yield (
-            f"{stored.run_id} could stop early, so that the number of its trials depends on its "
-            "outcomes: rates are decided by an interval that is valid at any stopping time"
+            f"the number of trials of {stored.run_id} was not fixed: it could stop early, or was "
+            "stopped. Rates are decided by an interval that is valid at any stopping time"
         )
