@@ -209,7 +209,7 @@ def test_a_question_without_such_a_rule_is_refused(tmp_path: Path, criterion: tw
     asked = tw.Contract("paid", None, [criterion]).with_inputs(["a", "b", "c"])
     assert first.path is not None
 
-    with pytest.raises(DesignRefused, match=r"the run could stop early.*\n.*c: "):
+    with pytest.raises(DesignRefused, match=r"the run could stop early.*: c$"):
         tw.score_run(asked, first.path, store=tmp_path)
     assert 1 == len(RunStore(tmp_path).list())
 

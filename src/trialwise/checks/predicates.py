@@ -157,9 +157,9 @@ def predicate(
     It returns a bool or a `CheckResult`, or asserts: an `AssertionError` is a failure with the
     assertion as its explanation, and returning None passes where the function has assertions.
     With `pass_at`, or in a criterion that has it or `mean_at_least`, it may return a score from 0
-    to 1. Any other exception fails the reply. A check that raises on each of the first three replies
-    is broken and stops the run, and so is one with a mistake in its code (`NameError`,
-    `ImportError`, `SyntaxError`), or one that returns another type, or None without asserting.
+    to 1. Any other exception fails the reply. A check is broken and stops the run if it raises on
+    each of the first three replies, if it has a mistake in its code (`NameError`, `ImportError`,
+    `SyntaxError`), or if it returns another type, or None without asserting.
 
     Args:
         function: Its parameters are found by name: `reply`, `text`, `value` (what the service

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from trialwise.errors import BrokenCheck
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Trial
 
 #: A check that raises on each of so many first replies is broken.
@@ -19,6 +21,11 @@ class BrokenBy(NamedTuple):
     """What the check did, as the rest of a sentence."""
     traceback: str
     """The hash of where it raised."""
+
+    def to_error(self, texts: RunTexts) -> BrokenCheck:
+        """Return the error that ends the run."""
+        told = texts.tracebacks.get(self.traceback, "")
+        return BrokenCheck(self.check, self.problem, traceback=told)
 
 
 class CheckWatch:

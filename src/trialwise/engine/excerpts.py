@@ -73,30 +73,26 @@ class Excerpts:
             return value  # nothing is changed, and this runs for every trial
         return self.text(value, self._reply_limit)
 
-    def whole(self, reply: Reply, *, is_summed: bool) -> dict[str, Any] | None:
-        """Return a reply in plain values; None where its text and its trial say all of it.
+    def whole(self, reply: Reply) -> dict[str, Any] | None:
+        """Return a reply in plain values; None where its text says all of it.
 
-        Args:
-            reply: What came back.
-            is_summed: Whether the trial counts more than what this reply took.
-
-        Returns:
-            The plain values, which are empty where JSON cannot carry them or they may not be kept.
+        They are empty where JSON cannot carry them, or where they may not be kept.
         """
-        is_text = type(reply.value) is str and reply.value == self.reply(reply)
-        if is_text and not (reply.details or is_summed):
-            return None
-        if not self._reply_limit or (reply.details and not self._keeps_inputs):
-            return {}
-        fields = write_reply(reply)
+        written = write_reply(reply)
+        value = written.pop("value")
+        del written["latency_s"]  # which the trial has
+        fields = {name: one for name, one in written.items() if one not in (None, {})}
+        if type(value) is not str or value != self.reply(reply):
+            fields["value"] = value
         with suppress(Exception):  # objects among the details may raise anything
             fields["details"] = {
                 name: one.to_dict() if hasattr(one, "to_dict") else one
-                for name, one in reply.details.items()
+                for name, one in fields["details"].items()
             }
-        if unplain([fields["value"], fields["details"]]):
+        is_hidden = not self._reply_limit or ("details" in fields and not self._keeps_inputs)
+        if is_hidden or unplain(fields):
             return {}
-        return cast("dict[str, Any]", redact_values(fields, self._redact))
+        return cast("dict[str, Any]", redact_values(fields, self._redact)) or None
 
     def value(self, value: object) -> str:
         """Return an input or an expected answer as text."""

@@ -12,7 +12,6 @@ from trialwise.engine.ports import RecordLog, Service, SystemClock, Timer, Trial
 from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import TrialRunner
-from trialwise.errors import BrokenCheck
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
@@ -147,9 +146,8 @@ class RunParts:
         Raises:
             BrokenCheck: A check could not say whether replies are good, so nothing is decided.
         """
-        if (broken := self.state.broken) is not None:
-            told = self.keeper.texts.tracebacks.get(broken.traceback, "")
-            raise BrokenCheck(broken.check, broken.problem, traceback=told)
+        if self.state.broken is not None:
+            raise self.state.broken.to_error(self.keeper.texts)
         outcome = self.state.outcome(trouble)
         message = self.excerpts.text(outcome.message)
         outcome = outcome._replace(message=message, texts=self.keeper.texts)

@@ -381,13 +381,15 @@ class RunOptions:
             rate_per_s=None if rate is None else rate / runs,
         )
 
-    def without_calls(self, trials: int) -> RunOptions:
+    def without_calls(self, trials: Mapping[str, int]) -> RunOptions:
         """Return the options for replies that are there already: all are taken, at any pace."""
         return replace(
             self,
             trials=trials,
             max_trials=None,
             curtail=False,
+            draw="balanced",
+            retries=0,
             concurrency=1,
             rate_per_s=None,
             timeout_s=None,

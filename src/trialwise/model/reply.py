@@ -139,41 +139,30 @@ def write_reply(reply: Reply) -> dict[str, Any]:
     >>> read_reply(write_reply(reply)) == reply
     True
     """
-    setup = reply.setup
-    return {
-        "value": reply.value,
-        "latency_s": reply.latency_s,
-        "usage": _write_usage(reply.usage),
-        "cost_usd": reply.cost_usd,
-        "exit_code": reply.exit_code,
-        "setup": setup
-        and {
-            "seconds": setup.seconds,
-            "usage": _write_usage(setup.usage),
-            "cost_usd": setup.cost_usd,
-        },
-        "details": dict(reply.details),
+    fields: dict[str, Any] = {
+        name: getattr(reply, name) for name in ("value", "latency_s", "cost_usd", "exit_code")
     }
+    setup = reply.setup
+    if setup is not None:
+        told = {"seconds": setup.seconds, "cost_usd": setup.cost_usd}
+        fields["setup"] = told | {"usage": _write_usage(setup.usage)}
+    return fields | {"usage": _write_usage(reply.usage), "details": dict(reply.details)}
 
 
 def read_reply(fields: Mapping[str, Any]) -> Reply:
-    """Read the reply that `write_reply` wrote."""
-    usage, setup = _read_usage(fields["usage"]), fields["setup"]
+    """Read the reply that `write_reply` wrote; what is left out is as usual."""
+    setup = fields.get("setup")
     if setup is not None:
         setup = Setup(**{**setup, "usage": _read_usage(setup["usage"])})
-    return Reply(**{**fields, "usage": usage, "setup": setup})
+    return Reply(**{**fields, "usage": _read_usage(fields.get("usage")), "setup": setup})
 
 
 def _write_usage(usage: Usage | None) -> dict[str, int] | None:
-    if usage is None:
-        return None
-    return {"input": usage.input_tokens, "output": usage.output_tokens}
+    return usage and {"input": usage.input_tokens, "output": usage.output_tokens}
 
 
 def _read_usage(fields: Mapping[str, int] | None) -> Usage | None:
-    if fields is None:
-        return None
-    return Usage(input_tokens=fields["input"], output_tokens=fields["output"])
+    return fields and Usage(input_tokens=fields["input"], output_tokens=fields["output"])
 
 
 class _OpenReply:

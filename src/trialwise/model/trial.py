@@ -19,7 +19,7 @@ from trialwise.model.outcome import ErrorClass as ErrorClass  # noqa: PLC0414
 from trialwise.model.outcome import FailReason as FailReason  # noqa: PLC0414
 from trialwise.model.outcome import OtherCheck as OtherCheck  # noqa: PLC0414
 from trialwise.model.outcome import Outcome as Outcome  # noqa: PLC0414
-from trialwise.model.reply import Reply, Setup, Usage, read_reply
+from trialwise.model.reply import Reply, Usage, read_reply
 
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape
@@ -134,23 +134,11 @@ class Trial:
 
         Secrets that the run takes out of its texts are not in it.
         """
-        if self.latency_s is None or (self.whole is None and self.reply is None):
+        is_kept = self.reply is not None if self.whole is None else bool(self.whole)
+        if self.latency_s is None or not is_kept:
             return None
-        if self.whole is not None:
-            return read_reply(self.whole) if self.whole else None
-        setup = None
-        if self.setup_s is not None:
-            setup = Setup(
-                seconds=self.setup_s, usage=self.setup_usage, cost_usd=self.setup_cost_usd
-            )
-        return Reply(
-            value=self.reply,
-            latency_s=self.latency_s,
-            usage=self.usage,
-            cost_usd=self.cost_usd,
-            exit_code=self.exit_code,
-            setup=setup,
-        )
+        text = {"value": self.reply, "latency_s": self.latency_s}
+        return read_reply(text | dict(self.whole or {}))
 
     @property
     def passed(self) -> bool:

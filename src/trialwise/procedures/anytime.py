@@ -6,9 +6,7 @@ confidence sequence misses the rate with at most its error, and so do the decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from trialwise.decimals import complement
 from trialwise.documents.numbers import as_percent
@@ -17,7 +15,7 @@ from trialwise.model.evidence import CutoffEvidence
 from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding
+from trialwise.model.verdict import Decision
 from trialwise.procedures.base import (
     AGREEING,
     Conclusion,
@@ -27,16 +25,11 @@ from trialwise.procedures.base import (
     Situation,
     rate_below,
 )
-from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status
+from trialwise.procedures.compliance import observed_status
 from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.result_types import Interval
 
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
-
 _METHOD = "beta-mixture, valid at any stopping time"
-
-
 _CAVEAT = (
     "The number of these replies was not fixed: the run that they come from could stop early, or "
     "was stopped. They are decided by an interval that is valid at any stopping time."
@@ -81,28 +74,22 @@ class Anytime(Procedure):
         assert required is not None
         assert shown is not None
         interval = _find_interval(plan, tally)
+        evidence = CutoffEvidence(interval=interval, lower_bound=interval.low)
+        passed = f"{tally.passed} of {tally.trials} passed"
         decision = Decision.INCONCLUSIVE
+        statement = f"{passed}: too close to {as_percent(required)} to tell."
         if interval.low > shown:
             decision = Decision.PASS
+            statement = f"{passed}, which shows a rate above {as_percent(shown)}."
         elif interval.high < required:
             decision = Decision.FAIL
-        is_open = decision is Decision.INCONCLUSIVE
-        observed = observed_status(tally, required)
-        passed = f"{tally.passed} of {tally.trials} passed"
+            statement = f"Only {passed}; at least {as_percent(required)} is required."
         return Conclusion(
             decision=decision,
             tally=tally,
-            observed_rate=observed,
-            caution=None if is_open else Caution.for_decision(decision, observed),
-            evidence=CutoffEvidence(
-                interval=interval,
-                lower_bound=interval.low,
-                ground={Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSIVE: NOT_SHOWN}.get(decision),
-            ),
-            statement={
-                Decision.PASS: f"{passed}, which shows a rate above {as_percent(shown)}.",
-                Decision.FAIL: f"Only {passed}; at least {as_percent(required)} is required.",
-            }.get(decision, f"{passed}: too close to {as_percent(required)} to tell."),
+            observed_rate=observed_status(tally, required),
+            evidence=evidence,
+            statement=statement,
         )
 
     def assure(self, plan: CriterionPlan, intent: Intent) -> str:
@@ -121,16 +108,6 @@ class Anytime(Procedure):
             f"FAIL where it lies below {required:g}"
         )
 
-    def explain(self, finding: Finding) -> tuple[Section, ...]:
-        """Explain the interval that decided."""
-        from trialwise.procedures.explaining.analysis_sections import (
-            explain_hypotheses,
-            make_section,
-        )
-
-        rows = [("Rule", self.describe_rule(finding.plan)), *_list_bounds(finding)]
-        return explain_hypotheses(finding), make_section("STATISTICAL INFERENCE", rows)
-
 
 def _find_interval(plan: CriterionPlan, tally: Tally) -> Interval:
     """Find the interval whose ends each have the error level of their decision."""
@@ -141,13 +118,6 @@ def _find_interval(plan: CriterionPlan, tally: Tally) -> Interval:
     _, high = anytime_interval(*counts, confidence=complement(plan.alpha), side="upper")
     confidence = complement(plan.alpha + plan.beta)
     return Interval(low, high, confidence=confidence, method=_METHOD)
-
-
-def _list_bounds(finding: Finding) -> Iterator[tuple[str, str]]:
-    interval = getattr(finding.evidence, "interval", None)
-    if interval is not None:
-        bounds = f"[{interval.low:.6f}, {interval.high:.6f}]"
-        yield f"Interval, {as_percent(interval.confidence)}", f"{bounds}, {interval.method}"
 
 
 PROCEDURE = Anytime()

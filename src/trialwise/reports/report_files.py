@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from secrets import token_hex
+from typing import TypedDict, Unpack
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.run import RunRecord
@@ -31,36 +32,33 @@ class ReportNotWritten(TrialwiseError):
         self.why = why
 
 
-def render_report(
-    records: Sequence[RunRecord],
-    format_: str,
-    *,
-    name: str = "trialwise",
-    file: str = "trialwise.yaml",
-    files: Mapping[str, str] | None = None,
-    exit_code: int | None = None,
-    locations: Mapping[str, str] | None = None,
-) -> str:
+class Known(TypedDict, total=False):
+    """What is known of the suite whose runs are reported."""
+
+    name: str
+    """The suite's."""
+    file: str
+    """The suite file, which annotations point at."""
+    files: Mapping[str, str]
+    """The suite file of each run, by run id, where there are several."""
+    exit_code: int | None
+    """What the process ends with, for the JSON report."""
+    locations: Mapping[str, str]
+    """Where each run's record is kept, by run id."""
+
+
+def render_report(records: Sequence[RunRecord], format_: str, **known: Unpack[Known]) -> str:
     """Render the runs of a suite in a format, as text.
 
     Args:
         records: One run for each contract.
         format_: The name of the format.
-        name: The suite's.
-        file: The suite file, which annotations point at.
-        files: The suite file of each run, by run id, where there are several.
-        exit_code: What the process ends with, for the JSON report.
-        locations: Where each run's record is kept, by run id.
+        known: What is known of the suite.
+
+    Raises:
+        ReportNotWritten: The format raised.
     """
-    source = ReportSource(
-        records=records,
-        name=name,
-        file=file,
-        files=files or {},
-        exit_code=exit_code,
-        locations=locations or {},
-    )
-    return _render(find_format(format_), source, format_)
+    return _render(find_format(format_), ReportSource(records=records, **known), format_)
 
 
 def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> str:
@@ -80,15 +78,7 @@ def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> st
 
 
 def write_report(
-    path: str | Path,
-    records: Sequence[RunRecord],
-    *,
-    format_: str = "",
-    name: str = "trialwise",
-    file: str = "trialwise.yaml",
-    files: Mapping[str, str] | None = None,
-    exit_code: int | None = None,
-    locations: Mapping[str, str] | None = None,
+    path: str | Path, records: Sequence[RunRecord], *, format_: str = "", **known: Unpack[Known]
 ) -> Path:
     """Write the report that a file name asks for, whole or not at all.
 
@@ -99,11 +89,7 @@ def write_report(
         path: Where.
         records: One run for each contract.
         format_: The name of the format, where the file's ending does not say it.
-        name: The suite's.
-        file: The suite file, which annotations point at.
-        files: The suite file of each run, by run id, where there are several.
-        exit_code: What the process ends with, for the JSON report.
-        locations: Where each run's record is kept, by run id.
+        known: What is known of the suite.
 
     Raises:
         InvalidArgument: No report has such an ending.
@@ -111,14 +97,7 @@ def write_report(
     """
     place = Path(path)
     chosen = find_format(format_) if format_ else match_format(place)
-    source = ReportSource(
-        records=records,
-        name=name,
-        file=file,
-        files=files or {},
-        exit_code=exit_code,
-        locations=locations or {},
-    )
+    source = ReportSource(records=records, **known)
     return write_whole(place, _render(chosen, source, place))
 
 

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import DesignRefused, RunNotFound
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.plan import Plan
 from trialwise.model.postcondition import measured_errors
-from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import NOT_MEASURED, Analysis, Trial
-from trialwise.runtime.preparing import prepare_run
 from trialwise.runtime.result import Result
-from trialwise.runtime.running import run_prepared
-from trialwise.runtime.trace_scoring import ScoredTraces
+from trialwise.runtime.trace_scoring import Answers, ScoredTraces, run_answers
 from trialwise.runtime.workspace import Workspace
-from trialwise.services.kept_replies import KeptAnswer, KeptReplies, read_answers
+from trialwise.services.kept_replies import KeptAnswer, read_answer
 from trialwise.stores.runs import RunStore, StoredRun
 from trialwise.stores.set_aside_trials import read_set_aside
 
@@ -58,10 +52,8 @@ def score_run(
         DesignRefused: So many replies cannot support what is claimed.
     """
     stored = RunStore(Path(store)).open(run)
-    settings = options or RunOptions()
-    return score_stored(
-        contract, stored, settings, Workspace.open(store, baselines, progress=False, redact=redact)
-    ).result
+    space = Workspace.open(store, baselines, progress=False, redact=redact)
+    return score_stored(contract, stored, options or RunOptions(), space).result
 
 
 def score_stored(
@@ -75,172 +67,121 @@ def score_stored(
         options: How the contract is decided.
         space: Where the new run is kept.
     """
+    name, notes = stored.run_id, []
     kept = _read_kept(stored)
-    counts_all = all(
-        Analysis(one.analysis or options.analysis) is Analysis.INTENT_TO_TREAT
-        for one in contract.criteria
-    )
+    analyses = {one.analysis or options.analysis for one in contract.criteria}
+    counts_all = analyses == {Analysis.INTENT_TO_TREAT}
     used = [one for one in kept if counts_all or one[0].error_class not in NOT_MEASURED]
-    if not used:
-        raise RunNotFound(f"{stored.run_id} has no reply that could be checked")
-    could_stop = _could_stop(stored)
-    if could_stop:
+    if len(used) < len(kept):
+        lost = len(kept) - len(used)
+        notes.append(f"{lost} trials of {name} never reached the service and are left out")
+    if _could_stop(stored):
         _refuse_undecidable(contract, options)
-    asked = _match_inputs(contract, stored, [trial for trial, _ in used], space.redact)
-    whole = _with_asked_inputs(contract, asked, could_stop=could_stop)
-    sizes = {name: sum(one.repetitions for one in inputs) for name, inputs in asked.items()}
-    fixed = options.without_calls(trials=next(iter(sizes.values())))
-    fixed = replace(fixed, trials=sizes, retries=0, draw="balanced", seed=stored.plan.seed)
-    prepared = prepare_run(whole, fixed, replace(space, scored=stored.run_id))
-    told = f"These are the replies of {stored.run_id}, checked again."
-    plan = replace(
-        prepared.plan,
-        criteria=tuple(
-            replace(one, caveats=(*one.caveats, told)) for one in prepared.plan.criteria
-        ),
+        contract = contract.with_criteria([*map(_decide_any_time, contract.criteria)])
+        notes.append(
+            f"the number of trials of {name} was not fixed: it could stop early, or was stopped. "
+            "Rates are decided by an interval that is valid at any stopping time"
+        )
+    answers = _match_inputs(contract, stored, used, space.redact)
+    result = run_answers(
+        contract,
+        answers,
+        replace(options, seed=stored.plan.seed),
+        replace(space, scored=name),
+        caveats=[f"These are the replies of {name}, checked again."],
     )
-    service = KeptReplies(None, dict(_assign_answers(plan, used)))
-    prepared = prepared._replace(plan=plan, contract=whole.with_service(service))
-    result = run_prepared(prepared, replace(space, scored=stored.run_id))
-    return ScoredTraces(result, tuple(_list_notes(stored, len(kept) - len(used), could_stop)))
+    return ScoredTraces(result, tuple(notes))
 
 
 def _read_kept(stored: StoredRun) -> list[tuple[Trial, KeptAnswer]]:
-    """Read what came back in every trial of a run."""
-    if not stored.keeps_replies:
-        raise RunNotFound(
-            f"{stored.run_id} was made by an earlier version, which kept replies only for people "
-            "to read: they cannot be checked again"
-        )
+    """Read what came back in every trial of a run, in the order of inputs.
+
+    Raises:
+        RunNotFound: Nothing is kept that could be checked.
+    """
     trials = [*stored.trials(), *read_set_aside(stored.path, stored.plan)]
     by_place = {(one.experiment, one.index): one for one in reversed(trials)}
-    found = list(read_answers(by_place[place] for place in sorted(by_place)))
-    lost = sum(answer is None for _, answer in found)
-    if lost:
-        raise RunNotFound(
-            f"{lost} of {len(found)} replies of {stored.run_id} are not kept whole: JSON cannot "
-            "hold them, or `keep_inputs: false` forbids it. They cannot be checked again"
-        )
-    return [(trial, answer) for trial, answer in found if answer is not None]
+    found = [by_place[place] for place in sorted(by_place)]
+    kept = [(one, answer) for one in found if (answer := read_answer(one)) is not None]
+    why = ""
+    if not stored.keeps_replies:
+        why = "was made by an earlier version, which cut replies and kept them for people to read"
+    elif len(kept) < len(found):
+        lost = f"has {len(found) - len(kept)} replies of {len(found)} that are not kept whole"
+        why = f"{lost}: JSON cannot hold them, or `keep_inputs: false` forbids it"
+    elif not kept:
+        why = "has no trial yet"
+    if why:
+        raise RunNotFound(f"{stored.run_id} cannot be scored: it {why}")
+    return kept
 
 
 def _could_stop(stored: StoredRun) -> bool:
     """Return whether the number of a run's trials may depend on what its checks said."""
-    decided = any(
+    stops = any(
         one.stops_early or one.looks or one.curtailed or one.each_input
         for one in stored.plan.criteria
         if not one.rides_along
     )
-    if decided or not (stored.path / "record.json").exists():
+    if stops or not (stored.path / "record.json").exists():
         return True
     return any(one.stop is not StopReason.COMPLETE for one in stored.verdict().experiments)
 
 
 def _refuse_undecidable(contract: Contract, options: RunOptions) -> None:
     """Refuse what has no rule that is valid at any stopping time."""
-    reasons = [
-        f"{one.name}: {why}"
-        for one in contract.criteria
-        if not one.never_fails and not one.report_only and (why := _find_obstacle(one))
-    ]
     claim = contract.claim
-    if contract.latency is not None:
-        reasons.append("latency: a percentile needs every trial of its plan")
-    if claim.estimator is not None or claim.population is not PopulationClaim.FIXED_INPUTS:
-        reasons.append(f"claim: {claim.population} needs a number of trials that was fixed")
-    if options.correction != "none":
-        reasons.append(f"correction: {options.correction} needs a number of trials that was fixed")
-    if reasons:
-        why = "the run could stop early, and only `at_least` over all inputs and `never_fails` can"
-        raise DesignRefused((f"{why} be decided on its replies", *reasons))
+    asked = {
+        "latency": contract.latency is not None,
+        "claim": claim.estimator is not None or claim.population != PopulationClaim.FIXED_INPUTS,
+        "correction": options.correction != "none",
+        **{one.name: not _is_decidable(one) for one in contract.criteria},
+    }
+    if refused := ", ".join(name for name in asked if asked[name]):
+        why = (
+            "the run could stop early, or was stopped. Only `at_least` over all inputs and "
+            "`never_fails` can be decided on its replies, without `latency`, `correction` or a "
+            f"judge whose errors are known: {refused}"
+        )
+        raise DesignRefused((why,))
 
 
-def _find_obstacle(criterion: Criterion) -> str:
-    if criterion.at_least is None:
-        return "its question needs a number of trials that was fixed"
-    if criterion.each_input:
-        return "each input was asked until it was decided"
-    if measured_errors(criterion.checks) is not None:
-        return "the correction for the judge's errors needs a number of trials that was fixed"
-    return ""
+def _is_decidable(criterion: Criterion) -> bool:
+    if criterion.never_fails or criterion.report_only:
+        return True
+    is_rate = criterion.at_least is not None and not criterion.each_input
+    return is_rate and measured_errors(criterion.checks) is None
+
+
+def _decide_any_time(criterion: Criterion) -> Criterion:
+    if criterion.never_fails or criterion.report_only:
+        return replace(criterion, each_input=False)
+    return replace(criterion, procedure="ANYTIME")
 
 
 def _match_inputs(
     contract: Contract,
     stored: StoredRun,
-    trials: Sequence[Trial],
+    used: list[tuple[Trial, KeptAnswer]],
     redact: Callable[[str], str] | None,
-) -> dict[str, list[Input]]:
-    """Find the inputs of the trials, by sampling; each is repeated as often as it was asked.
+) -> Answers:
+    """Return the answers by sampling and input.
 
     Raises:
         RunNotFound: An input is not there any more, or says something else now.
     """
-    names = {trial.experiment for trial in trials}
-    if unknown := names - set(contract.samplings):
-        raise RunNotFound(f"{contract.name} has no sampling {', '.join(sorted(unknown))} any more")
     texts, excerpts = stored.texts(), Excerpts(reply_limit=0, redact=redact)
-    found: dict[str, list[Input]] = {}
-    for name in [name for name in contract.samplings if name in names]:
-        inputs = {one.id: one for one in contract.samplings[name].inputs}
-        counts: dict[str, int] = dict.fromkeys(inputs, 0)
-        for trial in trials:
-            if trial.experiment != name:
-                continue
-            given, asked = inputs.get(trial.input_id), texts.find_input(trial)
-            if given is None or (asked and asked.value != excerpts.value(given.value)):
-                raise RunNotFound(
-                    f"the input {trial.input_id!r} of {contract.name} is not the one that "
-                    f"{stored.run_id} has asked: its replies answer something else"
-                )
-            counts[trial.input_id] += 1
-        found[name] = [replace(inputs[one], repetitions=n) for one, n in counts.items() if n]
-    return found
-
-
-def _with_asked_inputs(
-    contract: Contract, asked: dict[str, list[Input]], *, could_stop: bool
-) -> Contract:
-    """Return the contract on the inputs that were asked, with criteria that take all trials."""
-
-    def take_all(one: Criterion) -> Criterion:
-        fixed = replace(one, trials=None, max_trials=None)
-        if one.never_fails or one.report_only:
-            return replace(fixed, each_input=False) if could_stop else fixed
-        return replace(fixed, procedure="ANYTIME") if could_stop else fixed
-
-    samplings: dict[str, Sampling] = {
-        name: replace(contract.samplings[name], inputs=tuple(inputs))
-        for name, inputs in asked.items()
+    known = {
+        (name, one.id): one for name, each in contract.samplings.items() for one in each.inputs
     }
-    criteria = [take_all(one) for one in contract.criteria if contract.experiment_of(one) in asked]
-    given = next(iter(samplings.values())) if len(samplings) == 1 else samplings
-    return replace(contract, criteria=criteria, sampling=given, before_each=None)
-
-
-def _assign_answers(
-    plan: Plan, used: Sequence[tuple[Trial, KeptAnswer]]
-) -> Iterator[tuple[tuple[int, int], KeptAnswer]]:
-    """Yield the place and the seed of each planned trial with the next answer to its input."""
-    left: dict[tuple[str, str], deque[KeptAnswer]] = {}
+    found: Answers = {}
     for trial, answer in used:
-        left.setdefault((trial.experiment, trial.input_id), deque()).append(answer)
-    for experiment in plan.experiments:
-        each = any(one.each_input for one in plan.criteria_of(experiment.name))
-        seed_of = trial_seeds(plan.seed, experiment.name)
-        places = issue_places(experiment, seed=plan.seed, each_input=each)
-        for index, place in enumerate(places):
-            yield (
-                (index, seed_of(index)),
-                left[experiment.name, experiment.input_ids[place]].popleft(),
+        place = trial.experiment, trial.input_id
+        given, asked = known.get(place), texts.find_input(trial)
+        if given is None or (asked and asked.value != excerpts.value(given.value)):
+            raise RunNotFound(
+                f"the input {trial.input_id!r} of {contract.name} is not the one that "
+                f"{stored.run_id} has asked: its replies answer something else"
             )
-
-
-def _list_notes(stored: StoredRun, unmeasured: int, could_stop: bool) -> Iterator[str]:
-    if unmeasured:
-        yield f"{unmeasured} trials of {stored.run_id} never reached the service and are left out"
-    if could_stop:
-        yield (
-            f"the number of trials of {stored.run_id} was not fixed: it could stop early, or was "
-            "stopped. Rates are decided by an interval that is valid at any stopping time"
-        )
+        found.setdefault(place, []).append(answer)
+    return found

@@ -1,4 +1,4 @@
-"""Decides stored sessions of an agent by the checks and gates of a contract: nothing is called.
+"""Decides answers that are there already, such as stored sessions of an agent: nothing is called.
 
 Each trace is one trial. Which input it belongs to is told by what its user said, or by the name of
 its file or folder. All traces count, in the order of their files: the design is fixed at their
@@ -7,23 +7,27 @@ number.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from trialwise.engine.ports import TrialContext
+from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
-from trialwise.model.fingerprint import canonical
 from trialwise.model.options import RunOptions
-from trialwise.model.reply import Reply
+from trialwise.model.plan import Plan
 from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trace import Trace
+from trialwise.runtime.preparing import prepare_run
 from trialwise.runtime.result import Result
-from trialwise.runtime.running import run
+from trialwise.runtime.running import run_prepared
+from trialwise.runtime.workspace import Workspace
+from trialwise.services.kept_replies import KeptAnswer, KeptReplies
 from trialwise.traces.trace_documents import TraceError, read_traces
 
+Answers: TypeAlias = dict[tuple[str, str], list[KeptAnswer]]
+"""What came back, by the sampling and the input, in the order of the trials."""
 #: The input of traces that do not tell theirs.
 _UNKNOWN = "unknown"
 #: What may follow the name of an input in the name of a file.
@@ -99,48 +103,86 @@ def score_traces(
     known = () if sampling is None else sampling.inputs
     inputs, traces = _group_by_input(known, stored)
     _check_asked(contract, known, inputs)
-    tried = tuple(replace(one, repetitions=len(traces[one.id])) for one in inputs)
-    prepared = replace(
-        contract,
-        service=_StoredReplies(tried, traces),
-        criteria=[replace(one, trials=None, max_trials=None) for one in contract.criteria],
-        sampling=Sampling(inputs=tried) if sampling is None else replace(sampling, inputs=tried),
-        before_each=None,
-    )
-    result = run(
-        prepared,
-        options=(options or RunOptions()).without_calls(trials=len(stored)),
-        store=None,
-        baselines=baselines,
-        progress=False,
+    sampling = Sampling(inputs=inputs) if sampling is None else replace(sampling, inputs=inputs)
+    (experiment,) = contract.with_inputs(sampling).samplings
+    result = run_answers(
+        contract.with_inputs(sampling),
+        {
+            (experiment, name): [KeptAnswer(one.trace.to_reply()) for one in mine]
+            for name, mine in traces.items()
+        },
+        options or RunOptions(),
+        Workspace.open(None, baselines, progress=False),
     )
     return ScoredTraces(result, tuple(_list_notes(known, inputs)))
 
 
-class _StoredReplies:
-    """Gives each trial the next trace of its input.
+def run_answers(
+    contract: Contract,
+    answers: Answers,
+    options: RunOptions,
+    space: Workspace,
+    *,
+    caveats: Sequence[str] = (),
+) -> Result:
+    """Decide a contract on answers; the design is fixed at their number.
 
     Args:
-        inputs: The inputs.
-        traces: The traces of each, by its id.
+        contract: The contract, whose service is not called.
+        answers: Each is one trial.
+        options: How the contract would be run.
+        space: Where the run is kept.
+        caveats: What every criterion has to say of the answers.
+
+    Raises:
+        DesignRefused: So many answers cannot support what is claimed.
     """
+    samplings = {
+        name: replace(
+            sampling,
+            inputs=tuple(
+                replace(one, repetitions=len(answers[name, one.id]))
+                for one in sampling.inputs
+                if (name, one.id) in answers
+            ),
+        )
+        for name, sampling in contract.samplings.items()
+        if any(name == asked for asked, _ in answers)
+    }
+    whole = replace(
+        contract,
+        criteria=[
+            replace(one, trials=None, max_trials=None)
+            for one in contract.criteria
+            if contract.experiment_of(one) in samplings
+        ],
+        sampling=samplings if len(samplings) > 1 else next(iter(samplings.values())),
+        before_each=None,
+    )
+    # Where each input is decided, all have as many trials as the one with the fewest answers.
+    each = {whole.experiment_of(one) for one in whole.criteria if one.each_input}
+    counts = {name: [one.repetitions for one in mine.inputs] for name, mine in samplings.items()}
+    sizes = {name: min(mine) if name in each else sum(mine) for name, mine in counts.items()}
+    prepared = prepare_run(whole, options.without_calls(trials=sizes), space)
+    plan = replace(
+        prepared.plan,
+        criteria=tuple(
+            replace(one, caveats=(*one.caveats, *caveats)) for one in prepared.plan.criteria
+        ),
+    )
+    service = KeptReplies(None, dict(_assign_answers(plan, answers)))
+    prepared = prepared._replace(plan=plan, contract=whole.with_service(service))
+    return run_prepared(prepared, space)
 
-    tells_cost = True
 
-    def __init__(
-        self, inputs: Sequence[Input], traces: Mapping[str, Sequence[StoredTrace]]
-    ) -> None:
-        # A service is told what is asked, and not the input's name.
-        self._left: dict[str, deque[StoredTrace]] = {}
-        for one in inputs:
-            self._left.setdefault(canonical(one.value), deque()).extend(traces[one.id])
-
-    async def call(self, trial: TrialContext) -> Reply:
-        """Return the reply that the next trace of the input holds."""
-        return self._left[canonical(trial.input)].popleft().trace.to_reply()
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
+def _assign_answers(plan: Plan, answers: Answers) -> Iterator[tuple[tuple[int, int], KeptAnswer]]:
+    """Yield the index and the seed of each planned trial with the next answer to its input."""
+    left = {place: iter(mine) for place, mine in answers.items()}
+    for one in plan.experiments:
+        each = any(criterion.each_input for criterion in plan.criteria_of(one.name))
+        seed_of = trial_seeds(plan.seed, one.name)
+        for index, place in enumerate(issue_places(one, seed=plan.seed, each_input=each)):
+            yield (index, seed_of(index)), next(left[one.name, one.input_ids[place]])
 
 
 def _group_by_input(
@@ -155,7 +197,8 @@ def _group_by_input(
             name = one.asked or _UNKNOWN
             known.setdefault(name, Input(id=name, value=one.asked))
         found.setdefault(name, []).append(one)
-    return [known[name] for name, traces in found.items() if traces], found
+    tried = {name: traces for name, traces in found.items() if traces}
+    return [known[name] for name in tried], tried
 
 
 def _find_input(inputs: Sequence[Input], stored: StoredTrace) -> str | None:

@@ -15,6 +15,7 @@ from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
+from trialwise.model.trial import NOT_MEASURED
 from trialwise.runtime.looping import run_in_thread, run_to_end
 
 if TYPE_CHECKING:
@@ -190,9 +191,15 @@ def reuse_replies(service: Service, stored: StoredRun) -> Iterator[Service]:
     from trialwise.stores.set_aside_trials import read_set_aside, set_trials_aside
 
     if trials := read_set_aside(stored.path, stored.plan):
-        from trialwise.services.kept_replies import KeptReplies
+        from trialwise.services.kept_replies import KeptReplies, read_answer
 
-        service = KeptReplies.of(service, trials)
+        # What never reached the service has no answer, and is asked.
+        kept = {
+            (one.index, one.seed): answer
+            for one in trials
+            if one.error_class not in NOT_MEASURED and (answer := read_answer(one)) is not None
+        }
+        service = KeptReplies(service, kept)
     try:
         yield service
     except BrokenCheck:

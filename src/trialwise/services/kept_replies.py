@@ -2,58 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.reply import Reply
-from trialwise.model.trial import NOT_MEASURED, ErrorClass, Trial
+from trialwise.model.trial import Trial
 
 
 class KeptAnswer(NamedTuple):
-    """What came back in a trial that is kept: a reply, or a failure of the service's own."""
+    """What came back in a trial that is kept."""
 
     reply: Reply | None
-    error_class: ErrorClass = ErrorClass.NONE
-    error: str = ""
-    spent: Reply | None = None
-    """What the failure took."""
-
-    def give(self, trial: TrialContext) -> Reply:
-        """Return the reply.
-
-        Raises:
-            ServiceError: There was none then.
-        """
-        if self.reply is not None:
-            return self.reply
-        if (spent := self.spent) is not None:
-            trial.keep(lambda: spent)
-        raise ServiceError(self.error, self.error_class)
+    """The reply, or what a failure took, where that is known."""
+    error: ServiceError | None = None
+    """Why there was no reply."""
 
 
-def read_answers(trials: Iterable[Trial]) -> Iterator[tuple[Trial, KeptAnswer | None]]:
-    """Yield each trial with what came back in it; None where that is not kept.
-
-    Args:
-        trials: Of a stored run.
-    """
-    for trial in trials:
+def read_answer(trial: Trial) -> KeptAnswer | None:
+    """Return what came back in a trial of a stored run; None where that is not kept."""
+    if trial.latency_s is not None:
         reply = trial.rebuild_reply()
-        if reply is not None or trial.latency_s is not None:
-            yield trial, None if reply is None else KeptAnswer(reply)
-            continue
-        spent = None
-        if trial.usage is not None or trial.cost_usd is not None:
-            spent = Reply(value="", usage=trial.usage, cost_usd=trial.cost_usd)
-        yield trial, KeptAnswer(None, trial.error_class, trial.error, spent)
+        return None if reply is None else KeptAnswer(reply)
+    spent = Reply(value="", usage=trial.usage, cost_usd=trial.cost_usd)
+    error = ServiceError(trial.error, trial.error_class)
+    return KeptAnswer(spent if trial.has_expenses else None, error)
 
 
 class KeptReplies:
-    """A service that is asked only where an earlier part of the run has kept no answer.
-
-    Failures of the service's own come back as they were. A trial that never reached the service
-    has no answer, and is asked.
+    """A service that is asked only where no answer is kept; failures come back as they were.
 
     Args:
         service: What is under test; None where every trial has an answer.
@@ -69,26 +46,17 @@ class KeptReplies:
         # The seed tells apart trials of one index in several samplings.
         self._left = dict(answers)
 
-    @classmethod
-    def of(cls, service: Service, trials: Iterable[Trial]) -> KeptReplies:
-        """Return a service with the answers of an earlier part of the same run."""
-        answers = {
-            (trial.index, trial.seed): answer
-            for trial, answer in read_answers(trials)
-            if answer is not None and trial.error_class not in NOT_MEASURED
-        }
-        return cls(service, answers)
-
     async def call(self, trial: TrialContext) -> Reply:
         """Return the reply that was kept, or the service's."""
-        kept = self._left.pop((trial.index, trial.seed), None)
-        if kept is None:
-            assert self._service is not None
-            return await self._service.call(trial)
-        from anyio.lowlevel import checkpoint
-
-        await checkpoint()
-        return kept.give(trial)
+        reply, error = self._left.pop((trial.index, trial.seed), (None, None))
+        if error is not None:
+            if reply is not None:
+                trial.keep(lambda: reply)
+            raise error
+        if reply is not None:
+            return reply
+        assert self._service is not None
+        return await self._service.call(trial)
 
     async def aclose(self) -> None:
         """Close the service."""

@@ -13,7 +13,6 @@ from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
 from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_hooks import make_hook
-from trialwise.errors import BrokenCheck
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.options import RunOptions
@@ -91,6 +90,5 @@ async def run_single_trial(
             await service.aclose()
     keeper.keep(trial, given)
     if (broken := find_mistake(trial)) is not None:
-        told = keeper.texts.tracebacks.get(broken.traceback, "")
-        raise BrokenCheck(broken.check, broken.problem, traceback=told)
+        raise broken.to_error(keeper.texts)
     return SingleTrial(trial, keeper.texts, checker.check_names)
