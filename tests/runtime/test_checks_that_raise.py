@@ -22,7 +22,7 @@ def names_queue(text: str) -> bool:
 
 
 def uses_unknown_name(text: str) -> bool:
-    return text == unknown  # type: ignore[name-defined] # noqa: F821
+    return bool(text == unknown)  # type: ignore[name-defined] # noqa: F821
 
 
 def imports_nothing(text: str) -> bool:

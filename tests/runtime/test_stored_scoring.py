@@ -58,7 +58,7 @@ def contract(service: Any, *checks: Any, **asked: Any) -> tw.Contract:
 
 
 def make_run(store: Path, service: Any, **given: Any) -> tw.Result:
-    usual = {"store": store, "progress": False, "seed": 5, "retries": 0}
+    usual: dict[str, Any] = {"store": store, "progress": False, "seed": 5, "retries": 0}
     return tw.run(contract(service, is_positive), **(usual | given))
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.model import trace as limits
-from trialwise.model.reply import Reply, Usage
+from trialwise.model.reply import Reply, Usage, read_reply
 from trialwise.model.trace import MAX_ARGS, ToolCall, Trace, Turn
-from trialwise.services.replay import decode_reply, encode_reply
+from trialwise.services.replay import encode_reply
 from trialwise.stats.toolbox.stability_across_runs import agent_stability
 
 #: The envelope that the stability report shows.
@@ -81,7 +81,7 @@ def test_a_recorded_reply_holds_the_same_trace(trace: Trace) -> None:
     """A recording refuses what JSON would change; a trace in a reply it takes."""
     reply = trace.to_reply()
 
-    assert trace == Trace.of(decode_reply(json.loads(json.dumps(encode_reply(reply)))))
+    assert trace == Trace.of(read_reply(json.loads(json.dumps(encode_reply(reply)))))
     assert reply.details["tool_calls"] == trace.to_dict()["tool_calls"]
 
 

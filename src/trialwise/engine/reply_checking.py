@@ -178,7 +178,7 @@ class ReplyChecker:
             attempt_errors=response.attempt_errors,
             started_s=started_s,
             reply=None if reply is None else self._excerpts.reply(reply),
-            whole=reply and self._excerpts.whole(reply),
+            whole=None if reply is None else self._excerpts.whole(reply),
             tool_calls=self._excerpts.tool_calls(last) if last is not None and last.details else (),
             messages=session.messages,
             # A session that something else cut short tells nothing of how steady it was.

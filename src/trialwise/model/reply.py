@@ -158,11 +158,15 @@ def read_reply(fields: Mapping[str, Any]) -> Reply:
 
 
 def _write_usage(usage: Usage | None) -> dict[str, int] | None:
-    return usage and {"input": usage.input_tokens, "output": usage.output_tokens}
+    if usage is None:
+        return None
+    return {"input": usage.input_tokens, "output": usage.output_tokens}
 
 
 def _read_usage(fields: Mapping[str, int] | None) -> Usage | None:
-    return fields and Usage(input_tokens=fields["input"], output_tokens=fields["output"])
+    if fields is None:
+        return None
+    return Usage(input_tokens=fields["input"], output_tokens=fields["output"])
 
 
 class _OpenReply:

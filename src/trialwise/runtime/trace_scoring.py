@@ -103,7 +103,8 @@ def score_traces(
     known = () if sampling is None else sampling.inputs
     inputs, traces = _group_by_input(known, stored)
     _check_asked(contract, known, inputs)
-    sampling = Sampling(inputs=inputs) if sampling is None else replace(sampling, inputs=inputs)
+    tried = tuple(inputs)
+    sampling = Sampling(inputs=tried) if sampling is None else replace(sampling, inputs=tried)
     (experiment,) = contract.with_inputs(sampling).samplings
     result = run_answers(
         contract.with_inputs(sampling),
