@@ -22,6 +22,7 @@ from tests.revising import replace
 
 import trialwise.pages
 from trialwise import stats
+from trialwise.documents.results import LineKind
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.codec import from_plain
@@ -36,10 +37,12 @@ from trialwise.model.gate import Metrics, Reliability, Stability
 from trialwise.model.metrics import GateFinding
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Design, Finding, ProcedureDesign, Verdict
+from trialwise.model.trial import ErrorClass, FailReason
+from trialwise.model.verdict import Decision, Design, Finding, ProcedureDesign, Verdict
 from trialwise.pages.json_report import SCHEMA, describe_report, read_report_schema
+from trialwise.procedures.registry import find_procedure
 from trialwise.stats.judged_looks import JudgedLook
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import RULES, Undefined
 from trialwise.stats.sequential.design import SequentialDesign
 
 Made = Callable[[str], list[RunRecord]]
@@ -84,7 +87,7 @@ SINGLE: dict[Any, dict[str, Any]] = {
 #: What the model names for the type checker alone, or spells as a text.
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
 LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": SequentialDesign}
-LATER |= {"GateFinding": GateFinding, "Rule": Literal["wilson", "exact"]}
+LATER |= {"GateFinding": GateFinding, "Rule": Literal[RULES]}
 LATER |= {one.__name__: one for one in (CriterionPlan, JudgedLook, Plan, ProcedureDesign)}
 LATER |= {one.__name__: one for one in (Metrics, Reliability, Stability)}
 LATER["Design"] = eval(str(Design), LATER)
@@ -173,6 +176,29 @@ class Definitions(dict[str, Any]):
         return finding | {"oneOf": [{"required": ["criterion"]}, {"required": ["plan"]}]}
 
 
+def fill_choices(own: dict[str, Any]) -> dict[str, Any]:
+    """The parts that are not of the model, with every closed set as the code has it."""
+    filled: dict[str, Any] = json.loads(json.dumps(own))
+    facts, failures = filled["criterion_facts"]["properties"], filled["failures"]["properties"]
+    filled["decision"]["enum"] = [*(one.value for one in Decision), None]
+    facts["single_decision"]["enum"] = filled["decision"]["enum"]
+    # A distribution may add a procedure, so that the set is open.
+    facts["procedure"] = {"type": "string", "examples": list_procedures()}
+    facts["stop"] = {"enum": [*(one.value for one in StopReason), None]}
+    failures["reason"]["enum"] = [one.value for one in FailReason]
+    failures["error_class"]["enum"] = [one.value for one in ErrorClass]
+    kinds = [one.value for one in LineKind if one is not LineKind.REPORTED]
+    filled["result"]["properties"]["kind"]["enum"] = kinds
+    return filled
+
+
+def list_procedures() -> list[str]:
+    """The names of the built-in procedures, as a refusal of any other tells them."""
+    with pytest.raises(InvalidArgument) as caught:
+        find_procedure("NONE")
+    return caught.value.allowed.removeprefix("be one of ").split(", ")
+
+
 def test_the_shipped_schema_describes_the_model_as_it_is() -> None:
     """Every class within a verdict, field by field, as its type hints say.
 
@@ -182,7 +208,7 @@ def test_the_shipped_schema_describes_the_model_as_it_is() -> None:
     made.of(Verdict)
     shipped = read_report_schema()
     own = {name: one for name, one in shipped["$defs"].items() if name[0].islower()}
-    expected = shipped | {"$defs": own | {name: made[name] for name in sorted(made)}}
+    expected = shipped | {"$defs": fill_choices(own) | {name: made[name] for name in sorted(made)}}
     if os.environ.get("TRIALWISE_GOLDEN") == "write":
         SHIPPED.write_text(json.dumps(expected, indent=2) + "\n", encoding="utf-8")
 
@@ -267,8 +293,6 @@ def test_the_suite_is_as_its_worst_contract(
 
 def test_inconclusive_beats_pass_and_a_refusal_beats_it(runs: Runs) -> None:
     """What was not run is never decided."""
-    from trialwise.model.verdict import Decision
-
     record = runs["pass"]
     undecided = replace(record, verdict=replace(record.verdict, decision=Decision.INCONCLUSIVE))
 
