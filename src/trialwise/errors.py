@@ -5,6 +5,7 @@
     ├── ReferenceDataError                     a folder of reference cases that cannot be read
     ├── DesignRefused                          a design that cannot support its claim
     ├── BaselineError                          a baseline that is missing, damaged or unreadable
+    ├── ExecutorUnusable                       an executor that cannot run the trials
     ├── BrokenCheck                            a check that cannot tell good replies from bad ones
     ├── RunNotFound                            a stored run that is not there, or not to be resumed
     ├── JournalDamaged                         a journal whose earlier lines are not as written
@@ -119,6 +120,10 @@ class DesignRefused(TrialwiseError):
 
 class BaselineError(TrialwiseError):
     """A baseline is missing, unreadable, or not as it was written."""
+
+
+class ExecutorUnusable(TrialwiseError):
+    """An executor cannot run trials: it is not installed, not there, or cannot load the service."""
 
 
 class BrokenCheck(TrialwiseError):

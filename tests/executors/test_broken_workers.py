@@ -13,7 +13,8 @@ from tests.executors.worker_projects import calls, kept_indices, start
 
 import trialwise as tw
 from trialwise import __version__
-from trialwise.executors.jobs import ExecutorUnusable, LoadReport
+from trialwise.errors import ExecutorUnusable
+from trialwise.executors.jobs import LoadReport
 
 #: Whether a module is imported by a worker and not by the command.
 _IN_WORKER = "import os, sys\nif 'process_worker' in sys.argv[0]:\n    "

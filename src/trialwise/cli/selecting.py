@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -295,24 +295,25 @@ def prepare_chosen(suite: Suite, chosen: Sequence[Chosen], space: Workspace) -> 
     try:
         return prepare_runs([(one.contract, one.options) for one in mine], space)
     except DesignRefused as refused:
-        places = {
-            start: place
-            for one in suite.contracts
-            for criterion, place in one.places.items()
-            for start in (f"{one.name}: {criterion}: ", f"{criterion}: ")
-        }
-        raise DesignRefused(tuple(_place(reason, places) for reason in refused.reasons)) from None
+        named = {one.contract.name for one in mine}
+        several = [one for one in suite.contracts if one.name in named]
+        reasons = (_place(reason, several) for reason in refused.reasons)
+        raise DesignRefused(tuple(reasons)) from None
 
 
-def _place(reason: str, places: Mapping[str, str]) -> str:
-    """Return a reason with the place that it is about, where it names one."""
+def _place(reason: str, contracts: Sequence[SuiteContract]) -> str:
+    """Return a reason with the place that it is about: a criterion, a key, or the contract."""
     from trialwise.cli.printing import near
 
-    for start, place in places.items():
-        if reason.startswith(start):
-            file, _, line = place.rpartition(":")
-            return f"{near(Path(file))}:{line}: {reason}"
-    return reason
+    of = (one for one in contracts if reason.startswith(f"{one.name}: "))
+    one = contracts[0] if len(contracts) == 1 else next(of, contracts[0])
+    about = reason.removeprefix(f"{one.name}: ")
+    known = [name for name in one.places if about.startswith(f"{name}: ")]
+    # A reason that is about a key begins with it; `--override` is one of `overrides`.
+    keys = [name for name in one.places if name.startswith(".") and len(name) > 1]
+    known += [name for name in keys if name[1:].rstrip("s") in about[:20].lower()]
+    file, _, line = one.places[next(iter(known), ".")].rpartition(":")
+    return f"{near(Path(file))}:{line}: {reason}"
 
 
 def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:

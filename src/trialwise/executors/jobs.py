@@ -20,16 +20,12 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service
 from trialwise.engine.trial_runner import RunsTrials
 from trialwise.engine.user_tracebacks import is_own_file
-from trialwise.errors import TrialwiseError
+from trialwise.errors import ExecutorUnusable
 from trialwise.model.contract import Contract
 from trialwise.model.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-class ExecutorUnusable(TrialwiseError):
-    """An executor cannot run trials: it is not installed, not there, or cannot load the service."""
 
 
 class WorkerParts(NamedTuple):
@@ -95,13 +91,8 @@ class Job:
         Raises:
             ExecutorUnusable: Something in it cannot be sent.
         """
-        try:
-            import cloudpickle
-        except ImportError as error:
-            raise ExecutorUnusable(
-                "an executor sends functions to workers with cloudpickle, which is not installed. "
-                "Install one of trialwise[processes], trialwise[dask], trialwise[ray]"
-            ) from error
+        import cloudpickle
+
         try:
             with _pickle_by_value(cloudpickle, self._chooses_value):
                 content = cloudpickle.dumps(tuple(self._content))

@@ -10,8 +10,9 @@ from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import wait
 
+from trialwise.errors import ExecutorUnusable
 from trialwise.executors.batches import Batch, EndedBatch
-from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob
+from trialwise.executors.jobs import Job, LoadReport, PackedJob
 from trialwise.executors.worker_pools import PoolLost
 
 #: How long a worker may take to start.

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import ray
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError
 
+from trialwise.errors import ExecutorUnusable
 from trialwise.executors.batches import Batch, EndedBatch
-from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob, try_to_load
+from trialwise.executors.jobs import Job, LoadReport, PackedJob, try_to_load
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.executors.worker_pools import PoolLost
 

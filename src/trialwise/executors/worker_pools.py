@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from trialwise.errors import TrialwiseError
+from trialwise.errors import ExecutorUnusable, TrialwiseError
 from trialwise.executors.batches import Batch, EndedBatch
-from trialwise.executors.jobs import ExecutorUnusable, Job
+from trialwise.executors.jobs import Job
 from trialwise.extensions import EXECUTORS, extension_names, find_extension
 
 #: The modules of the built-in executors; each has a function `open_pool`.
@@ -89,10 +89,12 @@ def find_opener(name: str) -> PoolOpener:
         name: Its name, such as `processes`.
 
     Raises:
-        ExecutorUnusable: There is no such executor.
+        ExecutorUnusable: There is no such executor, or something that it needs is not installed.
     """
     if name in _MODULES:
         try:
+            # Every executor sends functions to workers with it.
+            import_module("cloudpickle")
             module = import_module(f"trialwise.executors.{_MODULES[name]}")
         except ImportError as error:
             raise ExecutorUnusable(

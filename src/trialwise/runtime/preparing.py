@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise.engine.ports import SystemClock
-from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
+from trialwise.errors import (
+    BaselineError,
+    DesignRefused,
+    ExecutorUnusable,
+    InvalidArgument,
+    RunNotFound,
+)
 from trialwise.model.contract import Contract
 from trialwise.model.covariate import resolve_covariates
 from trialwise.model.options import RunOptions
@@ -99,6 +105,10 @@ def prepare(
     from trialwise.checks.criterion_scopes import scopes_of
 
     _check_costs(contract, options)
+    if options.executor != "local":
+        from trialwise.executors.worker_pools import find_opener
+
+        find_opener(options.executor.partition(":")[0])
     scopes = scopes_of(contract)
     contract = with_service_factors(contract)
     now = now or SystemClock().now()
@@ -201,7 +211,7 @@ def prepare_runs(
     """Plan several contracts; what is wrong with any of them is said before anything runs.
 
     Raises:
-        DesignRefused: With the reasons of every contract that was refused.
+        DesignRefused: With the reasons of every contract that was refused, or cannot be compared.
         RunNotFound: There is no run to resume, or its plan differs.
     """
     several, earlier = list(wanted), space.earlier_runs()
@@ -212,7 +222,7 @@ def prepare_runs(
             prepared.append(_prepare_run(contract, options, space, earlier))
         except DesignRefused as refused:
             reasons += [f"{label}{reason}" for reason in refused.reasons]
-        except InvalidArgument as error:
+        except (InvalidArgument, BaselineError, ExecutorUnusable) as error:
             reasons.append(f"{label}{error}")
     if reasons:
         raise DesignRefused(tuple(reasons))

@@ -194,13 +194,17 @@ class _Making(NamedTuple):
             line=fields.node.line + 1,
             service=one.written,
             places={
-                name: f"{node.source.name}:{node.line + 1}"
-                for name, node in (
-                    *((gate.name, fields.keys[gate.name]) for gate in contract.gates),
-                    *((one.get("name", ""), one.node) for one in fields.get("criteria", [])),
-                )
+                **{gate.name: _place(fields.keys[gate.name]) for gate in contract.gates},
+                **{each.get("name", ""): _place(each.node) for each in fields.get("criteria", [])},
+                **{f".{key}": _place(node) for key, node in fields.nodes.items()},
+                ".": _place(fields.node),
             },
         )
+
+
+def _place(node: Node) -> str:
+    """Return where a node stands, as file:line."""
+    return f"{node.source.name}:{node.line + 1}"
 
 
 def _arms(

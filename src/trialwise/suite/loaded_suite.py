@@ -31,7 +31,10 @@ class SuiteContract:
     arms: tuple[SuiteContract, ...] = ()
     """Variants to compare it with; none where the suite was loaded without them."""
     places: Mapping[str, str] = field(default_factory=dict)
-    """Where each criterion and each gate stands, as file:line, by name."""
+    """Where each criterion and each gate stands, as file:line, by name.
+
+    With `.` before it each key of the contract, and alone the contract.
+    """
 
     @property
     def name(self) -> str:

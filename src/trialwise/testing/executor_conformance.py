@@ -10,8 +10,7 @@ from threading import Lock
 from typing import Any
 
 from trialwise.checks import equals
-from trialwise.errors import BrokenCheck
-from trialwise.executors.jobs import ExecutorUnusable
+from trialwise.errors import BrokenCheck, ExecutorUnusable
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget

@@ -109,11 +109,12 @@ def plan_corrected(
         return _explain_shortage(alone, situation, decisions) or replace(
             alone, family=family, curtailed=False, looks=()
         )
+    # `power` says the same as `beta`, which stands here instead of it.
     share = replace(
         criterion,
         alpha=criterion.wrong_fail / decisions,
         beta=criterion.wrong_pass / decisions,
-        power=None,  # 1 − beta
+        power=None,
     )
     split = plan_criterion(share, situation)
     if isinstance(split, Refused):
