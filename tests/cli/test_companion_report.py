@@ -210,7 +210,17 @@ def test_a_report_answers_the_conformance_checklist() -> None:
     assert "Denominator: met: every trial counts" in checklist
     assert "Saturated latency rank: does not apply" in checklist
     assert "Repeated inputs: met: the claim is fixed-inputs" in checklist
+    assert "Availability apart: does not apply: no criterion is about availability" in checklist
     assert "CONFORMANCE CHECKLIST" in Path("r.html").read_text(encoding="utf-8").upper()
+
+
+def test_the_checklist_names_the_criterion_of_availability() -> None:
+    """It is one that counts what never reached the service, beside others that do not."""
+    apart = "{name: there, equals: ok, at_least: 80%, analysis: intent-to-treat}"
+    suite = f"{SUITE}trials: 60\ncriteria: [{{name: up, equals: ok, at_least: 80%}}, {apart}]"
+    checklist = analyse(suite, "P").partition("CONFORMANCE CHECKLIST (§10.7)")[2]
+
+    assert "Availability apart: met: there; no other denominator depends on it" in checklist
 
 
 @pytest.mark.requirement(

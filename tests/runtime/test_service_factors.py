@@ -82,8 +82,12 @@ def test_an_agent_records_its_servers_as_tools() -> None:
     assert agent("find")["tools"] != agent("find", "delete")["tools"]
 
 
-def test_an_endpoint_records_its_address_without_credentials_or_a_local_port() -> None:
-    assert HttpService("http://127.0.0.1:8931/ask").factors["endpoint"] == "http://localhost/ask"
+def test_an_endpoint_records_its_address_without_credentials_or_a_random_port() -> None:
+    """Two services on chosen ports of one machine are two; a port that a test drew is none."""
+    assert HttpService("http://127.0.0.1:40931/ask").factors["endpoint"] == "http://localhost/ask"
+    assert name_endpoint("http://localhost:8001/v1") != name_endpoint("http://localhost:8002/v1")
+    assert name_endpoint("http://[::1]:8001/v1") == name_endpoint("http://127.0.0.1:8001/v1")
+    assert name_endpoint("https://api.example.com:8443/v1") == "https://api.example.com:8443/v1"
     assert (
         name_endpoint("https://key:secret@api.example.com/v1?token=x")
         == "https://api.example.com/v1"
@@ -149,6 +153,23 @@ def test_a_changed_factor_matters_by_its_category(
     admitted = f"factor:{factor}"
     if severity is Severity.MAJOR:
         assert tw.run(now, trials=100, overrides=(admitted,), **places).passed
+
+
+@pytest.mark.parametrize(
+    ("model", "is_alias"),
+    [("chat-4-latest", True), ("small:Latest", True), ("chat-4-2026-05-14", False)],
+)
+def test_a_model_that_is_named_by_an_alias_is_noticed(
+    tmp_path: Path, model: str, *, is_alias: bool
+) -> None:
+    """The name is the same, and the provider may have moved it (companion 1.3.1)."""
+    places: dict[str, Any] = {"store": tmp_path, "baselines": tmp_path, "progress": False}
+    one = contract(Answers(model=model))
+    tw.measure(one, trials=100, **places)
+    (plan,) = [tw.run(one, trials=100, **places).verdict.plan]
+    assert plan is not None
+    said = [(guard.severity, "is an alias" in guard.message) for guard in plan.guards]
+    assert ([(Severity.MINOR, True)] if is_alias else []) == said
 
 
 def test_any_factor_can_be_made_critical(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise.documents.numbers import as_count
 from trialwise.model.claim import PopulationClaim
+from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.procedures.explaining.analysis_sections import Rows
 from trialwise.procedures.registry import procedure_of
@@ -27,10 +28,22 @@ def list_checklist(verdict: Verdict) -> Rows:
         ("Saturated latency rank", _list_saturated(verdict)),
         ("Repeated inputs", _list_claim(verdict, inferential)),
         ("Denominator", _list_denominator(verdict)),
-        ("Availability apart", "met: a criterion of its own; no other denominator depends on it"),
+        ("Availability apart", _list_availability(verdict)),
         ("Two conformance statuses", "met: formula values and calibration, listed above"),
         ("Reproducibility metadata", "met: quantiles, intervals, sort and ties, listed above"),
     ]
+
+
+def _list_availability(verdict: Verdict) -> str:
+    """Say which criteria count what never reached the service as failed, where others do not."""
+    plan = verdict.plan
+    if plan is None or plan.analysis is Analysis.INTENT_TO_TREAT:
+        return f"{_NONE}: every criterion counts what never reached the service as failed"
+    counts = [one for one in plan.criteria if one.analysis is Analysis.INTENT_TO_TREAT]
+    if not counts:
+        return f"{_NONE}: no criterion is about availability"
+    names = ", ".join(one.criterion for one in counts)
+    return f"met: {names}; no other denominator depends on it"
 
 
 def _list_procedures(findings: Sequence[Finding]) -> str:

@@ -85,6 +85,7 @@ def assess_baseline(
         *_samplings(baseline, scopes, claim),
         *_covariates(baseline.covariates, profile, covariates),
         *_factors(baseline, factors, profile, critical),
+        *_aliases(factors),
         *_age(baseline, now),
     )
     order = list(Severity)
@@ -350,6 +351,19 @@ def _factors(
             message=f"Factor {name}: {then} when the baseline was measured, {now} now. "
             f"{_SEALED if is_sealed else _ADVICE[severity]}",
         )
+
+
+def _aliases(factors: Mapping[str, str]) -> Iterator[Guard]:
+    """Yield a guard for a model that is named by an alias, which may be another model by now."""
+    for name, value in factors.items():
+        if _word(name) in _MODEL and value.lower().endswith("latest"):
+            yield Guard(
+                code=f"factor:{name}",
+                severity=Severity.MINOR,
+                message=f"Factor {name}: {value} is an alias, which the provider may have moved to "
+                "another model since the baseline was measured. Name a dated model, measure a "
+                "baseline of it, and say with `validity` how long it holds.",
+            )
 
 
 _SEALED = (

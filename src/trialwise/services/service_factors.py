@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from trialwise.services._mcp import McpServer
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+#: From here on systems give ports at random, so that they say nothing about a service.
+_FIRST_RANDOM_PORT = 32768
 #: Longer texts are recorded by a fingerprint.
 _LONGEST = 200
 #: A larger file is no script.
@@ -26,15 +28,20 @@ _LARGEST = 2**24
 
 
 def name_endpoint(url: str) -> str:
-    """Name the address of a service; a port on this machine is left out, since it is random.
+    """Name the address of a service; a port that the system gave on this machine is left out.
 
     >>> name_endpoint("https://api.example.com/v1"), name_endpoint("http://127.0.0.1:8931/v1")
-    ('https://api.example.com/v1', 'http://localhost/v1')
+    ('https://api.example.com/v1', 'http://localhost:8931/v1')
+    >>> name_endpoint("http://127.0.0.1:40123/v1")
+    'http://localhost/v1'
     """
     parts = urlsplit(url)
     if not parts.scheme:
         return url  # a reference stands for its beginning
-    host = "localhost" if parts.hostname in _LOCAL else parts.netloc.rpartition("@")[2]
+    host = parts.netloc.rpartition("@")[2]
+    if parts.hostname in _LOCAL:
+        is_chosen = parts.port is not None and parts.port < _FIRST_RANDOM_PORT
+        host = f"localhost:{parts.port}" if is_chosen else "localhost"
     return f"{parts.scheme}://{host}{parts.path}"
 
 
