@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
+from functools import cache, wraps
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from trialwise.pages import json_report
 
 settings.register_profile("trialwise", deadline=None, derandomize=True, max_examples=15)
 #: `make test-all` asks for it.
@@ -24,3 +30,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in slow:
             item.add_marker(pytest.mark.slow)
+
+
+@cache
+def _load_validator() -> Any:
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+    return Draft202012Validator(json_report.read_report_schema())
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_report_fits_its_schema() -> Iterator[None]:
+    """Compare every JSON report that a test makes in this process with the shipped schema."""
+    describe = json_report.describe_report
+
+    @wraps(describe)
+    def describe_and_check(*given: Any, **named: Any) -> dict[str, Any]:
+        report = describe(*given, **named)
+        # What is written is what counts: a tuple is a list there.
+        errors = _load_validator().iter_errors(json.loads(json.dumps(report)))
+        wrong = [f"{one.json_path}: {one.message[:200]}" for one in errors]
+        assert [] == wrong[:3], "the JSON report does not fit `trialwise schema --for report`"
+        return report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_report, "describe_report", describe_and_check)
+        yield
