@@ -6,7 +6,7 @@ import json
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,9 +50,8 @@ class Folder:
 
         The exit codes are those of `trialwise.cli.main`; an internal error is 4, as there.
         """
-        done = CliRunner().invoke(
-            cli, list(arguments), env=_ENVIRONMENT, standalone_mode=False, catch_exceptions=True
-        )
+        with chdir(self.path):  # a session of pytest has another folder
+            done = CliRunner().invoke(cli, list(arguments), env=_ENVIRONMENT, standalone_mode=False)
         error = done.exception
         if error is None:
             return Done(int(done.return_value or 0), done.output)
@@ -77,16 +76,12 @@ class Folder:
 @contextmanager
 def enter(path: Path) -> Iterator[Folder]:
     """Make a folder the current one for a while, with modules of its own."""
-    import os
-
-    before = Path.cwd()
     sys.modules.pop("svc", None)
     sys.path.insert(0, str(path))
-    os.chdir(path)
     try:
-        yield Folder(path)
+        with chdir(path):
+            yield Folder(path)
     finally:
-        os.chdir(before)
         sys.path.remove(str(path))
         sys.modules.pop("svc", None)
 
@@ -107,3 +102,45 @@ def move_to_options(document: dict[str, Any]) -> tuple[dict[str, Any], list[str]
             continue
         options += [f"--{name}", str(kept.pop(key))]
     return kept, options
+
+
+#: Keys that a marker has no word for, or that belong to a body of its own.
+_NOT_MARKED = frozenset(
+    ("name", "service", "inputs", "samplings", "criteria", "rate", "timeout", "retries", "abort")
+) | {"inconclusive", "models", "arms", "activity", "before_each", "graders", "description"}
+#: Keys of a criterion that need a score, which `trial.check` does not take.
+_SCORES = frozenset(("graders", "pass_at", "mean_at_least", "no_worse_than", "sampling"))
+_MARKED = """
+import json
+
+import pytest
+import svc
+
+MARKER = json.loads({marker!r})
+
+
+@pytest.mark.trials(**MARKER)
+def test_meeting(trial):
+    reply = svc.{service}(trial.input, trial.seed)
+    for name in MARKER["criteria"]:
+        trial.check(name, "yes" in reply)
+"""
+
+
+def write_marked_test(document: dict[str, Any]) -> str | None:
+    """Write the test of pytest that asks what a suite asks; None where a marker cannot."""
+    service = document["service"].get("python", "").removeprefix("svc:")
+    criteria = {one["name"]: dict(one) for one in document["criteria"]}
+    if service not in ("perfect", "good", "poor", "raising", "dead"):
+        return None
+    if "baseline" in json.dumps(document) or any(_SCORES & one.keys() for one in criteria.values()):
+        return None
+    if any(one.get("report_only") for one in criteria.values()) or "samplings" in document:
+        return None
+    for one in criteria.values():
+        for key in ("name", "contains", "postconditions", "python"):
+            one.pop(key, None)
+    marker = {key: value for key, value in document.items() if key not in _NOT_MARKED}
+    inputs = [one["value"] if isinstance(one, dict) else one for one in document["inputs"]]
+    marker |= {"inputs": inputs, "criteria": criteria}
+    return _MARKED.format(marker=json.dumps(marker), service=service)

@@ -14,18 +14,21 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from tests.meetings.front_ends import Done, Folder, move_to_options
+from tests.meetings.front_ends import Done, Folder, move_to_options, write_marked_test
 from tests.meetings.made_suites import MadeSuite
 
+import trialwise as tw
 from trialwise.model.codec import to_plain
+from trialwise.model.run import RunRecord
 from trialwise.model.trial import NOT_MEASURED
-from trialwise.pages.json_report import read_report_schema
+from trialwise.pages.json_report import describe_report, read_report_schema
 from trialwise.procedures.forecast import forecast
 from trialwise.stores.runs import RunStore
+from trialwise.suite import load_suite
 
 _VALIDATOR = Draft202012Validator(read_report_schema())
 _FORMATS = ("r.json", "r.html", "r.md", "r.xml", "r.tap", "r.txt", "r.jsonl")
@@ -55,6 +58,7 @@ class Statement(NamedTuple):
     """Whether too many trials could not be measured."""
 
 
+Judge = Callable[[str], RunRecord | None]
 Verdicts = dict[str, Statement]
 """The statements by contract and criterion."""
 
@@ -83,11 +87,14 @@ class Meeting:
             self._report("a refusal has its place", _shorten(done.output))
         return done.code == 0
 
-    def examine(self, *, executors: tuple[str, ...] = ()) -> list[Violation]:
+    def examine(
+        self, *, executors: tuple[str, ...] = (), judge: Judge | None = None
+    ) -> list[Violation]:
         """Run a suite that was admitted in every way, and return what does not hold.
 
         Args:
             executors: Where it is run beside this process.
+            judge: Runs a test of pytest, and returns the record of its run.
         """
         self._begin()
         checked = self.folder.type("check", "--json")
@@ -109,6 +116,9 @@ class Meeting:
         self._compare_options(verdicts)
         self._compare_python(verdicts)
         self._compare_score(verdicts)
+        source = write_marked_test(self.suite.document)
+        if judge is not None and source is not None:
+            self._compare_pytest(verdicts, judge(source))
         for executor in executors:
             self._compare(f"executor {executor}", verdicts, "--executor", executor)
         return self.found
@@ -231,10 +241,6 @@ class Meeting:
 
     def _compare_python(self, verdicts: Verdicts) -> None:
         """`tw.run` decides a contract as the command does."""
-        import trialwise as tw
-        from trialwise.pages.json_report import describe_report
-        from trialwise.suite import load_suite
-
         suite = load_suite(self.folder.path / "trialwise.yaml", environment={})
         if len(suite.contracts) > 1:  # the command gives each of several a seed of its own
             return
@@ -247,6 +253,16 @@ class Meeting:
             progress=False,
         )
         self._compare_verdicts("Python", verdicts, read_verdicts(describe_report([result.record])))
+
+    def _compare_pytest(self, verdicts: Verdicts, record: RunRecord | None) -> None:
+        """A marked test decides its criteria as a suite with the same keys does."""
+        if record is None:
+            self._report("the same verdict in every way", "pytest: there is no run")
+            return
+        found = read_verdicts(describe_report([record]))
+        others = {f"meeting: {name.rpartition(': ')[2]}": one for name, one in found.items()}
+        mine = {name: one for name, one in verdicts.items() if name.startswith("meeting: ")}
+        self._compare_verdicts("pytest", mine, others)
 
     def _compare_score(self, verdicts: Verdicts) -> None:
         """`score` decides the outcomes of a run as the run did, where it takes the question."""
@@ -292,6 +308,10 @@ _UNSCORED = frozenset(
 ) | {"concurrency", "rate", "timeout", "factors", "validity", "keep_inputs", "before_each"}
 
 
+#: Services that reply to every call.
+_REPLYING = ("svc:perfect", "svc:good", "svc:poor", "svc:slow")
+
+
 def list_score_options(document: dict[str, Any]) -> list[str] | None:
     """List the options of `score` that ask what a suite asks; None where there are none.
 
@@ -301,12 +321,7 @@ def list_score_options(document: dict[str, Any]) -> list[str] | None:
     (first, *others), rule = document["criteria"], document.get("rule", "exact")
     trials = first.get("trials") or document.get("trials")
     fits = not others and first.keys() <= _SCORED and document.keys() <= {*_UNSCORED, "curtail"}
-    replies = document["service"].get("python") in (
-        "svc:perfect",
-        "svc:good",
-        "svc:poor",
-        "svc:slow",
-    )
+    replies = document["service"].get("python") in _REPLYING
     if not fits or not replies or trials is None or document.get("curtail", True):
         return None
     if first.get("each_input"):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 from tests.meetings.covering import PairCount, cover_pairs, list_pairs
 from tests.meetings.features import (
     LEFT_OUT,
+    SERVICES,
     VALUES,
     Feature,
     feature,
@@ -20,9 +23,12 @@ from tests.meetings.features import (
     make_pair,
 )
 from tests.meetings.front_ends import Folder, enter
-from tests.meetings.invariants import Meeting, Violation, list_score_options
+from tests.meetings.invariants import Judge, Meeting, Violation, list_score_options
 from tests.meetings.known_violations import is_known
 from tests.meetings.made_suites import MadeSuite
+from tests.plugin.conftest import Project, project  # noqa: F401 - a fixture
+
+from trialwise.model.run import RunRecord
 
 #: How many suites the slow test has; a few hundred by default.
 _MANY = int(os.environ.get("TRIALWISE_MEETINGS", "240"))
@@ -35,12 +41,32 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
         yield entered
 
 
-def meet(folder: Folder, *features: Feature, executors: tuple[str, ...] = ()) -> list[Violation]:
+@pytest.fixture
+def judge(project: Project) -> Judge:  # noqa: F811 - the fixture
+    """Run a marked test in a session of its own, and return the record of its run."""
+    (project.path / "svc.py").write_text(SERVICES)
+
+    def run_session(source: str) -> RunRecord | None:
+        shutil.rmtree(project.path / ".trialwise", ignore_errors=True)
+        project.write(source)
+        with chdir(project.path):
+            project.run("-q")
+        return next(iter(project.records()), None)
+
+    return run_session
+
+
+def meet(
+    folder: Folder,
+    *features: Feature,
+    executors: tuple[str, ...] = (),
+    judge: Judge | None = None,
+) -> list[Violation]:
     """Return what does not hold of a suite that can be run."""
     meeting = Meeting(MadeSuite(features), folder)
     if not meeting.admits():
         return [Violation("the suite can be run", folder.type("check").output), *meeting.found]
-    return meeting.examine(executors=executors)
+    return meeting.examine(executors=executors, judge=judge)
 
 
 # --- The generator ----------------------------------------------------------------------------
@@ -235,6 +261,37 @@ def test_worker_processes_decide_the_same(folder: Folder, features: tuple[Featur
     assert [] == [str(one) for one in found if not is_known(one, features)]
 
 
+#: Suites that a marker can ask for.
+MARKED: dict[str, tuple[Feature, ...]] = {
+    "sequential": (AT_LEAST,),
+    "fixed": (AT_LEAST, feature("criterion", "trials", 120), feature("service", "is", "raising")),
+    "a margin beside never_fails": (
+        AT_LEAST,
+        feature("criterion", "margin", "10%"),
+        feature("other", "criterion", {"never_fails": True}),
+        feature("service", "is", "poor"),
+    ),
+    "each input with a correction": (
+        AT_LEAST,
+        feature("criterion", "each_input", True),
+        feature("contract", "correction", "holm"),
+    ),
+    "the rule wilson with concurrency": (
+        AT_LEAST,
+        feature("contract", "rule", "wilson"),
+        feature("contract", "concurrency", 8),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_pytest_decides_as_the_run_did(folder: Folder, judge: Judge, name: str) -> None:
+    """A marked test with the keys of a suite has its verdict, with one seed."""
+    found = meet(folder, *MARKED[name], judge=judge)
+
+    assert [] == [str(one) for one in found if not is_known(one, MARKED[name])]
+
+
 @pytest.mark.parametrize("curtail", [True, False])
 @pytest.mark.parametrize("service", ["perfect", "good", "poor"])
 def test_score_decides_as_the_run_did(folder: Folder, service: str, *, curtail: bool) -> None:
@@ -255,7 +312,9 @@ def test_score_decides_as_the_run_did(folder: Folder, service: str, *, curtail: 
 # --- Meetings of every pair -------------------------------------------------------------------
 
 
-def examine_many(folder: Folder, *, suites: int, size: int, seed: int) -> list[str]:
+def examine_many(
+    folder: Folder, *, suites: int, size: int, seed: int, judge: Judge | None = None
+) -> list[str]:
     """Return what does not hold of suites that cover the pairs of features, with the suite."""
     counted = PairCount(len(list_pairs(list_features())))
     refusals: dict[str, MadeSuite] = {}
@@ -271,7 +330,7 @@ def examine_many(folder: Folder, *, suites: int, size: int, seed: int) -> list[s
     wrong = [
         f"{one}\n  {suite}"
         for suite in cover_pairs(admits, suites=suites, size=size, seed=seed, counted=counted)
-        for one in Meeting(suite, folder).examine()
+        for one in Meeting(suite, folder).examine(judge=judge)
         if not is_known(one, suite.features)
     ]
     # pytest shows it with -rP, and where a test fails.
@@ -281,15 +340,15 @@ def examine_many(folder: Folder, *, suites: int, size: int, seed: int) -> list[s
 
 def test_pairs_of_features_meet(folder: Folder) -> None:
     """A fixed small set of suites; `make test-all` has a few hundred."""
-    wrong = examine_many(folder, suites=20, size=16, seed=1)
+    wrong = examine_many(folder, suites=12, size=16, seed=1)
 
     assert [] == wrong
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
-def test_every_pair_of_features_meets(folder: Folder, part: int) -> None:
+def test_every_pair_of_features_meets(folder: Folder, judge: Judge, part: int) -> None:
     """Suites with another order of pairs in each part."""
-    wrong = examine_many(folder, suites=_MANY // 4, size=14, seed=2 + part)
+    wrong = examine_many(folder, suites=_MANY // 4, size=14, seed=2 + part, judge=judge)
 
     assert [] == wrong
