@@ -22,7 +22,8 @@ import trialwise as tw
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import to_plain
 from trialwise.pages.json_report import describe_report
-from trialwise.procedures.forecast import forecast, forecast_together
+from trialwise.pages.suite_totals import bound_planned_errors
+from trialwise.procedures.chances import forecast, forecast_together
 from trialwise.runtime.preparing import PreparedRun
 from trialwise.runtime.running import run_prepared
 from trialwise.runtime.workspace import Workspace
@@ -146,6 +147,7 @@ def read_stated(drawn: RandomContract, baselines: Path) -> Stated:
     check = {
         "criteria": [to_plain(one) for one in forecast(plan)],
         "together": [to_plain(one) for one in forecast_together([plan])],
+        "envelopes": [to_plain(one) for one in bound_planned_errors([plan])],
     }
     return Stated(check, describe_report([result.record])["envelopes"])
 
@@ -190,7 +192,7 @@ def _is(decision: str, result: tw.Result) -> bool:
 
 def _list_wrong_fails(drawn: RandomContract, stated: Stated) -> Iterator[Statement]:
     """A FAIL although every rate is as required, or better than that."""
-    envelope = next((one for one in stated.envelopes if one["error"] == "wrong-fail"), None)
+    envelope = _find_envelope(stated, "wrong-fail")
     if envelope is None:
         return
     left_out = _list_left_out(envelope)
@@ -215,7 +217,7 @@ def _list_wrong_fails(drawn: RandomContract, stated: Stated) -> Iterator[Stateme
 
 def _list_wrong_passes(drawn: RandomContract, stated: Stated) -> Iterator[Statement]:
     """A PASS although one rate is too low, whichever it is; the others are perfect."""
-    envelope = next((one for one in stated.envelopes if one["error"] == "wrong-pass"), None)
+    envelope = _find_envelope(stated, "wrong-pass")
     if envelope is None:
         return
     left_out = _list_left_out(envelope)
@@ -234,12 +236,15 @@ def _list_wrong_passes(drawn: RandomContract, stated: Stated) -> Iterator[Statem
         )
 
 
+def _find_envelope(stated: Stated, error: str) -> dict[str, Any] | None:
+    """Find the limit of one error; None where nothing is stated, or a limit of 1 or more."""
+    found = (one for one in stated.envelopes if one["error"] == error)
+    return next((one for one in found if one["raw"] is not None), None)
+
+
 def _list_left_out(envelope: Mapping[str, Any]) -> set[str]:
-    """List the criteria that an envelope names as not counted; older reports name none."""
-    return {
-        str(one["name"] if isinstance(one, Mapping) else one)
-        for one in envelope.get("not_counted") or ()
-    }
+    """List the criteria that an envelope names as not counted."""
+    return {one["name"] for one in envelope["not_counted"]}
 
 
 def _required_rate(criterion: Mapping[str, Any]) -> float:
@@ -249,8 +254,10 @@ def _required_rate(criterion: Mapping[str, Any]) -> float:
 
 
 def list_contradictions(stated: Stated) -> Iterator[str]:
-    """List where a report states a smaller chance of a FAIL than `check` does."""
-    envelope = next((one for one in stated.envelopes if one["error"] == "wrong-fail"), None)
+    """List where `check` and the report contradict each other, or themselves."""
+    if stated.check["envelopes"] != stated.envelopes:
+        yield f"`check` states {stated.check['envelopes']}, the report {stated.envelopes}"
+    envelope = _find_envelope(stated, "wrong-fail")
     for one in stated.check["together"]:
         if envelope is None or "exactly as required" not in one["condition"]:
             continue

@@ -26,7 +26,7 @@ from trialwise.model.codec import to_plain
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import NOT_MEASURED
 from trialwise.pages.json_report import describe_report, read_report_schema
-from trialwise.procedures.forecast import forecast
+from trialwise.procedures.chances import forecast
 from trialwise.stores.runs import RunStore
 from trialwise.suite import load_suite
 
