@@ -71,7 +71,7 @@ def test_the_answer_is_a_sentence_with_its_condition() -> None:
 
     assert done.exit_code == 0
     text = " ".join(done.output.split())
-    assert "CHOSEN large is chosen: no other arm is better than all others by 20 points" in text
+    assert "DECIDED large is the best arm or within 20 points of it (95 %)." in text
     assert "any other answer comes in at most 5 % of runs" in text
     assert "PASS" not in done.output
 
@@ -83,7 +83,7 @@ def test_arms_that_never_differ_are_tied_which_is_an_answer() -> None:
     assert done.exit_code == 0
     text = " ".join(done.output.split())
     assert "TIED Tied: large, medium. No arm is better than all others by 10 points" in text
-    assert "CHOSEN" not in text
+    assert "DECIDED" not in text
 
 
 @pytest.mark.usefixtures("folder")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ import trialwise as tw
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.procedures.comparing.choice_conclusion import conclude_choice, expect_best_excess
 from trialwise.procedures.comparing.choice_findings import ChoiceQuestion
+from trialwise.runtime.stored_comparisons import load_answer, verify_stored_comparison
 from trialwise.runtime.verifying import verify
 from trialwise.stats.binomial import binomial_pmf
+from trialwise.stores._files import write_json
 
 RIGHT = tw.Criterion("right", tw.equals("yes"), at_least=0.5)
 QUESTIONS = ["one", "two", "three"]
@@ -118,9 +121,25 @@ def test_the_page_shows_itself_in_a_terminal_and_a_notebook() -> None:
     choice, out = choose(*arms()), io.StringIO()
     choice.show(stream=out)
 
-    assert "large is chosen" in out.getvalue()
-    assert "large is chosen" in choice._repr_html_()
-    assert repr(choice).startswith("<Choice chosen: large is chosen")
+    assert "large is the best arm or within 10 points of it (95 %)." in out.getvalue()
+    assert "large is the best arm or within 10 points" in choice._repr_html_()
+    assert repr(choice).startswith("<Choice chosen: large is the best arm or within 10 points")
+
+
+def test_the_page_has_the_words_of_its_sentence_and_no_folders(tmp_path: Path) -> None:
+    """An arm is best, tied or possibly best, or another arm is better and perhaps cheaper."""
+    choice = choose(*arms(), store=tmp_path, cost_per_trial_usd=0.01)
+    explored = tw.explore(*arms(), inputs=QUESTIONS, seed=1, store=tmp_path)
+    for page in (choice.render("transparent"), explored.render("transparent")):
+        text = " ".join(page.split())
+        assert "possibly best" in text
+        assert "another arm is better" in text
+        for word in ("chosen", "not best", "beaten", "nobody beats", "CHOSEN"):
+            assert word not in text
+        assert str(tmp_path) not in text
+    assert "large, of 3 arms" in choice.render("markdown")
+    names = [f"{run.label}: {run.path.name}" for run in choice.runs if run.path]
+    assert [value for name, value in choice.build_page().facts if name == "run"] == names
 
 
 KILLED = """
@@ -197,3 +216,33 @@ def test_the_luck_of_the_best_is_the_mean_of_the_largest_count(
             probability *= binomial_pmf(one, trials, rate)
         mean += probability * max(counts) / trials
     assert expect_best_excess(count, trials, rate) == pytest.approx(mean - rate)
+
+
+OLD = Path(__file__).parents[1] / "data" / "comparisons-0.2.0.dev0"
+
+
+def test_a_choice_of_an_earlier_edition_is_decided_again_by_its_own_rule() -> None:
+    """The last arm was then named by all rounds, also by those before the others were dropped."""
+    (kept,) = (OLD / "comparisons").iterdir()
+    choice = load_answer(kept, store=OLD)
+
+    assert isinstance(choice, tw.Choice)
+    assert (choice.outcome, choice.chosen) == ("chosen", "two")
+    assert "named in at most 40 %" in choice.verdict.guarantee
+    assert verify_stored_comparison(kept, store=OLD).differences == ()
+    now = conclude_choice(choice.runs, ChoiceQuestion(smallest_difference=0.4))
+    assert now.outcome == "undecided"
+    assert "named in at most 20 %" in now.guarantee
+
+
+def test_a_choice_of_an_earlier_edition_is_resumed_by_its_own_rule(tmp_path: Path) -> None:
+    choice = choose(arm("one", 0.7), arm("two", 0.7), store=tmp_path, max_trials=3)
+    assert choice.path is not None
+    file = choice.path / "comparison.json"
+    kept = json.loads(file.read_text())
+    del kept["question"]["edition"], kept["checksum"]
+    write_json(file, kept)
+    (choice.path / "verdict.json").unlink()
+
+    resumed = choose(arm("one", 0.7), arm("two", 0.7), store=tmp_path, max_trials=3, resume=True)
+    assert resumed.verdict.question.edition == 1

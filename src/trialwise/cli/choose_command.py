@@ -42,7 +42,7 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     in at most 5 % of runs (1 - --confidence), at any rates.
 
     \b
-    Exit codes: 0 an arm is chosen, or arms are shown to be tied: both are answers;
+    Exit codes: 0 an arm is named, or arms are shown to be tied: both are answers;
     3 not decided within --max-trials or a budget.
 
     \b

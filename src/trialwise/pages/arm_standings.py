@@ -36,7 +36,7 @@ from trialwise.procedures.comparing.choice_findings import (
 
 _MOST_ROWS, _MOST_NOTES = 60, 15
 _BADGES: dict[str, tuple[str, Tone]] = {
-    "chosen": ("CHOSEN", "chosen"),
+    "chosen": ("DECIDED", "chosen"),
     "tied": ("TIED", "open"),
     "undecided": ("NOT DECIDED", "open"),
 }
@@ -47,25 +47,25 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> Do
 
     Args:
         verdict: What was concluded.
-        runs: Where the runs are kept.
+        runs: The names of the runs.
     """
     word, tone = _BADGES[verdict.outcome]
     ranked = sorted(verdict.arms, key=lambda one: (one.label != verdict.chosen, -_rate(one)))
     return Document(
         kind="Choice",
-        title=_name_arms(verdict.arms),
+        title=_name_arms(verdict.arms, verdict.chosen),
         badge=Badge(word=word, tone=tone),
         badge_label="Answer",
         lead=verdict.statement,
         facts=(
             *_describe_criteria(verdict.criteria),
-            ("nobody beats", ", ".join(verdict.unbeaten)),
+            ("possibly best", ", ".join(verdict.unbeaten)),
             ("smallest difference", as_points(verdict.question.smallest_difference)),
             ("took", f"{as_count(verdict.trials, 'trial')} in {as_count(verdict.rounds, 'round')}"),
-            *(("run", path) for path in runs),
+            *(("run", name) for name in runs),
         ),
         blocks=(
-            _tabulate(ranked, verdict.question.confidence, has_places=True),
+            _tabulate(ranked, verdict.question.confidence, verdict.question.smallest_difference),
             *_fold("Worth knowing", (verdict.guarantee, *verdict.notes)),
         ),
     )
@@ -76,7 +76,7 @@ def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> D
 
     Args:
         found: What was measured.
-        runs: Where the runs are kept.
+        runs: The names of the runs.
     """
     return Document(
         kind="Exploration",
@@ -84,12 +84,12 @@ def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> D
         lead=found.multiplicity,
         facts=(
             *_describe_criteria(found.criteria),
-            ("nobody beats", ", ".join(found.unbeaten)),
+            ("possibly best", ", ".join(found.unbeaten)),
             ("took", as_count(found.trials, "trial")),
-            *(("run", path) for path in runs),
+            *(("run", name) for name in runs),
         ),
         blocks=(
-            _tabulate(found.arms, found.confidence, has_places=False),
+            _tabulate(found.arms, found.confidence),
             *_fold("Worth knowing", found.notes),
         ),
     )
@@ -99,9 +99,10 @@ def _rate(arm: ArmStanding) -> float:
     return arm.tally.rate or 0.0
 
 
-def _name_arms(arms: Sequence[ArmStanding]) -> str:
+def _name_arms(arms: Sequence[ArmStanding], named: str | None = None) -> str:
     contracts = list(dict.fromkeys(one.contract for one in arms))
     name = as_count(len(arms), "arm")
+    name = f"{named}, of {name}" if named else name
     return f"{contracts[0]}: {name}" if len(contracts) == 1 else name
 
 
@@ -116,7 +117,9 @@ def _fold(title: str, notes: Sequence[str]) -> tuple[Block, ...]:
     return (Details(summary=title, blocks=(items,), is_printed=True),)
 
 
-def _tabulate(arms: Sequence[ArmStanding], confidence: float, *, has_places: bool) -> Table:
+def _tabulate(
+    arms: Sequence[ArmStanding], confidence: float, difference: float | None = None
+) -> Table:
     left = len(arms) - _MOST_ROWS
 
     def draw(arm: ArmStanding) -> Cell:
@@ -134,16 +137,23 @@ def _tabulate(arms: Sequence[ArmStanding], confidence: float, *, has_places: boo
     def write_rate(arm: ArmStanding) -> Cell:
         return "–" if arm.tally.rate is None else as_observed(arm.tally.rate)
 
-    def write_place(arm: ArmStanding) -> Cell:
-        return Value(text=arm.place, strong=arm.place == "chosen")
+    def describe(arm: ArmStanding) -> Cell:
+        if arm.place == "chosen":
+            return Value(text=f"best, or within {as_points(difference or 0.0)}", strong=True)
+        if arm.place == "tied":
+            return "tied"
+        if arm.is_unbeaten:
+            return "possibly best"
+        better = (one for one in arms if one.is_unbeaten and _rate(one) > _rate(arm))
+        cheaper = any(_is_cheaper(one, arm) for one in better)
+        return "another arm is better and cheaper" if cheaper else "another arm is better"
 
     has_cost = any(one.usd_per_trial is not None for one in arms)
     return build_table(
         "Arms",
         arms[:_MOST_ROWS],
         ("arm", lambda one: Name(one.label)),
-        *([("shown", write_place)] if has_places else []),
-        ("beaten", lambda one: "no" if one.is_unbeaten else "yes"),
+        ("shown", describe),
         ("passed", lambda one: f"{one.tally.passed}/{one.tally.trials}"),
         ("rate", write_rate),
         (f"{100 * confidence:g} %", lambda one: as_ends(one.interval) if one.interval else ""),
@@ -157,12 +167,17 @@ def _tabulate(arms: Sequence[ArmStanding], confidence: float, *, has_places: boo
             if has_cost
             else []
         ),
-        words=(0, 1, 2) if has_places else (0, 1),
+        words=(0, 1),
         notes=(
             "Each interval holds for its arm alone, whenever the run ended.",
             *((f"and {left:,} more arms",) if left > 0 else ()),
         ),
     )
+
+
+def _is_cheaper(arm: ArmStanding, other: ArmStanding) -> bool:
+    ours, theirs = arm.usd_per_trial, other.usd_per_trial
+    return ours is not None and theirs is not None and ours < theirs
 
 
 def _write_money(usd: float | None) -> str:

@@ -110,7 +110,7 @@ class Choice(_Shown):
         """Build the page that every report of the choice is made from."""
         from trialwise.pages.arm_standings import build_choice_page
 
-        return build_choice_page(self.verdict, runs=_list_folders(self.runs))
+        return build_choice_page(self.verdict, runs=_list_names(self.runs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values, fit for JSON."""
@@ -147,7 +147,7 @@ class ExploredArms(_Shown):
         """Build the page that every report of the arms is made from."""
         from trialwise.pages.arm_standings import build_exploration_page
 
-        return build_exploration_page(self.found, runs=_list_folders(self.runs))
+        return build_exploration_page(self.found, runs=_list_names(self.runs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as plain values, fit for JSON."""
@@ -158,5 +158,5 @@ class ExploredArms(_Shown):
         return f"<ExploredArms: {', '.join(one.label for one in self.arms)}>"
 
 
-def _list_folders(runs: Sequence[ArmRun]) -> tuple[str, ...]:
-    return tuple(str(one.path) for one in runs if one.path is not None)
+def _list_names(runs: Sequence[ArmRun]) -> tuple[str, ...]:
+    return tuple(f"{one.label}: {one.path.name}" for one in runs if one.path is not None)

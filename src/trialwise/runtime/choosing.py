@@ -95,9 +95,9 @@ def choose(
     prepared = _prepare(
         contracts, size, question, space, inputs=inputs, labels=labels, source=source
     )
-    following = ChoiceFollowing(prepared.planned.plans, question)
+    following = _follow(prepared)
     with prepared.open() as opened:
-        choice = _conclude(opened, drive_in_turn(opened.arms, following), prepared, question)
+        choice = _conclude(opened, drive_in_turn(opened.arms, following), prepared, following)
     _check_interrupted(choice)
     return choice
 
@@ -145,10 +145,10 @@ async def achoose(
             contracts, size, question, space, inputs=inputs, labels=labels, source=source
         )
     )
-    following = ChoiceFollowing(prepared.planned.plans, question)
+    following = _follow(prepared)
     with prepared.open(in_thread=True) as opened:
         outcomes = await adrive_in_turn(opened.arms, following)
-        choice = _conclude(opened, outcomes, prepared, question)
+        choice = _conclude(opened, outcomes, prepared, following)
     if _is_interrupted(choice.runs):
         await let_cancellation_through()
     _check_interrupted(choice)
@@ -172,7 +172,7 @@ def explore(
     Args:
         contracts: Two arms or more.
         criterion: What a trial has to pass; None for all criteria together.
-        confidence: Of every interval, and of the arms nobody beats.
+        confidence: Of every interval, and of the arms that are possibly best.
         inputs: What to try all arms on, where the contracts do not say.
         labels: What to call the arms; by default their contracts, where those have different names.
         options: How the runs are made; single settings given beside it prevail. `trials` is the
@@ -244,7 +244,10 @@ def _prepare(
     assert space.store is not None
     named = space.resume if isinstance(space.resume, str) else None
     stored = ComparisonStore(space.store).find_unfinished(named, question.kind)
-    if stored.head.question != to_plain(question) or len(stored.head.runs) != len(alike):
+    assert isinstance(question, ChoiceQuestion)
+    asked = {"edition": 1, **stored.head.question}
+    question = replace(question, edition=asked["edition"])
+    if asked != to_plain(question) or len(stored.head.runs) != len(alike):
         message = f"{stored.comparison_id} cannot be resumed: it asks something else"
         raise RunNotFound(message)
     with redact_with(space.redact):
@@ -253,16 +256,23 @@ def _prepare(
     return PreparedComparison(planned, space, stored, source)
 
 
+def _follow(prepared: PreparedComparison) -> ChoiceFollowing:
+    """Follow the rounds by the question that was planned, which is the old one of a resumed run."""
+    question = prepared.planned.question
+    assert isinstance(question, ChoiceQuestion)
+    return ChoiceFollowing(prepared.planned.plans, question)
+
+
 def _conclude(
     opened: OpenComparison,
     outcomes: Sequence[RunOutcome],
     prepared: PreparedComparison,
-    question: ChoiceQuestion,
+    following: ChoiceFollowing,
 ) -> Choice:
     """Keep the arms' records and what they come to together."""
     records = opened.decide(outcomes)
     runs = _place_arms(name_arms(records, prepared.planned.labels), opened.paths)
-    verdict = conclude_choice(runs, question)
+    verdict = conclude_choice(runs, following.question)
     if opened.comparison is not None:
         stops = [one.verdict.stop for one in records]
         decision = "INCONCLUSIVE" if verdict.outcome == "undecided" else verdict.outcome

@@ -70,7 +70,7 @@ def load_answer(
     from trialwise.procedures.comparing.choice_findings import ChoiceQuestion, ExplorationQuestion
 
     if head.kind == "choice":
-        chosen = conclude_choice(arms, from_plain(ChoiceQuestion, question))
+        chosen = conclude_choice(arms, from_plain(ChoiceQuestion, {"edition": 1, **question}))
         return Choice(chosen, arms, stored.path)
     described = from_plain(ExplorationQuestion, question)
     found = describe_arms(arms, criterion=described.criterion, confidence=described.confidence)
@@ -102,7 +102,9 @@ def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwis
     again = to_plain(found.found if isinstance(found, ExploredArms) else found.verdict)
     if not isinstance(found, Comparison):
         again["decision"] = verdict.get("decision")  # it follows from the outcome
-    skipped = frozenset() if stored.tool_version == __version__ else WORDING
+    is_old = isinstance(found, Choice) and found.verdict.question.edition == 1
+    skipped = WORDING | {"guarantee", "edition"} if is_old else frozenset[str]()
+    skipped |= frozenset() if stored.tool_version == __version__ else WORDING
     differences = [*list_differences("verdict", verdict, again, skipped)]
     differences += [
         Difference(f"{file}: checksum", "another", "that of its content")

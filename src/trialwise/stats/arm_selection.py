@@ -12,8 +12,11 @@ may be any, and the arms may pass and fail together in any way.
    arm is dropped when its capital reaches 1/α. At most one arm is better than all others by δ, so
    an error can be made about that arm only: it is dropped with probability at most α.
 2. *Is the last arm no better than the one that stayed longest beside it?* It is named where this is
-   ruled out at the level `TIE_ERROR`. The arms are tied where question 1 drops the last arm, too:
-   then no arm is better than all others by δ.
+   ruled out at the level `TIE_ERROR`. Only rounds after all others were dropped count: by then it
+   is settled which of the two would be named, so the error is spent on one direction alone. Of
+   arms that are all as good, however many, one is named with probability at most `TIE_ERROR`.
+   The arms are tied where question 1 drops the last arm, too: then no arm is better than all
+   others by δ.
 3. *Is arm j as good as every other?* Rounds in which i passes and j fails are then no likelier than
    the contrary (`measure_sign_evidence`, averaged over i). An arm is beaten where this is ruled
    out. The arms nobody beats include a best one with probability at least 1 − α.
@@ -77,6 +80,8 @@ class ArmSelection:
         break_ties: Whether to choose the last arm at once. Otherwise rounds go on until it is
             shown to be better than the arm that stayed longest beside it, or until the arms are
             shown to be tied.
+        edition: 1 for choices that were made before the last two arms began anew: of two equal arms
+            one was then named in up to twice `TIE_ERROR`.
 
     Examples:
         >>> selection = ArmSelection(3, smallest_difference=0.2, break_ties=True)
@@ -93,11 +98,13 @@ class ArmSelection:
         smallest_difference: float,
         alpha: float = 0.05,
         break_ties: bool = False,
+        edition: int = 2,
     ) -> None:
         self._arms = require_count("arms", arms, minimum=2)
         self._delta = require_open_rate("smallest_difference", smallest_difference)
         self._target = 1 / require_open_rate("alpha", alpha)
         self._breaks_ties = break_ties
+        self._begins_anew = edition > 1
         every = range(self._arms)
         #: [j][i]: what was won by betting on i that j is not better than all others by delta;
         #: [j][j]: by betting on all others together that they are as good as j.
@@ -261,6 +268,9 @@ class ArmSelection:
             return ()
         shown = {j: self._ahead[best][j] for j in self._sampled if j != best}
         least = min(shown, key=shown.__getitem__)
+        if self._begins_anew:
+            self._begins_anew = False
+            shown[least] = self._ahead[best][least] = 1.0
         return () if shown[least] >= (1 - _ROUNDING) / TIE_ERROR else (least,)
 
     def _measure_beaten(self, j: int) -> float:

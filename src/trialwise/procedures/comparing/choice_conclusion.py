@@ -90,7 +90,7 @@ def describe_arms(
     Args:
         arms: Runs on the same inputs.
         criterion: What a trial has to pass; None for all criteria that the arms share, together.
-        confidence: Of every interval, and of the arms nobody beats.
+        confidence: Of every interval, and of the arms that are possibly best.
     """
     if len({arm.label for arm in arms}) < len(arms):
         raise InvalidArgument("arms", [arm.label for arm in arms], "have different labels")
@@ -198,18 +198,19 @@ def _answer(
     arms: Sequence[ArmStanding],
     question: ChoiceQuestion,
 ) -> str:
-    zone = f"{as_points(question.smallest_difference)} or more ({as_level(question.confidence)})"
+    difference, confidence = as_points(question.smallest_difference), as_level(question.confidence)
     if outcome == "undecided":
         left = [one.label for one in arms if one.place == "may be best"]
         verb = "remains" if len(left) == 1 else "remain"
         return f"Not decided: {join_few(left)} {verb}."
     if outcome == "tied":
         tied = [one.label for one in arms if one.place == "tied"]
+        zone = f"{difference} or more ({confidence})"
         return f"Tied: {join_few(tied)}. No arm is better than all others by {zone}."
     as_good = [one.label for one in arms if one.is_unbeaten and one.label != chosen]
-    verb = "is" if len(as_good) == 1 else "are"
-    others = f" {join_few(as_good)} {verb} not shown to be worse." if as_good else ""
-    return f"{chosen} is chosen: no other arm is better than all others by {zone}.{others}"
+    names = " and ".join(as_good) if len(as_good) == 2 else join_few(as_good)
+    others = f" {names} may be as good." if as_good else ""
+    return f"{chosen} is the best arm or within {difference} of it ({confidence}).{others}"
 
 
 def _guarantee(question: ChoiceQuestion) -> str:
@@ -220,10 +221,9 @@ def _guarantee(question: ChoiceQuestion) -> str:
     )
     if question.break_ties:
         return f"{text}. Where arms are closer, any of the best may be named."
-    return (
-        f"{text}. An arm is named although the last one beside it is as good in at most "
-        f"{as_level(TIE_ERROR)}."
-    )
+    # Both of the last two could be named by the first edition, each with the whole error.
+    error = as_level(TIE_ERROR if question.edition > 1 else 2 * TIE_ERROR)
+    return f"{text}. If all arms are equally good, one of them is named in at most {error}."
 
 
 def _describe_multiplicity(arms: Sequence[ArmStanding]) -> str:

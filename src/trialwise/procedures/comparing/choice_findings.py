@@ -32,6 +32,8 @@ class ChoiceQuestion:
     """What decides; None for all criteria together, of which a trial has to pass each."""
     break_ties: bool = False
     """Whether to choose the last arm also where another may be as good."""
+    edition: int = 2
+    """Of the rule for ties: see `ArmSelection`."""
 
     def __post_init__(self) -> None:
         require_open_rate("smallest_difference", self.smallest_difference)

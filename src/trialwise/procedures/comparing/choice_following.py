@@ -27,11 +27,14 @@ class ChoiceFollowing:
     def __init__(self, plans: Sequence[Plan], question: ChoiceQuestion) -> None:
         self.criteria, self.experiment = find_criteria(plans, question.criterion)
         """What a trial has to pass, and the experiment they belong to."""
+        self.question = question
+        """What is asked."""
         self.selection = ArmSelection(
             len(plans),
             smallest_difference=question.smallest_difference,
             alpha=question.alpha,
             break_ties=question.break_ties,
+            edition=question.edition,
         )
         self._analyses = [plan.analysis for plan in plans]
         self._waiting: list[dict[int, bool | None]] = [{} for _ in plans]
