@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -352,3 +353,102 @@ def test_impossible_plans_are_refused() -> None:
         plan_paired_rule("worse")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="at most 10 pairs"):
         plan_paired_rule(pairs=10).decide(pair_counts(11, 0, 0))
+
+
+# --- Equivalence ----------------------------------------------------------------------------------
+
+
+def find_worst_fail(rule: PairedRule) -> float:
+    """Return the greatest chance of "not equivalent" for arms within the margin, by enumeration.
+
+    Every table has its trinomial probability, at all differences and shares of discordant pairs on
+    a grid that is refined around its maximum.
+    """
+    size, margin = rule.max_pairs, rule.margin
+    assert size is not None
+    tables = [
+        (wins, losses, math.comb(size, wins) * math.comb(size - wins, losses))
+        for wins in range(size + 1)
+        for losses in range(size + 1 - wins)
+        if rule.decide(pair_counts(size, wins, losses)) == "not equivalent"
+    ]
+
+    def find_chance(difference: float, discordant: float) -> float:
+        only_a, only_b = (discordant - difference) / 2, (discordant + difference) / 2
+        agree = 1 - discordant
+        return math.fsum(
+            ways * only_b**wins * only_a**losses * agree ** (size - wins - losses)
+            for wins, losses, ways in tables
+        )
+
+    best, place, step = 0.0, (0.0, 0.5), (margin / 4, 1 / 40)
+    grid = [(margin * i / 4, k / 40) for i in range(5) for k in range(41)]
+    for _ in range(3):
+        for difference, discordant in grid:
+            if 0 <= difference <= margin and difference <= discordant <= 1:
+                chance = find_chance(difference, discordant)
+                if chance > best:
+                    best, place = chance, (difference, discordant)
+        step = step[0] / 4, step[1] / 4
+        grid = [
+            (place[0] + i * step[0], place[1] + k * step[1])
+            for i in range(-3, 4)
+            for k in range(-3, 4)
+        ]
+    return best
+
+
+@pytest.mark.parametrize(
+    ("margin", "pairs", "alpha", "before"),
+    [(0.05, 60, 0.2, 0.11), (0.02, 120, 0.2, 0.13), (0.1, 40, 0.05, 0.0), (0.2, 20, 0.2, 0.0)],
+)
+def test_not_equivalent_is_wrong_in_at_most_half_of_alpha_by_both_ways_together(
+    margin: float, pairs: int, alpha: float, before: float
+) -> None:
+    """Each of the two ways had the whole of it before, as records of that time still have."""
+    worst = find_worst_fail(plan("equivalent", margin=margin, pairs=pairs, alpha=alpha))
+    assert worst <= alpha / 2
+    assert worst >= 0.75 * alpha / 2, "the level is used"
+    old = find_worst_fail(plan("equivalent", margin=margin, pairs=pairs, alpha=alpha, edition=1))
+    assert old >= before
+
+
+def test_not_equivalent_holds_its_level_for_a_rule_that_may_stop_early() -> None:
+    """Before, the chance was 0.21 for two arms that differ by the margin in every pair."""
+    rules = [
+        plan("equivalent", margin=0.05, alpha=0.4, rates=(0.9, 0.9), max_pairs=120, edition=edition)
+        for edition in (1, 2)
+    ]
+    old, new = (rule.characteristic(0.475, 0.525).chance_of(Decision.FAIL) for rule in rules)
+    assert new <= 0.2 < old
+    for discordant in (0.05, 0.3, 0.7, 1.0):
+        for difference in (0.0, 0.025, 0.05):
+            found = rules[1].characteristic(
+                (discordant - difference) / 2, (discordant + difference) / 2
+            )
+            assert found.chance_of(Decision.FAIL) <= 0.2
+
+
+@pytest.mark.parametrize("size", ["pairs", "max_pairs"])
+def test_pairs_that_could_never_show_equivalence_are_refused(size: str) -> None:
+    """(1 − margin)^n is the chance that arms which differ by the margin are always alike."""
+    with pytest.raises(InvalidArgument, match="even if the two arms never differ") as refused:
+        plan_paired_rule("equivalent", margin=0.05, alpha=0.2, **{size: 40})
+    assert refused.value.argument == size
+    words = refused.value.allowed.split()
+    fewest = int(words[words.index("about") + 1])
+    assert (1 - 0.05) ** fewest <= 0.2 / 2
+    rule = plan_paired_rule("equivalent", margin=0.05, alpha=0.2, **{size: fewest})
+    assert rule.decide(pair_counts(fewest, 0, 0)) == "equivalent"
+
+
+def test_rules_of_an_earlier_edition_decide_as_they_did() -> None:
+    """The file was written before the two ways to be "not equivalent" shared their error."""
+    folder = Path(__file__).parents[1] / "data" / "comparisons-0.2.0.dev0"
+    for kept in json.loads((folder / "equivalent_rules.json").read_text()):
+        rule = PairedRule.from_plain(kept["rule"])
+        for (both, only_a, only_b, neither), outcome, p_value, interval in kept["found"]:
+            counts = PairCounts(both=both, only_a=only_a, only_b=only_b, neither=neither)
+            found = rule.conclude_counts(counts)
+            assert (found.outcome, found.p_value) == (outcome, pytest.approx(p_value, rel=1e-9))
+            assert [*found.interval] == pytest.approx(interval, rel=1e-9)

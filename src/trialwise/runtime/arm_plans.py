@@ -22,6 +22,7 @@ from trialwise.procedures.comparing.criterion_conclusion import fewest_discordan
 from trialwise.procedures.comparing.pair_following import TestRules, plan_rules
 from trialwise.procedures.comparing.run_comparison import check_labels, label_contracts
 from trialwise.runtime.preparing import design_cache, prepare
+from trialwise.stats.paired_rules import plan_paired_rule
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -235,8 +236,15 @@ def _check_size(planned: PlannedArms) -> None:
         for one, _ in tests
         if one.trials < fewest
     )
-    if reasons and plans[0].intent is Intent.VERIFICATION:
+    if plans[0].intent is not Intent.VERIFICATION:
+        return
+    if reasons:
         raise DesignRefused(tuple(reasons))
+    if question.question == "equivalent" and not planned.rules:
+        for pairs in {one.trials for one, _ in tests if one.criterion not in question.guardrails}:
+            plan_paired_rule(
+                "equivalent", margin=question.margin, alpha=question.alpha, pairs=pairs
+            )
 
 
 def _count_tests(tests: int) -> str:

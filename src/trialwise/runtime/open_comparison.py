@@ -413,7 +413,8 @@ def find_rules(arms: Sequence[ArmRun], question: ComparisonQuestion) -> TestRule
         head = ComparisonStore(folders[0].parent.parent).open(names.pop()).head
     except RunNotFound:
         return {}
-    if head.kind != question.kind or dict(head.question) != to_plain(question):
+    asked = to_plain(question)
+    if head.kind != question.kind or {**asked, **head.question} != asked:
         return {}
     labels = dict(zip(head.runs, (one.label for one in arms), strict=False))
     if [*head.runs] != [one.record.run_id for one in arms]:

@@ -61,6 +61,8 @@ def load_answer(
         ArmRun(label, one.record(), one.path) for label, one in zip(head.labels, kept, strict=True)
     )
     question = dict(head.question)
+    if head.kind != "exploration":
+        question.setdefault("edition", 1)
     if head.kind == "comparison":
         asked = from_plain(ComparisonQuestion, question)
         verdict = compare_records(arms, asked, read_rules(head.rules), read_votes(stored))
@@ -70,7 +72,7 @@ def load_answer(
     from trialwise.procedures.comparing.choice_findings import ChoiceQuestion, ExplorationQuestion
 
     if head.kind == "choice":
-        chosen = conclude_choice(arms, from_plain(ChoiceQuestion, {"edition": 1, **question}))
+        chosen = conclude_choice(arms, from_plain(ChoiceQuestion, question))
         return Choice(chosen, arms, stored.path)
     described = from_plain(ExplorationQuestion, question)
     found = describe_arms(arms, criterion=described.criterion, confidence=described.confidence)
@@ -102,7 +104,7 @@ def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwis
     again = to_plain(found.found if isinstance(found, ExploredArms) else found.verdict)
     if not isinstance(found, Comparison):
         again["decision"] = verdict.get("decision")  # it follows from the outcome
-    is_old = isinstance(found, Choice) and found.verdict.question.edition == 1
+    is_old = "edition" not in stored.head.question and stored.head.kind != "exploration"
     skipped = WORDING | {"guarantee", "edition"} if is_old else frozenset[str]()
     skipped |= frozenset() if stored.tool_version == __version__ else WORDING
     differences = [*list_differences("verdict", verdict, again, skipped)]

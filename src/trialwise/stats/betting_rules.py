@@ -96,7 +96,7 @@ class BettingRule(PairedRule):
         passes, fails = self._find_capitals(counts.pairs, counts.only_b, counts.only_a)
         return min(1.0, 1 / max(passes, 1e-300)), min(1.0, 1 / max(fails, 1e-300))
 
-    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:  # noqa: ARG002
+    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
         """Return the differences that the capital does not refute."""
         pairs, wins, losses = counts.pairs, counts.only_b, counts.only_a
         wanted = 2 / self.alpha
@@ -110,6 +110,9 @@ class BettingRule(PairedRule):
 
         low = -find_low(self.above, wins, losses)
         high = find_low(self.below, losses, wins)
+        if self.fail_part < 1 and outcome != "not equivalent":
+            # One of two ways to a FAIL has half of its error, and the interval all of it.
+            low, high = min(low, self.margin), max(high, -self.margin)
         return Interval(low, high, confidence=complement(self.alpha), method="exact, by betting")
 
     def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
@@ -139,6 +142,7 @@ class BettingRule(PairedRule):
             "below": [list(bet) for bet in self.below],
             "give_up": self.give_up,
             "batch": self.batch,
+            "fail_part": self.fail_part,
         }
 
     @staticmethod
@@ -178,7 +182,7 @@ class BettingRule(PairedRule):
             return above(m), below(m)
         if self.question == "not-worse":
             return above(-m), below(0.0)
-        return min(above(-m), below(m)), max(above(m), below(-m))
+        return min(above(-m), below(m)), self.fail_part * max(above(m), below(-m))
 
     def _follow_states(
         self, only_a: float, only_b: float
@@ -262,6 +266,7 @@ def plan_betting_rule(
     rates: tuple[float, float] | None,
     both: float | None,
     max_pairs: int | None,
+    fail_part: float,
 ) -> BettingRule:
     """Plan a rule with a margin that may stop after every pair; see `plan_paired_rule`."""
     only_a, only_b = _expect(question, margin, rates, both)
@@ -290,6 +295,7 @@ def plan_betting_rule(
         below=_choose_bets(*below, discordant),
         give_up=1 - power if question == "better" else 0.0,
         batch=math.ceil(max_pairs / _MOST_LOOKS),
+        fail_part=fail_part,
     )
 
 

@@ -2,7 +2,8 @@
 
 The interval of the difference (`paired_margins`) has ends that are each wrong in at most alpha/2 of
 comparisons, for every pair of rates and every correlation of the arms. What is shown follows from
-the interval: PASS and FAIL are exact tests at the margin.
+the interval: PASS and FAIL are exact tests at the margin. "Not equivalent" can be shown in two ways,
+which share the error of alpha/2.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.paired import PairCounts
-from trialwise.stats.paired_margins import bound_chance, find_low_end, find_region, order_tables
+from trialwise.stats.paired_margins import (
+    bound_chance,
+    find_low_end,
+    find_outer_region,
+    find_region,
+    order_tables,
+)
 from trialwise.stats.paired_questions import (
     OUTCOMES,
     PairedCharacteristic,
@@ -55,6 +62,10 @@ class MarginRule(PairedRule):
         if counts.pairs < self.max_pairs:
             return None
         return self._decide(counts.only_b, counts.only_a)
+
+    def can_show_equivalence(self) -> bool:
+        """Return whether arms that never differ are shown to be equivalent; no FAIL is needed."""
+        return self._shows(0, 0, -self.margin)
 
     def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
         """Return the one-sided p-values: of what PASS and of what FAIL refutes."""
@@ -110,16 +121,18 @@ class MarginRule(PairedRule):
             "alpha": self.alpha,
             "margin": self.margin,
             "max_pairs": self.max_pairs,
-            "regions": [[limit, list(region)] for limit, region in sorted(self._regions.items())],
+            "fail_part": self.fail_part,
+            "regions": [[limit, list(self._find_region(limit))] for limit in self._list_limits()],
         }
 
     @staticmethod
     def from_plain(values: Mapping[str, Any]) -> MarginRule:
         """Return the rule that `to_plain` wrote."""
         names = ("question", "alpha", "margin", "max_pairs")
-        rule = MarginRule(**{name: values[name] for name in names})
+        part = values.get("fail_part", 1.0)
+        rule = MarginRule(**{name: values[name] for name in names}, fail_part=part)
         # The tables that decided once decide again, on every machine.
-        vars(rule)["_regions"] = {limit: tuple(region) for limit, region in values["regions"]}
+        rule._regions.update((limit, tuple(region)) for limit, region in values["regions"])
         return rule
 
     def _list_outcomes(self) -> tuple[PairedOutcome, ...]:
@@ -140,20 +153,33 @@ class MarginRule(PairedRule):
         return neither
 
     def _shows(self, wins: int, losses: int, limit: float) -> bool:
-        return losses <= self._regions[limit][wins]
+        return losses <= self._find_region(limit)[wins]
 
     @cached_property
     def _regions(self) -> dict[float, tuple[int, ...]]:
-        """The tables that show a difference above a limit, for all limits and their mirrors."""
-        limits = {t for part in list_limits(self.question, self.margin) for t in part[0]}
-        limits |= {-t for part in list_limits(self.question, self.margin) for t in part[1]}
-        return {t: find_region(self.max_pairs, t, self.alpha / 2) for t in limits}
+        """The tables that show a difference above a limit, as far as they are known."""
+        return {}
+
+    def _list_limits(self) -> list[float]:
+        """Return all limits, those of a difference below them mirrored."""
+        both = list_limits(self.question, self.margin)
+        return sorted({t for part in both for t in part[0]} | {-t for part in both for t in part[1]})
+
+    def _find_region(self, limit: float) -> tuple[int, ...]:
+        found = self._regions.get(limit)
+        if found is None:
+            shares = self.fail_part < 1 and limit == self.margin
+            find = find_outer_region if shares else find_region
+            found = self._regions[limit] = find(self.max_pairs, limit, self.alpha / 2)
+        return found
 
     def _find_chance(self, wins: int, losses: int, limit: float) -> float:
         """Return the p-value of "the difference is at most the limit"."""
         level = self.alpha / 2
         tables = order_tables(wins, losses, self.max_pairs, level)
         found = bound_chance(tables, self.max_pairs, limit, level)
+        if limit == self.margin:
+            found /= self.fail_part
         shown = self._shows(wins, losses, limit)
         return min(found, level) if shown else max(found, math.nextafter(level, 1))
 

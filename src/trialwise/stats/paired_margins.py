@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from trialwise.stats.binomial import binomial_weight
-from trialwise.stats.bisection import find_end
+from trialwise.stats.bisection import find_end, find_first
 from trialwise.stats.normal import upper_z
 
 #: The proven maximum exceeds the greatest value on the grid by about this share at the level.
@@ -37,6 +37,9 @@ _EDGE = 0.01
 _STRIDE = 6
 #: How finely an end of an interval is found; it is rounded outward.
 _RESOLUTION = 1e-4
+#: Where the differences up to a margin are divided, and which parts of a level are tried, as
+#: multiples of what the two sides would use together.
+_BETWEEN, _TRIED = 2 / 3, (1.0, 0.92)
 #: Tables whose limits differ by less come at the same place.
 _TIE = 1e-9
 
@@ -140,8 +143,6 @@ class _Nuisance:
         self.first = min(1.0, least + _EDGE * math.sqrt(max(least, 1 / pairs) / pairs))
         self.last = max(self.first, 1 - _EDGE / math.sqrt(pairs))
         self.points = self._list_points()
-        #: Where a probability was found to be too large last.
-        self.worst = self.points[len(self.points) // 2]
 
     def _list_points(self) -> list[float]:
         """Return rates so close that `slack` bounds what lies between two of them."""
@@ -174,22 +175,20 @@ class _Nuisance:
         only_a, only_b = (low - self.difference) / 2, (high + self.difference) / 2
         return region_chance(limits, self.pairs, max(0.0, only_a), min(1.0, only_b))
 
-    def seems(self, limits: Sequence[int], level: float) -> bool:
-        """Whether a coarse look finds no probability above a level."""
-        for d in (self.worst, *self.points[::_STRIDE]):
-            if self.chance(limits, d) > level:
-                self.worst = d
-                return False
-        return True
+    def exceeds(self, limits: Sequence[int], level: float) -> bool:
+        """Whether a coarse look finds a probability above a level."""
+        middle = self.points[len(self.points) // 2]
+        return any(self.chance(limits, d) > level for d in (middle, *self.points[::_STRIDE]))
 
-    def bound(self, limits: Sequence[int], level: float = 1.0) -> float:
-        """Return a bound on the probability for all rates; any value above `level` if it is."""
-        best = 0.0
-        for d in (self.worst, *self.points):
-            best = max(best, self.chance(limits, d))
-            if best > level:
-                self.worst = d
-                return best
+    def proves(self, limits: Sequence[int], level: float) -> bool:
+        """Whether no rate has a probability above a level."""
+        # A point as high as this leaves room for more than the level beside it.
+        high = level - math.sqrt(level * (1 - level)) * self.slack
+        return not self.exceeds(limits, high) and self.bound(limits) <= level
+
+    def bound(self, limits: Sequence[int]) -> float:
+        """Return a bound on the probability for all rates."""
+        best = max(self.chance(limits, d) for d in self.points)
         square = self.slack * self.slack
         middle = 2 * best + square
         inner = middle + math.sqrt(max(0.0, middle * middle - 4 * (1 + square) * best * best))
@@ -218,11 +217,19 @@ def bound_chance(limits: Sequence[int], pairs: int, difference: float, level: fl
 
 def order_tables(wins: int, losses: int, pairs: int, level: float) -> list[int]:
     """Return the region, as `list_limits` does, of all tables that come no later than this one."""
+    return _order_from(_find_limit(wins, losses, pairs, level), wins, losses, pairs, level)
+
+
+def _find_limit(wins: int, losses: int, pairs: int, level: float) -> float:
+    """Return Tango's lower limit, where the score falls to its quantile, rounded down."""
     z = upper_z(level)
     seen = (wins - losses) / pairs
-    # Where the score falls to z, rounded down: Tango's lower limit. Ties count as no later.
-    limit = find_end(seen, -1.0, lambda delta: score(wins, losses, pairs, delta) < z)
-    limits = list_limits(pairs, limit - _TIE, z)
+    return find_end(seen, -1.0, lambda delta: score(wins, losses, pairs, delta) < z)
+
+
+def _order_from(limit: float, wins: int, losses: int, pairs: int, level: float) -> list[int]:
+    # Ties count as no later.
+    limits = list_limits(pairs, limit - _TIE, upper_z(level))
     for more in range(wins, pairs - losses + 1):
         limits[more] = max(limits[more], losses)
     return limits
@@ -230,35 +237,49 @@ def order_tables(wins: int, losses: int, pairs: int, level: float) -> list[int]:
 
 def find_low_end(wins: int, losses: int, pairs: int, level: float) -> float:
     """Return the lower end of the interval of the difference, wrong in at most this share."""
-    limits = order_tables(wins, losses, pairs, level)
+    limit = _find_limit(wins, losses, pairs, level)
+    limits = _order_from(limit, wins, losses, pairs, level)
     if limits[0] >= pairs:
         return -1.0
     slack = _SLACK * math.sqrt(level)
 
     def is_small(difference: float, *, prove: bool) -> bool:
         nuisance = _Nuisance(pairs, difference, slack)
-        return nuisance.bound(limits, level) <= level if prove else nuisance.seems(limits, level)
+        return nuisance.proves(limits, level) if prove else not nuisance.exceeds(limits, level)
 
-    return _search(is_small, -1.0, 1.0, _RESOLUTION)
+    return _search(is_small, -1.0, 1.0, guess=limit)
 
 
-def _search(is_small: Callable[..., bool], low: float, high: float, resolution: float) -> float:
+def _search(is_small: Callable[..., bool], low: float, high: float, guess: float) -> float:
     """Return the largest number, rounded down, at which a rising chance is proven small.
 
-    A cheap look finds it nearly; where the proof fails there, it is tried a little lower.
+    A cheap look finds it nearly, from a guess on; where the proof fails there, it is tried a little
+    lower.
     """
-    least = low
-    while high - low > resolution:
-        middle = (low + high) / 2
-        if is_small(middle, prove=False):
-            low = middle
+    steps = 2 ** math.ceil(math.log2((high - low) / _RESOLUTION))
+
+    def place(step: int) -> float:
+        return low + (high - low) * step / steps
+
+    start = min(steps - 1, max(1, int((guess - low) / (high - low) * steps)))
+    reach, small = 1, is_small(place(start), prove=False)
+    first, last = (start, steps) if small else (0, start)
+    while last - first > reach:
+        # Twice as far each time until the look tells something else.
+        step = first + reach if small else last - reach
+        if is_small(place(step), prove=False):
+            first = step
         else:
-            high = middle
-    back = resolution
-    while low > least and not is_small(low, prove=True):
-        low = max(least, low - back)
+            last = step
+        if (step == first) is not small:
+            break
+        reach *= 2
+    first = find_first(first, last, lambda step: not is_small(place(step), prove=False)) - 1
+    found, back = place(first), _RESOLUTION
+    while found > low and not is_small(found, prove=True):
+        found = max(low, found - back)
         back *= 1.5
-    return low
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -272,11 +293,39 @@ def find_region(pairs: int, difference: float, level: float) -> tuple[int, ...]:
 
     def is_small(below: float, *, prove: bool) -> bool:
         limits = list_limits(pairs, -below, z)
-        return nuisance.bound(limits, level) <= level if prove else nuisance.seems(limits, level)
+        return nuisance.proves(limits, level) if prove else not nuisance.exceeds(limits, level)
 
     # The limit that is compared with the difference is nearly exact: it is off by a few pairs.
     reach = min(1.0, 6 / pairs + 1 / math.sqrt(pairs))
-    found = list_limits(
-        pairs, -_search(is_small, -difference - reach, -difference + reach / 4, _RESOLUTION), z
-    )
-    return tuple(found) if nuisance.bound(found, level) <= level else (-1,) * (pairs + 1)
+    least = -difference - reach
+    below = _search(is_small, least, -difference + reach / 4, guess=-difference)
+    if below == least and not is_small(below, prove=True):
+        return (-1,) * (pairs + 1)
+    return tuple(list_limits(pairs, -below, z))
+
+
+@lru_cache(maxsize=64)
+def find_outer_region(pairs: int, margin: float, level: float) -> tuple[int, ...]:
+    """Return the tables that show a difference above the margin, where one below −margin counts too.
+
+    The tables that show the other are their mirror images. For arms that differ by no more than the
+    margin, both together have a probability of at most the level. Between two differences the one
+    kind is at most as likely as at the greater of them, and the other as at the smaller. Half of
+    the level is always right for each side; often a side can have more, since the other uses less.
+    """
+    between = _BETWEEN * margin
+
+    def is_kept(low: float, high: float) -> bool:
+        above, below = (bound_chance(region, pairs, d, level) for d in (high, -low))
+        return above + below <= level
+
+    region = find_region(pairs, margin, level)
+    other = bound_chance(region, pairs, -between, level)
+    for times in _TRIED:
+        part = times * level * level / (level + other)
+        if part <= level / 2:
+            break
+        region = find_region(pairs, margin, part)
+        if is_kept(between, margin) and is_kept(0.0, between):
+            return region
+    return find_region(pairs, margin, level / 2)

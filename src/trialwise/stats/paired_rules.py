@@ -18,10 +18,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.bisection import find_first
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_questions import (
     PAIRED_QUESTIONS,
@@ -77,6 +78,11 @@ class PairedRule(ABC):
     margin: float = 0.0
     max_pairs: int | None = None
     """The most pairs, concordant ones included; None where only discordant pairs are limited."""
+    fail_part: float = 1.0
+    """How much of the error of a FAIL each way to it has: half, where two ways share the error.
+
+    It is 1 also in old rules for "equivalent", which were wrong in up to twice alpha/2.
+    """
 
     @property
     @abstractmethod
@@ -108,6 +114,11 @@ class PairedRule(ABC):
     @abstractmethod
     def to_plain(self) -> dict[str, Any]:
         """Return the rule with its boundaries as plain values that JSON can hold."""
+
+    def can_show_equivalence(self) -> bool:
+        """Return whether arms that never differ are shown to be equivalent after all pairs."""
+        alike = PairCounts(both=self.max_pairs or 1, only_a=0, only_b=0, neither=0)
+        return self.decide(alike) == "equivalent"
 
     @abstractmethod
     def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
@@ -196,6 +207,7 @@ def plan_paired_rule(
     pairs: int | None = None,
     max_pairs: int | None = None,
     cache: DesignCache | None = None,
+    edition: int = 2,
 ) -> PairedRule:
     """Plan a comparison of two arms on pairs.
 
@@ -223,6 +235,13 @@ def plan_paired_rule(
         The most pairs of a rule that may stop early.
     cache : DesignCache, optional
         Where boundaries that were searched for are kept.
+    edition : int
+        1 for comparisons that were made before the two ways to be "not equivalent" shared an error.
+
+    Raises
+    ------
+    InvalidArgument
+        Something is not allowed, or so few pairs could never show that the arms are equivalent.
 
     Examples
     --------
@@ -242,21 +261,31 @@ def plan_paired_rule(
             needed = "be left out" if asked == "different" else "be given for this question"
             raise InvalidArgument("margin", margin, needed)
         size = require_open_rate("margin", margin)
+        shares = asked == "equivalent" and edition > 1
+        part = 0.5 if shares else 1.0
+        rule: PairedRule
         if pairs is not None:
             from trialwise.stats.margin_rules import MarginRule
 
-            return MarginRule(question=asked, alpha=level, margin=size, max_pairs=pairs)
-        from trialwise.stats.betting_rules import plan_betting_rule
+            rule = MarginRule(
+                question=asked, alpha=level, margin=size, max_pairs=pairs, fail_part=part
+            )
+        else:
+            from trialwise.stats.betting_rules import plan_betting_rule
 
-        return plan_betting_rule(
-            asked,
-            size,
-            alpha=level,
-            power=wanted,
-            rates=rates,
-            both=both,
-            max_pairs=max_pairs,
-        )
+            rule = plan_betting_rule(
+                asked,
+                size,
+                alpha=level,
+                power=wanted,
+                rates=rates,
+                both=both,
+                max_pairs=max_pairs,
+                fail_part=part,
+            )
+        if shares:
+            _check_reachable(rule, "max_pairs" if pairs is None else "pairs")
+        return rule
     from trialwise.stats.split_rules import plan_split_rule
 
     return plan_split_rule(
@@ -269,3 +298,25 @@ def plan_paired_rule(
         max_pairs=max_pairs,
         cache=cache,
     )
+
+
+def _check_reachable(rule: PairedRule, name: str) -> None:
+    """Refuse so few pairs that arms which never differ would not be shown to be equivalent."""
+    size = rule.max_pairs or 1
+
+    def reaches(pairs: int) -> bool:
+        return replace(rule, max_pairs=pairs).can_show_equivalence()
+
+    if reaches(size):
+        return
+    # No test at this level can do with fewer: all pairs of arms that differ by the margin, each
+    # time in the same direction, are alike with this probability.
+    least = max(size, math.floor(math.log(rule.alpha / 2) / math.log1p(-rule.margin)))
+    enough = least + 1
+    while not reaches(enough):
+        enough = math.ceil(1.2 * enough)
+    allowed = (
+        f"be about {find_first(least, enough, reaches)} or more: with so few pairs a difference of "
+        f"{100 * rule.margin:g} % cannot be ruled out, even if the two arms never differ"
+    )
+    raise InvalidArgument(name, size, allowed)

@@ -20,8 +20,9 @@ How the pairs were made says which test is valid:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
@@ -185,7 +186,11 @@ def _evidence(
         return weigh_stopped_pairs(outcomes, question), obstacle
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
         return weigh_inputs(outcomes, [one.control.input_id for one in pairs]), obstacle
-    return weigh_planned_pairs(outcomes, question, name), obstacle
+    try:
+        return weigh_planned_pairs(outcomes, question, name), obstacle
+    except InvalidArgument as refused:
+        counts = weigh_stopped_pairs(outcomes, question)
+        return replace(counts, decision_rule=None, p_value=None), f"the number of pairs {refused}"
 
 
 def _obstacle(pairing: Pairing, claim: Claim) -> str:

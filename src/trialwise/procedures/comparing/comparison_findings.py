@@ -86,6 +86,8 @@ class ComparisonQuestion:
     against: Against = "control"
     guardrails: Mapping[str, float] = field(default_factory=dict)
     """Criteria that are asked "not-worse", each by its own margin, whatever is asked of others."""
+    edition: int = 2
+    """Of the rule for "equivalent": see `plan_paired_rule`."""
 
     def __post_init__(self) -> None:
         require_open_rate("confidence", self.confidence)

@@ -42,13 +42,18 @@ def weigh_planned_pairs(
     >>> found.p_value, found.favours_candidate
     (0.03125, True)
     """
-    return _test_pairs(_count_pairs(outcomes), *question.of_criterion(criterion), question.alpha)
+    asked, margin = question.of_criterion(criterion)
+    return _test_pairs(_count_pairs(outcomes), asked, margin, question.alpha, question.edition)
 
 
 # The same counts are asked for by the verdict, by reports and by whoever compares again.
 @lru_cache(maxsize=256)
-def _test_pairs(pairs: PairCounts, asked: Question, margin: float, alpha: float) -> Evidence:
-    rule = plan_paired_rule(asked, margin=margin or None, alpha=alpha, pairs=pairs.pairs)
+def _test_pairs(
+    pairs: PairCounts, asked: Question, margin: float, alpha: float, edition: int
+) -> Evidence:
+    rule = plan_paired_rule(
+        asked, margin=margin or None, alpha=alpha, pairs=pairs.pairs, edition=edition
+    )
     return _state_conclusion(rule, rule.conclude_counts(pairs))
 
 

@@ -42,6 +42,9 @@ def weigh_unpaired(
         limits = (-margin, 0.0, margin)
         up, down = dict(zip(limits, above, strict=True)), dict(zip(limits, below, strict=True))
         passing, failing = list_limits(asked, margin)
+        if question.edition > 1 and asked == "equivalent":
+            # The two ways to a FAIL share its error.
+            up[margin], down[-margin] = 2 * up[margin], 2 * down[-margin]
         p_pass = max(*(up[t] for t in passing[0]), *(down[t] for t in passing[1]), 0.0)
         p_fail = min(*(up[t] for t in failing[0]), *(down[t] for t in failing[1]), 1.0)
     else:
