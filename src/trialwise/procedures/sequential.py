@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 #: Of the fewest trials that can PASS, what a design is given that somebody agreed to pay for: a
 #: service with a third of the allowed failures then passes in most runs.
 GENEROUS = 2.7
+#: The smallest margin that is proposed: a smaller one would take as many trials again.
+_LEAST_MARGIN = 0.001
 
 
 class Sequential(Procedure):
@@ -302,7 +304,7 @@ def _explain_price(criterion: Criterion, least: int) -> str:
     """Say in numbers what to choose if showing a required rate takes too many trials."""
     required, beta = criterion.at_least, criterion.wrong_pass
     assert required is not None
-    margin = float((1 - as_written(required)) * 10)
+    margin = max(float((1 - as_written(required)) * 10), _LEAST_MARGIN)
     decided = fixed_size(
         required, rate_below(required, margin), alpha=criterion.wrong_fail, beta=beta
     ).trials

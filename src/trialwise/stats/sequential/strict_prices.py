@@ -18,6 +18,7 @@ from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.induction import Prices
 from trialwise.stats.sequential.relaxation import Column, Relaxation
 from trialwise.stats.sequential.rule_splices import Brackets, splice_rules
+from trialwise.stats.sequential.slack_search import keeps
 from trialwise.stats.sequential.strict_problem import (
     StrictProblem,
     StrictRule,
@@ -25,8 +26,8 @@ from trialwise.stats.sequential.strict_problem import (
     induct,
 )
 
-#: The most walks for the prices.
-MOST_WALKS = 8
+#: The most walks for the prices, and the most searches between the rules found.
+MOST_WALKS, MOST_SPLICES = 8, 4
 #: How far apart the prices on both sides of a level may be, and that times how far apart the errors
 #: are: a rule in between wastes about an eighth of it. Both are logarithms.
 CLOSE, CLOSE_PRODUCT = 0.2, 0.02
@@ -105,11 +106,28 @@ def search_prices(problem: StrictProblem, hypotheses: Hypotheses) -> Relaxation[
         passed.move(column.error1 / hypotheses.beta, column)
         if fail.is_close and passed.is_close:
             break
-    if fail.above and fail.below and passed.above and passed.below:
+    for _ in range(MOST_SPLICES):
+        if not (fail.above and fail.below and passed.above and passed.below):
+            break
         brackets = Brackets(
             (fail.below.column, fail.above.column), (passed.below.column, passed.above.column)
         )
         columns += splice_rules(problem, hypotheses, brackets)
+        if any(keeps(hypotheses, column) for column in columns):
+            break
+        # What a boundary spends depends a little on the other one: a stricter rule takes the place
+        # of the one that kept its level only beside a looser rule for the other error.
+        fail.price, passed.price = fail.below.price, passed.below.price
+        last = columns[-1]
+        fail.price += BEYOND if last.error0 > hypotheses.alpha else 0.0
+        passed.price += BEYOND if last.error1 > hypotheses.beta else 0.0
+        prices = Prices(math.exp(fail.price), math.exp(passed.price))
+        column = evaluate_strict(problem, induct(problem, prices)[1])
+        columns.append(column)
+        if last.error0 > hypotheses.alpha:
+            fail.below = _Point(fail.price, 0.0, column)
+        if last.error1 > hypotheses.beta:
+            passed.below = _Point(passed.price, 0.0, column)
     return Relaxation(best, best_prices, columns)
 
 

@@ -51,6 +51,9 @@ NEGLIGIBLE = 1e-6
 #: How far beyond the states asked for a row of weights is kept, and the most states that are kept.
 SPARE_STATES, MOST_KEPT = 4, 1_000_000
 
+#: The greatest power of odds that is taken.
+_NEAREST = 500.0
+
 
 class StrictRule(NamedTuple):
     """PASS at f ≤ accept[n], FAIL at f ≥ reject[n], INCONCLUSIVE within futile[n], n = 0 … cap."""
@@ -80,7 +83,8 @@ def default_objective(
     """
     odds = (1 - rate) / rate
     usual = usual_cap(rate, alpha, beta)
-    nearer = math.sqrt(usual / cap)
+    # Beyond this the rates are 0 and 1 to the last digit.
+    nearer = min(_NEAREST, math.sqrt(usual / cap))
     scale = times * (max(cap, usual * max(1.0, nearer)) + LEAST_SCALE)
 
     def at(multiple: float) -> float:
