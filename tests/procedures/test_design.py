@@ -351,3 +351,12 @@ def test_measuring_decides_nothing() -> None:
         (one.cutoff, one.alpha, one.curtailed) for one in found.criteria
     }
     assert found.purpose == "measure"
+
+
+@pytest.mark.parametrize("rate", [0.999999999, 0.999999999999])
+def test_a_rate_next_to_one_is_refused_in_the_words_of_the_suite(rate: float) -> None:
+    """With `max_trials` and without: what is needed, and what else to allow."""
+    few = refused(criterion(at_least=rate, max_trials=50))
+    assert "50 trials cannot show a rate above 99.99999" in few
+    assert "(`max_trials`)" in few
+    assert "margin: 0.1%" in refused(criterion(at_least=rate))

@@ -6,10 +6,13 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import comb
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
@@ -27,9 +30,12 @@ from trialwise.judges import (
     read_pair_gold,
 )
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
+from trialwise.procedures.comparing.preference_evidence import PreferenceVotes, assess_preference
 from trialwise.runtime.comparing import Comparison
-from trialwise.services import ChatService, Prices
+from trialwise.services import CallableService, ChatService, Prices
 from trialwise.stats import Confusion, CorrectedRate, rogan_gladen_rate
+from trialwise.stats.judged_tests import JudgedTest
 
 RIGHT = tw.Criterion("right", tw.contains("answer"), at_least=0.5)
 INPUTS = [f"question {k}" for k in range(10)]
@@ -120,7 +126,11 @@ def compare(preference: Any, *, trials: int = 30, **settings: Any) -> Comparison
 
 def calibration(comparing: Any, **counts: int) -> Calibration:
     return Calibration(
-        judge=comparing.identity, gold="g", provenance="by hand", confusion=Confusion(**counts)
+        judge=comparing.identity,
+        gold="g",
+        provenance="by hand",
+        confusion=Confusion(**counts),
+        is_oriented=True,
     )
 
 
@@ -367,6 +377,111 @@ def test_calibrating_counts_how_often_the_judge_prefers_what_people_prefer(
     assert gold.fingerprint == found.gold
 
 
+_FAVOUR, _PAIRS = 0.05, 300
+
+
+def favour_style(messages: Any) -> str:
+    """Prefer the reply of the higher quality, a little quality counting for a styled one."""
+    shown = dict(_SECTION.findall(messages[1]["content"]))
+    first, second = (
+        float(shown[name].split()[1]) + _FAVOUR * shown[name].startswith("styled")
+        for name in ("FIRST", "SECOND")
+    )
+    return json.dumps({"better": "first" if first > second else "second"})
+
+
+def draw_pair(chance: Random) -> tuple[str, str, bool]:
+    """Draw replies of two equal arms, the candidate's styled, and whether people prefer it."""
+    ours, theirs = chance.random(), chance.random()
+    return f"styled {ours:.6f}", f"plain {theirs:.6f}", ours > theirs
+
+
+async def ask_about_equal_arms(seed: int, *, oriented: bool) -> tuple[Calibration, Any]:
+    """Calibrate a judge by pairs in random order, and let it prefer between two equal arms."""
+    chance, units = Random(seed), []
+    for k in range(200):
+        candidate, control, is_better = draw_pair(chance)
+        swapped = chance.random() < 0.5
+        units.append(
+            PairUnit(
+                id=str(k),
+                first=control if swapped else candidate,
+                second=candidate if swapped else control,
+                better="first" if is_better is not swapped else "second",
+                candidate=("second" if swapped else "first") if oriented else None,
+            )
+        )
+    judge = pairwise("Better.", CallableService(favour_style))
+    gold = PairGold(units=tuple(units), provenance="people")
+    measured = await calibrate_pairwise(judge, gold, measured_at=NOW)
+    pairs = [draw_pair(chance) for _ in range(_PAIRS)]
+    compared = [await judge.compare(candidate, control) for candidate, control, _ in pairs]
+    certified = replace(judge, calibration=measured)
+    votes = PreferenceVotes(
+        criterion="preference",
+        arm="B",
+        against="A",
+        experiment="inputs",
+        choices=tuple(one.preference.value for one in compared),
+        inputs=tuple(map(str, range(_PAIRS))),
+        errors=certified.errors,
+        advisory=certified.advisory,
+    )
+    return measured, assess_preference(votes, ComparisonQuestion())
+
+
+def test_errors_to_the_side_of_a_style_are_counted_there_whatever_the_order_of_gold_pairs() -> None:
+    """
+    A judge that favours the candidate's style never prefers the other where people do not.
+    """
+    measured, _ = anyio.run(partial(ask_about_equal_arms, 1, oriented=True))
+    counts = measured.confusion
+    assert (0, True) == (counts.false_fail, counts.false_pass > 0)
+    blind, _ = anyio.run(partial(ask_about_equal_arms, 1, oriented=False))
+    assert blind.confusion.false_fail > 0
+    assert blind.confusion.disagreements == counts.disagreements
+
+
+@pytest.mark.slow
+def test_equal_arms_are_called_better_no_oftener_than_stated_by_a_judge_that_favours_a_style() -> (
+    None
+):
+    """
+    The gold pairs stand in random order and say which side is the candidate's.
+
+    Each side is wrong in at most 2.5 %; of 24 comparisons 4 or more would be so in 1 of 300 cases.
+    With the errors counted as if every first reply were the candidate's, more are.
+    """
+    wrong = mistaken = decided = 0
+    for seed in range(24):
+        measured, found = anyio.run(partial(ask_about_equal_arms, seed, oriented=True))
+        if found.advisory:
+            continue  # by chance its labels show too little
+        decided += 1
+        wrong += found.p_value <= 0.05 and found.evidence.favours_candidate
+        # In random order the errors of both sides are alike.
+        half = measured.confusion.disagreements // 2
+        right = 100 - half
+        alike = Confusion(true_pass=right, false_fail=half, true_fail=right, false_pass=half)
+        pairs = found.evidence.pairs
+        blind = JudgedTest(pairs.only_b, pairs.discordant, alike, "rogan-gladen")
+        mistaken += blind.shows_above(0.5, 0.025)
+    assert decided >= 12
+    assert wrong <= 3
+    assert mistaken > wrong
+
+
+def test_gold_pairs_that_cannot_be_oriented_let_the_judge_only_advise() -> None:
+    """
+    The correction would be for another error than the judge makes between these arms.
+    """
+    measured, found = anyio.run(partial(ask_about_equal_arms, 1, oriented=False))
+
+    assert not measured.is_oriented
+    assert "which side is the candidate's" in found.advisory[-1]
+    assert found.evidence.decision_rule == "preference/sign"
+
+
 def test_a_gold_set_of_pairs_is_read_with_its_problems(tmp_path: Path) -> None:
     path = tmp_path / "pairs.yaml"
     path.write_text(
@@ -425,7 +540,7 @@ def test_a_suite_names_the_judge_and_the_page_shows_its_preference(
     enter_folder(tmp_path, monkeypatch, SERVICE)
     pairs = [("Go, please.", "Go.", "first"), ("Go.", "Go, please.", "second")] * 60
     entries = [
-        {"id": f"{k}", "first": first, "second": second, "better": better}
+        {"id": f"{k}", "first": first, "second": second, "better": better, "candidate": better}
         for k, (first, second, better) in enumerate(pairs)
     ]
     gold = {"provenance": "two people", "entries": entries}

@@ -389,7 +389,7 @@ def test_one_of_two_equal_arms_is_named_no_oftener_than_stated(apart: float, dep
 
 
 def _count_named(arms: int, runs: int, rate: float, shared: float = 0.0) -> int:
-    """Count how often one of several equal arms is named; in a share of rounds all have one luck."""
+    """Count how often one of several equal arms is named; some rounds give all arms one luck."""
     chance, named = Random(arms), 0
     for _ in range(runs):
         selection = ArmSelection(arms, smallest_difference=0.2)

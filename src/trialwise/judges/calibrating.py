@@ -90,8 +90,8 @@ async def calibrate_pairwise(
 ) -> Calibration:
     """Ask which of two outputs is better about every pair of a gold set, and count.
 
-    A pass stands for a first output that is better. Pairs that the judge finds equal, or whose
-    order decides, are left out, as they are in a comparison.
+    A pass stands for an output of the candidate that is better, as it does in a comparison. Pairs
+    that the judge finds equal, or whose order decides, are left out, as they are there.
 
     Args:
         comparing: The judge; its connections are closed at the end.
@@ -136,8 +136,10 @@ async def calibrate_pairwise(
         gold=gold.fingerprint,
         provenance=gold.provenance,
         confusion=confusion_of(
-            [first for first, _ in decided], [unit.prefers_first for _, unit in decided]
+            [first is (unit.candidate != "second") for first, unit in decided],
+            [unit.prefers_candidate for _, unit in decided],
         ),
+        is_oriented=gold.is_oriented,
         missing=sum(one.preference is Preference.MISSING for one in found),
         measured_at=measured_at.isoformat(timespec="seconds"),
         wrong=tuple(unit.id for first, unit in decided if first is not unit.prefers_first),

@@ -85,6 +85,8 @@ class Calibration:
     measured_at: str = ""
     wrong: tuple[str, ...] = ()
     """The units on which judge and people differ, for people to look at."""
+    is_oriented: bool = False
+    """Whether every pair of a gold set of pairs says which side is the candidate's."""
     changed: bool = field(default=False, compare=False)
     """Whether the gold set is another one by now."""
 
@@ -183,7 +185,10 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
     Raises:
         CalibrationError: The file cannot be written.
     """
-    fields = {name: one for name, one in asdict(calibration).items() if name != "changed"}
+    fields = asdict(calibration)
+    del fields["changed"]
+    if not calibration.is_oriented:
+        del fields["is_oriented"]
     text = json.dumps({"format": _FORMAT, **fields}, indent=2, ensure_ascii=False)
     beside = path.with_name(f"{path.name}.new")
     try:
@@ -235,6 +240,7 @@ def _calibration(kept: Any) -> Calibration:
         confusion=Confusion(**kept["confusion"]),
         missing=require_count("missing", kept["missing"]),
         wrong=tuple(map(str, kept["wrong"])),
+        is_oriented=kept.get("is_oriented") is True,
     )
 
 

@@ -39,6 +39,10 @@ from trialwise.validation import require_open_rate, require_text
 #: How much a choice is worth to the candidate, where it is the one chosen: by far, or slightly.
 _MUCH, _SLIGHTLY, _EQUAL = 1.0, 0.75, 0.5
 _NEVER_MEASURED = "nobody measured how often the judge prefers what people prefer"
+_NOT_ORIENTED = (
+    "its gold pairs do not say which side is the candidate's (`candidate: first` or `second`), so "
+    "that a liking for the style of one arm cannot be corrected for"
+)
 _NOT_YET = f"{_NEVER_MEASURED} yet: `trialwise judge calibrate` does"
 
 
@@ -116,7 +120,8 @@ class Pairwise:
         """Why its preferences can only advise; nothing where they may decide."""
         if self.calibration is None:
             return (_NEVER_MEASURED if self.files is None else _NOT_YET,)
-        return self.calibration.marks(judge=self.identity)
+        found = self.calibration.marks(judge=self.identity)
+        return found if self.calibration.is_oriented else (*found, _NOT_ORIENTED)
 
     @property
     def errors(self) -> Confusion | None:

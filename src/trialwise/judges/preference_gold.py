@@ -4,9 +4,15 @@ In YAML or JSON::
 
     provenance: {source: replies of two prompts, labelled_by: two agents, rule: both had to agree}
     entries:
-      - {input: How do I cancel?, first: Just stop paying., second: Open Billing., better: second}
+      - input: How do I cancel?
+        first: Just stop paying.
+        second: Open Billing.
+        better: second
+        candidate: first
 
-or as JSON lines, as for other gold sets. Pairs that people find equal are left out.
+or as JSON lines, as for other gold sets. Pairs that people find equal are left out. `candidate`
+says which side is of the arm, or has the style, that is the candidate in a comparison. A judge that
+favours the style of one arm errs more often to its side, and only then can that be corrected for.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from trialwise.model.fingerprint import fingerprint
 from trialwise.validation import require_choice, require_text
 
 _NEEDED = ("first", "second", "better")
-_KNOWN = {"id", "input", "expected", "note", *_NEEDED}
+_KNOWN = {"id", "input", "expected", "note", "candidate", *_NEEDED}
 _FORM = "such as `{first: Stop paying., second: Open Billing., better: second}`"
 
 
@@ -45,6 +51,8 @@ class PairUnit:
     expected: Any = None
     note: str = ""
     """Why, for people."""
+    candidate: str | None = None
+    """The side of the candidate's arm or style, `first` or `second`; None where nobody says."""
 
     def __post_init__(self) -> None:
         require_text("id", self.id, "be a text that names the pair")
@@ -52,11 +60,18 @@ class PairUnit:
             if not isinstance(text, str):
                 raise InvalidArgument(name, text, "be text")
         require_choice("better", self.better, ("first", "second"))
+        if self.candidate is not None:
+            require_choice("candidate", self.candidate, ("first", "second"))
 
     @property
     def prefers_first(self) -> bool:
         """Whether people prefer the first output."""
         return self.better == "first"
+
+    @property
+    def prefers_candidate(self) -> bool:
+        """Whether people prefer the candidate's output: the first one, where nobody says."""
+        return self.better == (self.candidate or "first")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +98,16 @@ class PairGold:
     def fingerprint(self) -> str:
         """The fingerprint of the labelled contents, without names, notes and order."""
         contents = (
-            [unit.input, unit.first, unit.second, unit.better, unit.expected] for unit in self.units
+            [unit.input, unit.first, unit.second, unit.better, unit.expected]
+            + [unit.candidate] * (unit.candidate is not None)
+            for unit in self.units
         )
         return fingerprint(sorted(map(fingerprint, contents)))
+
+    @property
+    def is_oriented(self) -> bool:
+        """Whether every pair says which side is the candidate's."""
+        return all(unit.candidate is not None for unit in self.units)
 
 
 def read_pair_gold(path: Path) -> PairGold:
@@ -130,6 +152,7 @@ def _read_units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iter
                     input=entry.get("input"),
                     expected=entry.get("expected"),
                     note=str(entry.get("note", "")),
+                    candidate=entry.get("candidate"),
                 )
             except InvalidArgument as error:
                 problems.append(f"{where}: `{error.argument}` must {error.allowed}")

@@ -38,6 +38,8 @@ class RunTexts:
     """The inputs, by experiment and input id."""
     tracebacks: Mapping[str, str] = field(default_factory=dict)
     """The tracebacks, by their hash."""
+    trial_names: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """What a file with results calls each trial, by experiment and index, where it says so."""
 
     def find_input(self, trial: Trial) -> AskedInput | None:
         """Return the input of a trial, or None if the run does not keep its inputs."""

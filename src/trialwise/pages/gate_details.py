@@ -40,6 +40,7 @@ from trialwise.pages.gate_facts import (
     HELD,
     as_outward,
     count_runs,
+    describe_passing,
     list_gate_notes,
     list_unlimited,
     name_gate_section,
@@ -233,7 +234,8 @@ def _draw_outcomes(outcomes: Sequence[bool]) -> str:
 
 
 def _list_metrics(evidence: MetricsEvidence, gate: GateFinding) -> Iterator[Block]:
-    yield _build_pass_k("pass@k and pass^k over inputs", evidence.pass_k)
+    of = describe_passing(evidence)
+    yield _build_pass_k(f"pass@k and pass^k{of} over inputs", evidence.pass_k)
     for one in evidence.criteria:
         title = f"The same of {one.criterion}"
         yield Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))

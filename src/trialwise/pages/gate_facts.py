@@ -11,7 +11,12 @@ from trialwise.stats.result_types import Interval, Undefined
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.
-    from trialwise.model.metrics import GateFinding, GateNumber, ReliabilityEvidence
+    from trialwise.model.metrics import (
+        GateFinding,
+        GateNumber,
+        MetricsEvidence,
+        ReliabilityEvidence,
+    )
 
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
@@ -150,7 +155,21 @@ def _sum_up_reliability(k: int, evidence: ReliabilityEvidence) -> str:
         return "no run"
     some = sum(1 - math.comb(n - c, k) / math.comb(n, k) for n, c in counts) / len(counts)
     every = sum(math.comb(c, k) / math.comb(n, k) for n, c in counts) / len(counts)
-    return f"pass@{k} {some:.3g}, pass^{k} {every:.3g}"
+    of = describe_passing(evidence)
+    return f"pass@{k}{of} {some:.3g}, pass^{k}{of} {every:.3g}"
+
+
+def describe_passing(evidence: MetricsEvidence | ReliabilityEvidence) -> str:
+    """Describe what a run has to pass, after the name of a figure; nothing for every criterion.
+
+    Two blocks of one contract may differ in it, and their figures then do as well.
+    """
+    threshold = getattr(evidence, "threshold", None)
+    if threshold is not None:
+        return f" from a score of {threshold:g}"
+    names = getattr(evidence, "weights", None) or filter(None, [evidence.criterion])
+    of = " and ".join(names)
+    return f" of {of}" if of else ""
 
 
 def sum_up_gate(gate: GateFinding) -> str:
@@ -164,12 +183,12 @@ def sum_up_gate(gate: GateFinding) -> str:
         summary = _sum_up_reliability(gate.runs, evidence)
         return f"{summary}{f'; {decay}' if decay else ''} ({each})"
     if isinstance(evidence, MetricsEvidence) and evidence.pass_k:
-        last = evidence.pass_k[-1]
+        last, of = evidence.pass_k[-1], describe_passing(evidence)
         shown = [
             f"{name} {value:.3g}"
             for name, value in (
-                (f"pass@{last.k}", last.pass_at_k),
-                (f"pass^{last.k}", last.pass_hat_k),
+                (f"pass@{last.k}{of}", last.pass_at_k),
+                (f"pass^{last.k}{of}", last.pass_hat_k),
                 ("score", evidence.score),
             )
             if not isinstance(value, Undefined)

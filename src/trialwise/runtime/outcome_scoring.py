@@ -7,7 +7,7 @@ trials, and it is judged like any other run, so that a record of it can be decid
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
@@ -302,8 +302,8 @@ def measure_outcomes(
 def record_outcomes(outcomes: Source, *, criteria: Sequence[str] = ()) -> RunRecord:
     """Make a record of outcomes that somebody else produced, to compare it with others.
 
-    It decides nothing: the number of trials is taken as settled beforehand, and the file's order as
-    that of the trials of each input.
+    It decides nothing: the number of trials is taken as settled beforehand. Trials keep the names
+    that the file gives them, so that those of two files can be paired.
 
     Args:
         outcomes: As of `score`.
@@ -328,8 +328,14 @@ def record_outcomes(outcomes: Source, *, criteria: Sequence[str] = ()) -> RunRec
         factors=found.factors,
     )
     plan, outcome = use_trials(plan_outcomes(asked, seed=0, measuring=True), _trials(asked, None))
-    outcome = outcome._replace(texts=_keep_inputs(found, outcome.trials, None))
-    return decide_and_keep(plan, outcome)
+    names = {
+        (one.name, index): told.rows[0].trial
+        for one in asked.experiments
+        for index, told in enumerate(one.trials)
+        if told.rows[0].trial is not None
+    }
+    texts = replace(_keep_inputs(found, outcome.trials, None), trial_names=names)
+    return decide_and_keep(plan, outcome._replace(texts=texts))
 
 
 # --- What is asked --------------------------------------------------------------------------------

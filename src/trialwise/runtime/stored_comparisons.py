@@ -105,7 +105,7 @@ def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwis
     if not isinstance(found, Comparison):
         again["decision"] = verdict.get("decision")  # it follows from the outcome
     is_old = "edition" not in stored.head.question and stored.head.kind != "exploration"
-    skipped = WORDING | {"guarantee", "edition"} if is_old else frozenset[str]()
+    skipped = WORDING | {"guarantee", "edition", "obstacle"} if is_old else frozenset[str]()
     skipped |= frozenset() if stored.tool_version == __version__ else WORDING
     differences = [*list_differences("verdict", verdict, again, skipped)]
     differences += [

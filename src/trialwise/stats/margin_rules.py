@@ -2,8 +2,8 @@
 
 The interval of the difference (`paired_margins`) has ends that are each wrong in at most alpha/2 of
 comparisons, for every pair of rates and every correlation of the arms. What is shown follows from
-the interval: PASS and FAIL are exact tests at the margin. "Not equivalent" can be shown in two ways,
-which share the error of alpha/2.
+the interval: PASS and FAIL are exact tests at the margin. "Not equivalent" can be shown in two
+ways, which share the error of alpha/2.
 """
 
 from __future__ import annotations
@@ -163,7 +163,9 @@ class MarginRule(PairedRule):
     def _list_limits(self) -> list[float]:
         """Return all limits, those of a difference below them mirrored."""
         both = list_limits(self.question, self.margin)
-        return sorted({t for part in both for t in part[0]} | {-t for part in both for t in part[1]})
+        return sorted(
+            {t for part in both for t in part[0]} | {-t for part in both for t in part[1]}
+        )
 
     def _find_region(self, limit: float) -> tuple[int, ...]:
         found = self._regions.get(limit)

@@ -306,7 +306,7 @@ def find_region(pairs: int, difference: float, level: float) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def find_outer_region(pairs: int, margin: float, level: float) -> tuple[int, ...]:
-    """Return the tables that show a difference above the margin, where one below −margin counts too.
+    """Return the tables that show a difference above the margin; one below −margin counts too.
 
     The tables that show the other are their mirror images. For arms that differ by no more than the
     margin, both together have a probability of at most the level. Between two differences the one

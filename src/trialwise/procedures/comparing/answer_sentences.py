@@ -60,6 +60,8 @@ def answer_criterion(
         arm: What to call the candidate; its label unless given.
     """
     name = arm or finding.arm
+    if finding.obstacle:
+        return f"{name} cannot be compared with {finding.against}: {finding.obstacle}."
     head = _state_head(finding, name)
     if finding.difference is None or finding.interval is None:
         return f"{head}."
@@ -109,7 +111,8 @@ def _list_criteria(findings: Sequence[ComparisonFinding], arm: str) -> str:
     """Return what several criteria show: what decides first, and each with its difference."""
     groups: dict[str, list[str]] = {}
     for one in sorted(findings, key=_rank):
-        head = _state_head(one, "").strip().removeprefix("is ")
+        head = "not compared" if one.obstacle else _state_head(one, "").strip()
+        head = head.removeprefix("is ")
         shown = one.decision is not Decision.INCONCLUSIVE and one.difference is not None
         gap = f" ({_sign_points(one.difference)} points)" if shown and one.difference else ""
         groups.setdefault(head, []).append(f"{one.criterion}{gap}")
@@ -118,6 +121,10 @@ def _list_criteria(findings: Sequence[ComparisonFinding], arm: str) -> str:
         left = len(names) - _MOST_NAMED
         more = f" and {left} more" if left > 0 else ""
         parts.append(f"{head} in {', '.join(names[:_MOST_NAMED])}{more}")
+    reasons = dict.fromkeys(one.obstacle for one in findings)
+    if all(reasons):
+        why = "; ".join(reasons)
+        return f"{arm} cannot be compared with {findings[0].against}: {why}."
     return f"{arm} is {'; '.join(parts)}."
 
 

@@ -19,6 +19,7 @@ How the pairs were made says which test is valid:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -174,11 +175,11 @@ def _evidence(
         ours = _tally_trials(name, pairing.control, analysis)
         theirs = _tally_trials(name, pairing.candidate, analysis)
         summary = pairing.summary
-        if summary.fixed_size and not summary.same_inputs and ours.trials and theirs.trials:
+        if summary.fixed_size and ours.trials and theirs.trials:
             other = _explain_unattributable(pairing, claim, candidate.plan.claim)
             return weigh_unpaired(ours, theirs, question, name), obstacle or other
         counts = Evidence(control=ours, candidate=theirs)
-        return counts, obstacle or "no pair is left to compare"
+        return counts, obstacle or "no pair is left to compare: run both with `compare`"
     outcomes = [_find_outcomes(name, pair) for pair in pairs]
     if rule is not None:
         return weigh_followed_pairs(outcomes, rule, ran_all=pairing.summary.fixed_size), obstacle
@@ -186,11 +187,19 @@ def _evidence(
         return weigh_stopped_pairs(outcomes, question), obstacle
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
         return weigh_inputs(outcomes, [one.control.input_id for one in pairs]), obstacle
+    return _weigh_planned(name, outcomes, question, obstacle)
+
+
+def _weigh_planned(
+    name: str, outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion, obstacle: str
+) -> tuple[Evidence, str]:
+    """Return the exact test of a planned number; only counts where there are too few pairs."""
     try:
         return weigh_planned_pairs(outcomes, question, name), obstacle
     except InvalidArgument as refused:
         counts = weigh_stopped_pairs(outcomes, question)
-        return replace(counts, decision_rule=None, p_value=None), f"the number of pairs {refused}"
+        few = f"{len(outcomes)} pairs are too few. Their number must {refused.allowed}"
+        return replace(counts, decision_rule=None, p_value=None), obstacle or few
 
 
 def _obstacle(pairing: Pairing, claim: Claim) -> str:
@@ -204,7 +213,8 @@ def _obstacle(pairing: Pairing, claim: Claim) -> str:
     if not summary.same_order:
         return (
             "a run ended because of what it saw, and the two had different orders: no test of "
-            "them keeps its level. Run both with `compare`"
+            "them keeps its level. Run both with `compare`, or each with `trials` and "
+            "`curtail: false`"
         )
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
         return "a run ended early, and its inputs were repeated: no test about a population is left"
@@ -212,13 +222,28 @@ def _obstacle(pairing: Pairing, claim: Claim) -> str:
 
 
 def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
-    """Return whether a difference between runs on different inputs can be the services'."""
+    """Return why a difference between trials that are not paired may not be the services'."""
+    if pairing.summary.same_inputs:
+        first, second = (
+            Counter(one.input_id for one in trials)
+            for trials in (pairing.control, pairing.candidate)
+        )
+        sizes = first.total(), second.total()
+        if all(first[one] * sizes[1] == second[one] * sizes[0] for one in first | second):
+            return ""
+        return (
+            "the trials cannot be paired, and the inputs were not tried equally often in both. "
+            "Name each trial in a field `trial`, or try every input equally often"
+        )
     one_population = (
         ours.population is theirs.population is PopulationClaim.SUPERPOPULATION
         and ours.population_name == theirs.population_name
     )
     if not one_population:
-        return "the inputs of the two runs differ, so that a difference may be theirs"
+        return (
+            "the inputs of the two runs differ, so that a difference may be theirs. Run both on "
+            "the same inputs: `compare` does"
+        )
     repeated = any(
         len({trial.input_id for trial in trials}) < len(trials)
         for trials in (pairing.control, pairing.candidate)
@@ -243,6 +268,11 @@ def _find_outcomes(name: str, pair: Pair) -> tuple[bool, bool]:
 def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis) -> Iterator[str]:
     summary = pairing.summary
     used = evidence.pairs
+    if pairing.from_files and not summary.pairs and summary.same_inputs:
+        yield (
+            "The trials are not paired: the files do not say which of them belong together. A "
+            "field `trial` with the same values in both files does."
+        )
     if evidence.decision_rule == "paired/sequential" and used is not None:
         later = summary.pairs - summary.excused - used.pairs
         if later > 0:

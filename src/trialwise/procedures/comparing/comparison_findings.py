@@ -251,6 +251,8 @@ class ComparisonFinding(Evidence):
     worse; else INCONCLUSIVE."""
     adjusted_p_value: float | None = None
     """The smallest level of all criteria together at which this one is told apart."""
+    obstacle: str = ""
+    """Why nothing was tested, and what to do about it; nothing where something was."""
     statement: str = ""
     caveats: tuple[str, ...] = ()
     advisory: tuple[str, ...] = ()

@@ -43,6 +43,7 @@ def conclude_criterion(
         contrast=contrast,
         decision=_decide(assessed, adjusted, question),
         adjusted_p_value=adjusted,
+        obstacle=assessed.obstacle,
         statement=_state_finding(assessed, contrast, fewest),
         caveats=(
             *(f"Advisory: {reason}." for reason in assessed.advisory),
@@ -105,7 +106,7 @@ def _decide(assessed: Assessed, adjusted: float | None, question: ComparisonQues
 def _state_finding(assessed: Assessed, contrast: Contrast, fewest: int) -> str:
     found, arm = assessed.evidence, assessed.arm
     if assessed.obstacle:
-        return f"Not told apart: {assessed.obstacle}."
+        return f"Cannot be compared: {assessed.obstacle}."
     head = "Not told apart" if contrast is Contrast.NOT_TOLD_APART else f"{arm} is {contrast}"
     parts = [f"{head}: {_count(found, assessed)}."]
     if contrast is Contrast.NOT_TOLD_APART:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
@@ -253,7 +253,12 @@ def _caveats(
         changed = _changes(control.plan.covariates, arm.record.plan.covariates)
         if changed:
             yield f"The conditions of the runs differ: {changed}."
-    if any(one.pairs and not one.same_seeds for one in pairings):
+    is_known = all(
+        one.sampling_mode is not SamplingMode.EXTERNALLY_SUPPLIED
+        for arm in arms
+        for one in arm.record.plan.experiments
+    )
+    if is_known and any(one.pairs and not one.same_seeds for one in pairings):
         yield "The two sides of a pair had different seeds."
     claim = control.plan.claim
     if claim.is_weighted:

@@ -1,7 +1,9 @@
 """Which trial of one run belongs to which of the other: one input, one repetition.
 
 Its own module because the pairing decides which test is valid. A number of trials that was settled
-before the first makes pairs of one input and repetition whatever the two orders were. Where a run
+before the first makes pairs of one input and repetition whatever the two orders were. Files with
+results tell neither order nor seeds: their trials are paired by input and by the name of the trial,
+or by input alone where each was tried once, and otherwise not at all. Where a run
 stopped because of what it saw, only a common order leaves something to decide by: then the
 beginning that both have is a sequence whose end looked at nothing but its past.
 """
@@ -9,9 +11,10 @@ beginning that both have is a sequence whose end looked at nothing but its past.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from trialwise.model.claim import SamplingMode
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
@@ -56,6 +59,8 @@ class Pairing:
     stops: tuple[StopReason, StopReason]
     asked: tuple[Pair, ...] = ()
     """The same pairs as they were asked first, with trials that were not measured."""
+    from_files: bool = False
+    """Whether either side was read from a file, which tells neither order nor seeds."""
 
     @property
     def repeats(self) -> bool:
@@ -98,14 +103,20 @@ def pair_trials(
     same_inputs = plans[0].fingerprint == plans[1].fingerprint
     inputs = {trial.index: trial.input_id for trial in ours}
     shared = [trial for trial in theirs if trial.index in inputs]
-    same_order = same_inputs and all(inputs[one.index] == one.input_id for one in shared)
+    from_files = any(one.sampling_mode is SamplingMode.EXTERNALLY_SUPPLIED for one in plans)
+    same_order = (
+        same_inputs and not from_files and all(inputs[one.index] == one.input_id for one in shared)
+    )
     fixed = all(
         _is_fixed(record.plan, name) and stop is StopReason.COMPLETE
         for record, name, stop in zip((control, candidate), experiments, stops, strict=True)
     )
     pairs: tuple[Pair, ...] = ()
     asked = pairs
-    if fixed and same_inputs:
+    if from_files:
+        names = control.texts.trial_names, candidate.texts.trial_names
+        pairs = asked = _by_name(ours, theirs, names) if same_inputs else ()
+    elif fixed and same_inputs:
         planned = plans[0].trials, plans[1].trials
         pairs = _by_repetition(_replace_lost(ours, planned[0]), _replace_lost(theirs, planned[1]))
         asked = _by_repetition(ours, theirs)
@@ -119,7 +130,9 @@ def pair_trials(
             pairs=len(pairs),
             same_inputs=same_inputs,
             same_order=same_order,
-            same_seeds=bool(pairs) and all(one.control.seed == one.candidate.seed for one in pairs),
+            same_seeds=bool(pairs)
+            and not from_files
+            and all(one.control.seed == one.candidate.seed for one in pairs),
             fixed_size=fixed,
             left_out=(len(ours) - len(pairs), len(theirs) - len(pairs)),
             excused=sum(pair.is_excused for pair in pairs),
@@ -129,6 +142,7 @@ def pair_trials(
         control=ours,
         candidate=theirs,
         stops=stops,
+        from_files=from_files,
     )
 
 
@@ -159,6 +173,27 @@ def _by_repetition(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair
     """Pair the k-th trial of an input with the k-th of the other run; k depends on no outcome."""
     partners = dict(_repetitions(theirs))
     return tuple(Pair(trial, partners[key]) for key, trial in _repetitions(ours) if key in partners)
+
+
+def _by_name(
+    ours: Sequence[Trial],
+    theirs: Sequence[Trial],
+    names: tuple[Mapping[tuple[str, int], str], Mapping[tuple[str, int], str]],
+) -> tuple[Pair, ...]:
+    """Pair trials of one input and one name, or of one input that was tried once in both files.
+
+    Names that only some trials of both files share belong to something else, such as the order of
+    each file's own run, and pair nothing.
+    """
+    for known in (names, ({}, {})):
+        first, second = (
+            {(one.input_id, called.get((one.experiment, one.index))): one for one in trials}
+            for trials, called in zip((ours, theirs), known, strict=True)
+        )
+        unique = len(first) == len(ours) and len(second) == len(theirs)
+        if unique and (first.keys() <= second.keys() or second.keys() <= first.keys()):
+            return tuple(Pair(one, second[key]) for key, one in first.items() if key in second)
+    return ()
 
 
 def _replace_lost(trials: Sequence[Trial], planned: int) -> Sequence[Trial]:

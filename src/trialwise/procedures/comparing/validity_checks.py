@@ -68,6 +68,9 @@ def _list_differences(pairing: Pairing) -> Iterator[str]:
     if not summary.same_inputs:
         yield "their inputs differ"
         return
+    if pairing.from_files and not summary.pairs:
+        yield "the files do not say which trials belong together"
+        return
     if not any(summary.left_out):
         return
     partners = {id(trial) for pair in pairing.pairs for trial in (pair.control, pair.candidate)}
