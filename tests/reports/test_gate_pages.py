@@ -29,6 +29,7 @@ from trialwise.model.matcher import NumberSchema
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input, Sampling
 from trialwise.pages.analysis import render_analysis
+from trialwise.pages.gate_facts import sum_up_gate
 from trialwise.pages.json_report import describe_report, read_report_schema
 from trialwise.pages.results import list_attention
 from trialwise.pages.run_report import render_html
@@ -261,3 +262,24 @@ def test_a_page_of_many_runs_lists_the_worst_and_counts_the_rest() -> None:
     assert "40 further inputs not listed" in page
     assert "40 further runs not listed" in page
     assert len(page.encode()) < 1_000_000
+
+
+def test_blocks_that_count_other_runs_as_passed_say_so_beside_pass_hat_k() -> None:
+    """Of two blocks on one page, one counts every criterion and the other only `answers`."""
+    contract = tw.Contract(
+        "agent",
+        lambda _, index: "yes" if index % 2 else "yes, at length",
+        [
+            tw.Criterion("answers", tw.contains("yes"), report_only=True),
+            tw.Criterion("short", tw.equals("yes"), report_only=True),
+        ],
+        sampling=["a"],
+        reliability=Reliability(),
+        metrics=Metrics(criterion="answers"),
+    )
+    record = tw.run(contract, trials=6, seed=1, store=None, progress=False).record
+    every, some = (sum_up_gate(one) for one in record.verdict.gates)
+
+    assert "pass^6 0;" in every
+    assert "pass^6 of answers 1" in some
+    assert "pass@k and pass^k of answers over inputs" in " ".join(render_html([record]).split())
