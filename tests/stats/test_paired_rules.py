@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -432,13 +433,18 @@ def test_not_equivalent_holds_its_level_for_a_rule_that_may_stop_early() -> None
 @pytest.mark.parametrize("size", ["pairs", "max_pairs"])
 def test_pairs_that_could_never_show_equivalence_are_refused(size: str) -> None:
     """(1 − margin)^n is the chance that arms which differ by the margin are always alike."""
+
+    def plan_sized(number: int) -> PairedRule:
+        sizes: dict[str, Any] = {size: number}
+        return plan_paired_rule("equivalent", margin=0.05, alpha=0.2, **sizes)
+
     with pytest.raises(InvalidArgument, match="even if the two arms never differ") as refused:
-        plan_paired_rule("equivalent", margin=0.05, alpha=0.2, **{size: 40})
+        plan_sized(40)
     assert refused.value.argument == size
     words = refused.value.allowed.split()
     fewest = int(words[words.index("about") + 1])
     assert (1 - 0.05) ** fewest <= 0.2 / 2
-    rule = plan_paired_rule("equivalent", margin=0.05, alpha=0.2, **{size: fewest})
+    rule = plan_sized(fewest)
     assert rule.decide(pair_counts(fewest, 0, 0)) == "equivalent"
 
 
@@ -450,5 +456,6 @@ def test_rules_of_an_earlier_edition_decide_as_they_did() -> None:
         for (both, only_a, only_b, neither), outcome, p_value, interval in kept["found"]:
             counts = PairCounts(both=both, only_a=only_a, only_b=only_b, neither=neither)
             found = rule.conclude_counts(counts)
-            assert (found.outcome, found.p_value) == (outcome, pytest.approx(p_value, rel=1e-9))
+            assert found.outcome == outcome
+            assert found.p_value == pytest.approx(p_value, rel=1e-9)
             assert [*found.interval] == pytest.approx(interval, rel=1e-9)

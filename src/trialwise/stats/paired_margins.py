@@ -256,7 +256,7 @@ def _search(is_small: Callable[..., bool], low: float, high: float, guess: float
     A cheap look finds it nearly, from a guess on; where the proof fails there, it is tried a little
     lower.
     """
-    steps = 2 ** math.ceil(math.log2((high - low) / _RESOLUTION))
+    steps = 1 << math.ceil(math.log2((high - low) / _RESOLUTION))
 
     def place(step: int) -> float:
         return low + (high - low) * step / steps
