@@ -295,6 +295,7 @@ def test_a_terminal_shows_the_run_as_it_stands() -> None:
         passed, trials = standing.passed, standing.trials
         plan = next(one for one in TWO.criteria if one.criterion == standing.criterion)
         # Clopper and Pearson's bounds as quantiles of a beta distribution.
+        assert plan.alpha is not None
         p, below = passed / trials, plan.alpha if plan.beta is None else plan.beta
         low = beta.ppf(below, passed, trials - passed + 1)
         high = beta.ppf(1 - plan.alpha, passed + 1, trials - passed) if passed < trials else 1

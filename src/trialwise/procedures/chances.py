@@ -17,7 +17,7 @@ from trialwise.documents.numbers import as_probability
 from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, JointErrors, LatencyPlan, Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
+from trialwise.procedures.characteristic import UNSHOWN, Chance, Characteristic, RuleError
 from trialwise.procedures.planned_looks import describe_looks
 from trialwise.procedures.registry import find_procedure
 
@@ -125,6 +125,10 @@ def _correct(found: Characteristic, criterion: CriterionPlan, plan: Plan) -> Cha
             for one in found.errors
             if one.allowed is not None
         ),
+        uncounted={
+            **{one.wrong: UNSHOWN for one in found.errors if one.allowed is None},
+            **found.uncounted,
+        },
     )
 
 

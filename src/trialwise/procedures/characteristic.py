@@ -117,7 +117,7 @@ def limit_by_levels(plan: CriterionPlan, alpha_limits: Decision = Decision.PASS)
             if level is not None
         ),
         uncounted={
-            wrong: _UNSHOWN if wrong is Decision.FAIL else "has no known error"
+            wrong: UNSHOWN if wrong is Decision.FAIL else "has no known error"
             for wrong, level in levels.items()
             if level is None
         },
@@ -125,7 +125,7 @@ def limit_by_levels(plan: CriterionPlan, alpha_limits: Decision = Decision.PASS)
 
 
 #: Why a wrong FAIL is not limited where whatever is not shown FAILs.
-_UNSHOWN = "also fails where the required rate is only not shown"
+UNSHOWN = "also fails where the required rate is only not shown"
 
 
 def count_fixed(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
@@ -131,14 +132,12 @@ def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> Criter
         plan: What was planned.
         scale: What becomes of each level.
     """
-    scaled = replace(
-        plan,
-        **{
-            name: scale(level)
-            for name in ("alpha", "beta", "fail_alpha")
-            if (level := getattr(plan, name)) is not None
-        },
-    )
+    levels: dict[str, Any] = {
+        name: scale(level)
+        for name in ("alpha", "beta", "fail_alpha")
+        if (level := getattr(plan, name)) is not None
+    }
+    scaled = replace(plan, **levels)
     design, required = plan.design, plan.threshold.required_rate
     if isinstance(design, MeanDesign):
         low, high = scale(design.low_error), scale(design.high_error)
