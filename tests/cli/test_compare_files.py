@@ -12,7 +12,7 @@ import pytest
 from tests.cli.suite_folders import Done, enter_folder
 from tests.cli.suite_folders import type_command as do
 
-from trialwise.errors import DesignRefused
+from trialwise.errors import InvalidArgument
 
 SERVICE = """
 def old(question, index):
@@ -136,7 +136,7 @@ def test_two_ordinary_stored_runs_that_nothing_can_be_tested_on_cannot_be_compar
 def test_so_few_pairs_that_equivalence_cannot_be_shown_are_refused_or_said() -> None:
     """Before the first trial where the arms run, and as the answer where they ran before."""
     asked = "--question", "equivalent", "--margin", "1%"
-    with pytest.raises(DesignRefused, match="even if the two arms never differ"):
+    with pytest.raises(InvalidArgument, match="even if the two arms never differ"):
         compare("old", "new", "--trials", "40", *asked, suite=SUITE)
     assert not Path(".trialwise/runs").exists()
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.error_envelopes import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.error_envelopes import (
     Envelope,
     Envelopes,
     envelope,
     horizon_false_alarm,
     type_one_envelopes,
 )
-from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.family_errors import (
     across_suite_envelope,
     family_wise_independent,

@@ -20,7 +20,7 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
 - guardrails: `guardrail_bounds`, `boundary_stacks`
 - agents: `passk`, `run_reliability`, `trace_shape`, `trace_stability`
-- several tests: `multiplicity`, `error_envelopes`, `e_values`
+- several tests: `multiplicity`, `e_values`
 - distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
 - `result_types`: what answers are made of
 - `toolbox`: what no verdict uses
@@ -65,9 +65,6 @@ _MODULES = {
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",
     "e_values": (
         "EProcess EvidenceAdjustment calibrated_e_value e_bh e_process e_value fixed_e_value"
-    ),
-    "error_envelopes": (
-        "Envelope Envelopes HorizonFalseAlarm envelope horizon_false_alarm type_one_envelopes"
     ),
     "finite": (
         "ExactCorpusRate FiniteCorpusCutoff FiniteCorpusInterval exact_corpus_rate "

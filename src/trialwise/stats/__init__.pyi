@@ -66,12 +66,6 @@ from trialwise.stats.e_values import e_bh as e_bh
 from trialwise.stats.e_values import e_process as e_process
 from trialwise.stats.e_values import e_value as e_value
 from trialwise.stats.e_values import fixed_e_value as fixed_e_value
-from trialwise.stats.error_envelopes import Envelope as Envelope
-from trialwise.stats.error_envelopes import Envelopes as Envelopes
-from trialwise.stats.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm
-from trialwise.stats.error_envelopes import envelope as envelope
-from trialwise.stats.error_envelopes import horizon_false_alarm as horizon_false_alarm
-from trialwise.stats.error_envelopes import type_one_envelopes as type_one_envelopes
 from trialwise.stats.finite import ExactCorpusRate as ExactCorpusRate
 from trialwise.stats.finite import FiniteCorpusCutoff as FiniteCorpusCutoff
 from trialwise.stats.finite import FiniteCorpusInterval as FiniteCorpusInterval
@@ -271,6 +265,12 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_effect as minimum_detectable_effect,
 )
 from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
+from trialwise.stats.toolbox.error_envelopes import Envelope as Envelope
+from trialwise.stats.toolbox.error_envelopes import Envelopes as Envelopes
+from trialwise.stats.toolbox.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm
+from trialwise.stats.toolbox.error_envelopes import envelope as envelope
+from trialwise.stats.toolbox.error_envelopes import horizon_false_alarm as horizon_false_alarm
+from trialwise.stats.toolbox.error_envelopes import type_one_envelopes as type_one_envelopes
 from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
 from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
 from trialwise.stats.toolbox.ewma import ewma_design as ewma_design

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from trialwise.stats.binomial import binomial_weight
-from trialwise.stats.bisection import find_end, find_first
+from trialwise.stats.bisection import find_end
 from trialwise.stats.normal import upper_z
 
 #: The proven maximum exceeds the greatest value on the grid by about this share at the level.
@@ -217,19 +217,11 @@ def bound_chance(limits: Sequence[int], pairs: int, difference: float, level: fl
 
 def order_tables(wins: int, losses: int, pairs: int, level: float) -> list[int]:
     """Return the region, as `list_limits` does, of all tables that come no later than this one."""
-    return _order_from(_find_limit(wins, losses, pairs, level), wins, losses, pairs, level)
-
-
-def _find_limit(wins: int, losses: int, pairs: int, level: float) -> float:
-    """Return Tango's lower limit, where the score falls to its quantile, rounded down."""
     z = upper_z(level)
     seen = (wins - losses) / pairs
-    return find_end(seen, -1.0, lambda delta: score(wins, losses, pairs, delta) < z)
-
-
-def _order_from(limit: float, wins: int, losses: int, pairs: int, level: float) -> list[int]:
-    # Ties count as no later.
-    limits = list_limits(pairs, limit - _TIE, upper_z(level))
+    # Where the score falls to z, rounded down: Tango's lower limit. Ties count as no later.
+    limit = find_end(seen, -1.0, lambda delta: score(wins, losses, pairs, delta) < z)
+    limits = list_limits(pairs, limit - _TIE, z)
     for more in range(wins, pairs - losses + 1):
         limits[more] = max(limits[more], losses)
     return limits
@@ -237,8 +229,7 @@ def _order_from(limit: float, wins: int, losses: int, pairs: int, level: float) 
 
 def find_low_end(wins: int, losses: int, pairs: int, level: float) -> float:
     """Return the lower end of the interval of the difference, wrong in at most this share."""
-    limit = _find_limit(wins, losses, pairs, level)
-    limits = _order_from(limit, wins, losses, pairs, level)
+    limits = order_tables(wins, losses, pairs, level)
     if limits[0] >= pairs:
         return -1.0
     slack = _SLACK * math.sqrt(level)
@@ -247,39 +238,26 @@ def find_low_end(wins: int, losses: int, pairs: int, level: float) -> float:
         nuisance = _Nuisance(pairs, difference, slack)
         return nuisance.proves(limits, level) if prove else not nuisance.exceeds(limits, level)
 
-    return _search(is_small, -1.0, 1.0, guess=limit)
+    return _search(is_small, -1.0, 1.0)
 
 
-def _search(is_small: Callable[..., bool], low: float, high: float, guess: float) -> float:
+def _search(is_small: Callable[..., bool], low: float, high: float) -> float:
     """Return the largest number, rounded down, at which a rising chance is proven small.
 
-    A cheap look finds it nearly, from a guess on; where the proof fails there, it is tried a little
-    lower.
+    A cheap look finds it nearly; where the proof fails there, it is tried a little lower.
     """
-    steps = 1 << math.ceil(math.log2((high - low) / _RESOLUTION))
-
-    def place(step: int) -> float:
-        return low + (high - low) * step / steps
-
-    start = min(steps - 1, max(1, int((guess - low) / (high - low) * steps)))
-    reach, small = 1, is_small(place(start), prove=False)
-    first, last = (start, steps) if small else (0, start)
-    while last - first > reach:
-        # Twice as far each time until the look tells something else.
-        step = first + reach if small else last - reach
-        if is_small(place(step), prove=False):
-            first = step
+    least = low
+    while high - low > _RESOLUTION:
+        middle = (low + high) / 2
+        if is_small(middle, prove=False):
+            low = middle
         else:
-            last = step
-        if (step == first) is not small:
-            break
-        reach *= 2
-    first = find_first(first, last, lambda step: not is_small(place(step), prove=False)) - 1
-    found, back = place(first), _RESOLUTION
-    while found > low and not is_small(found, prove=True):
-        found = max(low, found - back)
+            high = middle
+    back = _RESOLUTION
+    while low > least and not is_small(low, prove=True):
+        low = max(least, low - back)
         back *= 1.5
-    return found
+    return low
 
 
 @lru_cache(maxsize=256)
@@ -298,7 +276,7 @@ def find_region(pairs: int, difference: float, level: float) -> tuple[int, ...]:
     # The limit that is compared with the difference is nearly exact: it is off by a few pairs.
     reach = min(1.0, 6 / pairs + 1 / math.sqrt(pairs))
     least = -difference - reach
-    below = _search(is_small, least, -difference + reach / 4, guess=-difference)
+    below = _search(is_small, least, -difference + reach / 4)
     if below == least and not is_small(below, prove=True):
         return (-1,) * (pairs + 1)
     return tuple(list_limits(pairs, -below, z))

@@ -53,11 +53,6 @@ class PairedCharacteristic:
         """The probability of "B is worse"."""
         return self.chances.get("worse", 0.0)
 
-    @property
-    def not_shown(self) -> float:
-        """The probability that nothing is shown."""
-        return self.chances.get("not shown", 0.0)
-
     def chance_of(self, decision: Decision) -> float:
         """Return the probability of PASS, of FAIL or of INCONCLUSIVE for the question asked."""
         return sum(

@@ -117,17 +117,9 @@ def search_prices(problem: StrictProblem, hypotheses: Hypotheses) -> Relaxation[
             break
         # What a boundary spends depends a little on the other one: a stricter rule takes the place
         # of the one that kept its level only beside a looser rule for the other error.
-        fail.price, passed.price = fail.below.price, passed.below.price
-        last = columns[-1]
-        fail.price += BEYOND if last.error0 > hypotheses.alpha else 0.0
-        passed.price += BEYOND if last.error1 > hypotheses.beta else 0.0
-        prices = Prices(math.exp(fail.price), math.exp(passed.price))
-        column = evaluate_strict(problem, induct(problem, prices)[1])
-        columns.append(column)
-        if last.error0 > hypotheses.alpha:
-            fail.below = _Point(fail.price, 0.0, column)
-        if last.error1 > hypotheses.beta:
-            passed.below = _Point(passed.price, 0.0, column)
+        strict = fail.below.price + BEYOND, passed.below.price + BEYOND
+        columns.append(evaluate_strict(problem, induct(problem, Prices(*map(math.exp, strict)))[1]))
+        fail.below, passed.below = (_Point(price, 0.0, columns[-1]) for price in strict)
     return Relaxation(best, best_prices, columns)
 
 

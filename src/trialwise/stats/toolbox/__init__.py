@@ -30,6 +30,7 @@ Many runs:
 - `shewhart`, `cusum`, `ewma`: control charts for a rate that is measured run after run; Shewhart
   for large sudden changes, CUSUM for small lasting ones, EWMA for a smoothed level
 - `run_lengths`: how long such charts run before they signal
+- `error_envelopes`: nominal levels of several tests and of a horizon of runs, added up
 - `family_errors`: error rates of several contracts, independent tests, or a horizon of runs
 
 Repeated inputs and many tasks:
@@ -60,6 +61,9 @@ MODULES = {
     ),
     "cusum": "CusumChart CusumDesign cusum_design",
     "detectable_drops": "minimum_detectable_degradation minimum_detectable_effect normal_power",
+    "error_envelopes": (
+        "Envelope Envelopes HorizonFalseAlarm envelope horizon_false_alarm type_one_envelopes"
+    ),
     "ewma": "EwmaChart EwmaDesign ewma_design",
     "family_errors": "across_suite_envelope family_wise_independent per_run_alpha_for_horizon",
     "fisher_decision": "fisher_rejects",

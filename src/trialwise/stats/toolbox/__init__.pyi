@@ -26,6 +26,12 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_effect as minimum_detectable_effect,
 )
 from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
+from trialwise.stats.toolbox.error_envelopes import Envelope as Envelope
+from trialwise.stats.toolbox.error_envelopes import Envelopes as Envelopes
+from trialwise.stats.toolbox.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm
+from trialwise.stats.toolbox.error_envelopes import envelope as envelope
+from trialwise.stats.toolbox.error_envelopes import horizon_false_alarm as horizon_false_alarm
+from trialwise.stats.toolbox.error_envelopes import type_one_envelopes as type_one_envelopes
 from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
 from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
 from trialwise.stats.toolbox.ewma import ewma_design as ewma_design

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.error_envelopes import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.error_envelopes import (
     NO_MEMBERS,
     Envelopes,
     check_alphas,
@@ -15,7 +16,6 @@ from trialwise.stats.error_envelopes import (
     check_members,
     envelopes_by_direction,
 )
-from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_open_rate
 
 Dependence: TypeAlias = Literal["arbitrary", "independent"]

@@ -20,9 +20,9 @@ from trialwise.procedures.latency import decide_latency
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats.error_envelopes import Direction, type_one_envelopes
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Rule
+from trialwise.stats.toolbox.error_envelopes import Direction, type_one_envelopes
 
 #: The denominator policy that counts only evaluable trials. The companion has withdrawn it (every
 #: trial counts); the cases still carry it, so it is honoured here and nowhere else.

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 from trialwise.contrib.conformance.calibration.calibration_row import Row
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.error_envelopes import Envelope, envelope
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs
+from trialwise.stats.toolbox.error_envelopes import Envelope, envelope
 
 #: How often two criteria of one reply share their fate, in the positively correlated regime.
 _SHARED = 0.5
