@@ -42,87 +42,58 @@ _KEY_STATUSES = frozenset({401, 402, 407})
 _INFRASTRUCTURE, _TIMEOUT = ErrorClass.INFRASTRUCTURE, ErrorClass.TIMEOUT
 _CONFIGURATION = ErrorClass.CONFIGURATION
 
-_HTTPX = {
-    "ReadTimeout": _TIMEOUT,
-    "WriteTimeout": _TIMEOUT,
-    "UnsupportedProtocol": _CONFIGURATION,
-    "LocalProtocolError": _CONFIGURATION,
-    "TooManyRedirects": _CONFIGURATION,
-    "InvalidURL": _CONFIGURATION,
-    "ConnectError": _INFRASTRUCTURE,
-    "ConnectTimeout": _INFRASTRUCTURE,
-    "PoolTimeout": _INFRASTRUCTURE,
-    "NetworkError": _INFRASTRUCTURE,
-    "ProxyError": _INFRASTRUCTURE,
-    "RemoteProtocolError": _INFRASTRUCTURE,
-}
-_SDK = {"APITimeoutError": _TIMEOUT, "APIConnectionError": _INFRASTRUCTURE}
+
+def _list_names(**names: str) -> dict[str, ErrorClass]:
+    """Return the class of each name; the names of a class are written as one text."""
+    return {one: ErrorClass(kind) for kind, several in names.items() for one in several.split()}
+
+
+_HTTPX = _list_names(
+    timeout="ReadTimeout WriteTimeout",
+    configuration="UnsupportedProtocol LocalProtocolError TooManyRedirects InvalidURL",
+    infrastructure="ConnectError ConnectTimeout PoolTimeout NetworkError ProxyError "
+    "RemoteProtocolError",
+)
+_SDK = _list_names(timeout="APITimeoutError", infrastructure="APIConnectionError")
 #: Exceptions by the package that defines them. The most derived class of an error counts first.
 _NAMES: Mapping[str, Mapping[str, ErrorClass]] = {
-    "httpx": _HTTPX,
-    "httpx2": _HTTPX,
-    "httpcore": _HTTPX,
-    "httpcore2": _HTTPX,
-    "requests": {
-        "ConnectTimeout": _INFRASTRUCTURE,
-        "ConnectionError": _INFRASTRUCTURE,
-        "ChunkedEncodingError": _INFRASTRUCTURE,
-        "Timeout": _TIMEOUT,
-        "TooManyRedirects": _CONFIGURATION,
-        "MissingSchema": _CONFIGURATION,
-        "InvalidSchema": _CONFIGURATION,
-        "InvalidURL": _CONFIGURATION,
-    },
-    "urllib3": {
-        "ReadTimeoutError": _TIMEOUT,
-        "LocationParseError": _CONFIGURATION,
-        "NewConnectionError": _INFRASTRUCTURE,
-        "ConnectTimeoutError": _INFRASTRUCTURE,
-        "MaxRetryError": _INFRASTRUCTURE,
-        "ProtocolError": _INFRASTRUCTURE,
-        "ProxyError": _INFRASTRUCTURE,
-        "SSLError": _INFRASTRUCTURE,
-    },
-    "aiohttp": {
-        "ConnectionTimeoutError": _INFRASTRUCTURE,
-        "ServerTimeoutError": _TIMEOUT,
-        "TooManyRedirects": _CONFIGURATION,
-        "InvalidURL": _CONFIGURATION,
-        "ClientConnectionError": _INFRASTRUCTURE,
-        "ClientPayloadError": _INFRASTRUCTURE,
-    },
-    "openai": _SDK,
-    "anthropic": _SDK,
-    "botocore": {
-        "ReadTimeoutError": _TIMEOUT,
-        "HTTPClientError": _INFRASTRUCTURE,
-        "ConnectionError": _INFRASTRUCTURE,
-        "NoCredentialsError": _CONFIGURATION,
-        "PartialCredentialsError": _CONFIGURATION,
-        "NoRegionError": _CONFIGURATION,
-        "UnknownServiceError": _CONFIGURATION,
-    },
-    "http": {
-        "IncompleteRead": _INFRASTRUCTURE,
-        "BadStatusLine": _INFRASTRUCTURE,
-        "NotConnected": _INFRASTRUCTURE,
-        "ImproperConnectionState": _INFRASTRUCTURE,
-        "InvalidURL": _CONFIGURATION,
-    },
-    "urllib": {"URLError": _INFRASTRUCTURE},
-    "websockets": {"ConnectionClosed": _INFRASTRUCTURE},
+    **dict.fromkeys(("httpx", "httpx2", "httpcore", "httpcore2"), _HTTPX),
+    "requests": _list_names(
+        timeout="Timeout",
+        configuration="TooManyRedirects MissingSchema InvalidSchema InvalidURL",
+        infrastructure="ConnectTimeout ConnectionError ChunkedEncodingError",
+    ),
+    "urllib3": _list_names(
+        timeout="ReadTimeoutError",
+        configuration="LocationParseError",
+        infrastructure="NewConnectionError ConnectTimeoutError MaxRetryError ProtocolError "
+        "ProxyError SSLError",
+    ),
+    "aiohttp": _list_names(
+        timeout="ServerTimeoutError",
+        configuration="TooManyRedirects InvalidURL",
+        infrastructure="ConnectionTimeoutError ClientConnectionError ClientPayloadError",
+    ),
+    **dict.fromkeys(("openai", "anthropic"), _SDK),
+    "botocore": _list_names(
+        timeout="ReadTimeoutError",
+        configuration="NoCredentialsError PartialCredentialsError NoRegionError "
+        "UnknownServiceError",
+        infrastructure="HTTPClientError ConnectionError",
+    ),
+    "http": _list_names(
+        configuration="InvalidURL",
+        infrastructure="IncompleteRead BadStatusLine NotConnected ImproperConnectionState",
+    ),
+    "urllib": _list_names(infrastructure="URLError"),
+    "websockets": _list_names(infrastructure="ConnectionClosed"),
 }
 #: gRPC's codes; all others are the service's own failure.
-_GRPC = {
-    "UNAVAILABLE": _INFRASTRUCTURE,
-    "RESOURCE_EXHAUSTED": _INFRASTRUCTURE,
-    "DEADLINE_EXCEEDED": _TIMEOUT,
-    "UNAUTHENTICATED": _CONFIGURATION,
-    "PERMISSION_DENIED": _CONFIGURATION,
-    "UNIMPLEMENTED": _CONFIGURATION,
-    "NOT_FOUND": _CONFIGURATION,
-    "INVALID_ARGUMENT": _CONFIGURATION,
-}
+_GRPC = _list_names(
+    timeout="DEADLINE_EXCEEDED",
+    configuration="UNAUTHENTICATED PERMISSION_DENIED UNIMPLEMENTED NOT_FOUND INVALID_ARGUMENT",
+    infrastructure="UNAVAILABLE RESOURCE_EXHAUSTED",
+)
 #: Packages whose exceptions keep an HTTP status as `status` or `code`.
 _STATUS_PACKAGES = frozenset({*_NAMES, "google", "azure"})
 _UNREACHABLE = frozenset(

@@ -21,22 +21,10 @@ _SIGNS = ("gen_ai.request.", "gen_ai.response.", "gen_ai.usage.", "gen_ai.output
 _UNREAD = ("ai.", "gen_ai.completion", "llm.", "openinference.")
 #: Attributes of those families that hold no call.
 _PLAIN = (
-    "ai.model.",
-    "ai.operationId",
-    "ai.request.",
-    "ai.settings.",
-    "ai.telemetry.",
-    "ai.usage.",
-    "llm.chat.stop_sequences",
-    "llm.frequency_penalty",
-    "llm.headers",
-    "llm.is_streaming",
-    "llm.presence_penalty",
-    "llm.request.",
-    "llm.response.finish_reason",
-    "llm.top_k",
-    "llm.usage.",
-    "llm.user",
+    *("ai.model.", "ai.operationId", "ai.request.", "ai.settings.", "ai.telemetry.", "ai.usage."),
+    *("llm.chat.stop_sequences", "llm.frequency_penalty", "llm.headers", "llm.is_streaming"),
+    *("llm.presence_penalty", "llm.request.", "llm.response.finish_reason", "llm.top_k"),
+    *("llm.usage.", "llm.user"),
 )
 _READ_EVENTS = (
     "gen_ai.client.inference.operation.details",
