@@ -64,7 +64,7 @@ def test_every_report_shows_question_expectation_and_reply(folder: Path) -> None
     outputs = [part for name in names for part in ("-o", name)]
     done = do(PARCEL, "run", "-q", *outputs, "--annotations", "github")
     assert done.exit_code == 1
-    annotations, _, terminal = done.output.partition("::notice")
+    terminal, _, annotations = done.output.partition("::error")
     shown = do(PARCEL, "show", "--failures").output
     listed = do(PARCEL, "show", "--failures", "--json").output
     texts = [annotations, terminal, shown, listed, *((folder / name).read_text() for name in names)]

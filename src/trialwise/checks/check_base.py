@@ -142,7 +142,7 @@ def _default(field: Field[Any]) -> object:
 
 
 #: What a check raises whatever the reply says: there is a mistake in its code.
-_MISTAKES = (NameError, ImportError, SyntaxError)
+_MISTAKES = (NameError, ImportError, SyntaxError, NotImplementedError)
 
 
 def broken_by(error: BaseException, name: str) -> BrokenCheck:
