@@ -534,3 +534,42 @@ def test_tests_without_the_marker_are_untouched(project: Project) -> None:
     project.run().assert_outcomes(passed=4)
 
     assert {"plain": 1, "marked": 4, "case": 2} == Counter(project.notes())
+
+
+@pytest.mark.parametrize("executor", ["local", "processes:1"])
+def test_a_mistake_in_the_code_of_a_test_is_no_verdict(project: Project, executor: str) -> None:
+    """A name that does not exist ends the test at its first trial, whatever the service says."""
+    project.write(
+        f"""
+        import pytest
+
+        @pytest.mark.trials(20, at_least=0.5, executor={executor!r})
+        def test_it(trial):
+            assert jsn.loads("1") == 1
+        """
+    )
+
+    result = project.run_apart("--trialwise-inconclusive=pass")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*name 'jsn' is not defined*"])
+    result.stdout.no_fnmatch_line("*FAIL *at least*")
+    assert not [*project.path.rglob("record.json")]
+
+
+def test_a_service_that_raises_such_an_error_fails_its_trials(project: Project) -> None:
+    """In another file it is the service's own failure, as in a suite."""
+    (project.path / "service.py").write_text("def ask():\n    return missing\n")
+    project.write(
+        """
+        import pytest, service
+
+        @pytest.mark.trials(20, at_least=0.5)
+        def test_it(trial):
+            assert service.ask()
+        """
+    )
+
+    project.run_apart().assert_outcomes(failed=1)
+
+    assert [*project.path.rglob("record.json")]

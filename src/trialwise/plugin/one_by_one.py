@@ -15,7 +15,7 @@ import pytest
 from trialwise.engine.run_state import TrialStart
 from trialwise.model.trial import CheckResult
 from trialwise.plugin.other_plugins import held_back, interrupts_of
-from trialwise.plugin.reasons import Ending, ending_of
+from trialwise.plugin.reasons import Ending, ending_of, is_mistake
 from trialwise.plugin.trial_fixture import UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, forget_item
 
@@ -117,11 +117,12 @@ def note_call(item: TrialItem, call: pytest.CallInfo[None], reasons: Reasons) ->
     """Take down what came of the body.
 
     Raises:
-        UnknownCriterion: The body asks for what the marker does not know.
+        BaseException: The body asks for what the marker does not know, or its code is wrong.
     """
     _report(item, call)
-    if call.excinfo is not None and isinstance(call.excinfo.value, UnknownCriterion):
-        raise call.excinfo.value
+    error = None if call.excinfo is None else call.excinfo.value
+    if isinstance(error, UnknownCriterion) or (error and is_mistake(error, item.path)):
+        raise error
     if call.excinfo is not None:
         item.course.ending = _ending(item, call.excinfo, "call", reasons)
     elif item.subtest_failures:

@@ -201,6 +201,18 @@ def ending_of(
     return Ending(result=result, error_class=error_class, where=where, status=trouble.status)
 
 
+def is_mistake(error: BaseException, file: Path) -> bool:
+    """Return whether the code of a test is wrong, so that no trial of it says anything.
+
+    Args:
+        error: What the body raised.
+        file: The test's own: what other files raise may be the service's failure.
+    """
+    entries = _entries(error)
+    is_own = bool(entries) and Path(entries[-1].tb_frame.f_code.co_filename) == file
+    return is_own and isinstance(error, NameError | ImportError | SyntaxError)
+
+
 def _classify(error: BaseException) -> Trouble:
     if _is_from_timeout_plugin(error):
         return Trouble(ErrorClass.TIMEOUT)

@@ -24,7 +24,7 @@ from trialwise.engine.run_state import TrialStart
 from trialwise.executors.jobs import WorkerParts
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.plugin.body_trials import describe_trial
-from trialwise.plugin.reasons import ending_of, show_place
+from trialwise.plugin.reasons import ending_of, is_mistake, show_place
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import Course
 from trialwise.services.python_function import DaemonThreads
@@ -105,6 +105,9 @@ class BodyRunner:
             mistake = CheckResult.fail(f"cannot be counted: {unknown}", reason=FailReason.BROKEN)
         except BaseException as caught:
             failure = own_failure(caught)
+            if is_mistake(failure, self._body.file):
+                said = f"raised {type(failure).__name__}: {failure}"
+                mistake = CheckResult.fail(said, reason=FailReason.BROKEN)
             excinfo = pytest.ExceptionInfo.from_exception(failure)
             body = self._body
             course.ending = ending_of(excinfo, when="call", root=body.root, file=body.file)
@@ -125,8 +128,8 @@ class BodyRunner:
         )
         if mistake is None:
             return trial
-        # A criterion that the marker does not have: the run stops without a verdict.
-        broken = [Outcome.of_failure(name, mistake, "trial.check") for name in self._criteria]
+        # The run stops without a verdict.
+        broken = [Outcome.of_failure(name, mistake, self._body.name) for name in self._criteria]
         return replace(trial, outcomes=tuple(broken))
 
     async def _call(self, handle: TrialHandle) -> None:
