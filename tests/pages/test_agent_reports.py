@@ -42,7 +42,7 @@ from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.pages.decay_curve import POINTS, list_decay_steps
 from trialwise.pages.run_report import render_html
 from trialwise.pages.session_steps import list_steps
-from trialwise.pages.trial_timeline import FULL, SHORT, Extent, build_timeline
+from trialwise.pages.trial_cards import FULL, SHORT, Extent, build_timeline
 from trialwise.pages.worst_trace import find_worst_trace
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline

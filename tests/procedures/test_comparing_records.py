@@ -30,6 +30,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amount_differences import median_interval
+from trialwise.procedures.comparing.change_assessment import weigh_unpaired
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
     ComparisonVerdict,
@@ -38,7 +39,6 @@ from trialwise.procedures.comparing.comparison_findings import (
 from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
 from trialwise.procedures.comparing.pair_evidence import weigh_planned_pairs, weigh_stopped_pairs
 from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
-from trialwise.procedures.comparing.unpaired_evidence import weigh_unpaired
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream

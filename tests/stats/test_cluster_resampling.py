@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.cluster_resampling import cluster_bootstrap
+from trialwise.stats.cluster_models import cluster_bootstrap
 from trialwise.stats.result_types import Interval, Undefined
 
 Groups = list[tuple[int, int]]

@@ -22,12 +22,14 @@ from statsmodels.stats.proportion import (
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.margin_tests import (
+    INTERVAL_METHODS,
     METHODS,
+    IntervalMethod,
     Method,
+    difference_interval,
     noninferiority,
     noninferiority_size,
 )
-from trialwise.stats.score_difference import INTERVAL_METHODS, IntervalMethod, difference_interval
 
 methods = st.sampled_from(METHODS)
 interval_methods = st.sampled_from(INTERVAL_METHODS)

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import accumulate
 
-from trialwise.documents.blocks import Document, Link, Prose, Section, Table, build_table
-from trialwise.documents.numbers import as_all, as_count
+from trialwise.documents.blocks import (
+    Block,
+    Document,
+    Facts,
+    Link,
+    Prose,
+    Section,
+    Table,
+    build_table,
+)
+from trialwise.documents.charts import Axis, Bar, Bars, Chart, Line, round_up, spread_hits, thin_out
+from trialwise.documents.numbers import (
+    as_all,
+    as_count,
+    as_duration,
+    as_money,
+    as_probability,
+    list_amounts,
+)
 from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import estimate_size
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
+from trialwise.pages.analysis import (
+    list_caveat_sections,
+    list_closing_sections,
+    list_opening_sections,
+)
 from trialwise.pages.criterion_details import build_criteria_section, build_details_section
 from trialwise.pages.failure_reasons import build_failure_bars
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.input_rates import build_inputs_section
 from trialwise.pages.latency_distribution import build_latency_section
-from trialwise.pages.provenance import build_caveats, build_provenance, build_reproducibility
-from trialwise.pages.run_costs import build_costs_section
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
     decide_suite,
@@ -25,6 +48,8 @@ from trialwise.pages.suite_totals import (
     pick_suite_status,
     require_runs,
     sum_spending,
+    write_abandoned,
+    write_amounts,
 )
 from trialwise.pages.trial_selection import build_trials_section
 from trialwise.pages.verdict_meaning import (
@@ -36,6 +61,179 @@ from trialwise.pages.verdict_meaning import (
     make_run_badge,
     make_summary_badge,
 )
+
+#: Fewer trials make no curve worth a look.
+FEWEST = 5
+CORNERS, COLUMNS, ROWS = 200, 60, 10
+
+
+def build_costs_section(record: RunRecord) -> Section | None:
+    """Sums, budgets and the course of the run; None where nothing was run."""
+    if not record.trials:
+        return None
+    budgets, course = tuple(_list_budgets(record)), _chart_course(record)
+    blocks: list[Block] = [Facts(pairs=tuple(_list_sums(record)))]
+    blocks += [Bars(bars=budgets)] if budgets else []
+    blocks += [] if course is None else [course]
+    return Section(
+        heading="Cost and time",
+        blocks=tuple(blocks),
+        note="Of all trials, also those after a criterion was decided; preparation apart.",
+    )
+
+
+def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
+    spent, trials = record.verdict.spending, record.trials
+    passed = len(trials) - trials.failures
+    retries = spent.attempts - spent.trials
+    yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
+    if spent.abandoned:
+        cost = write_abandoned(spent)
+        yield "abandoned", f"{spent.abandoned:,}, not needed any more{cost}"
+    if spent.seconds:
+        rate = len(trials) / spent.seconds
+        yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
+    waited = math.fsum(one for table in trials.tables for one in table.latencies())
+    if waited:
+        yield "time in the service", as_duration(waited)
+    if spent.tokens:
+        sent = got = 0
+        for trial in trials.sketches():
+            if trial.usage is not None:
+                sent += trial.usage.input_tokens
+                got += trial.usage.output_tokens
+        yield "tokens", f"{spent.tokens:,}: {sent:,} in, {got:,} out"
+    if spent.usd is not None:
+        each = f", {as_money(spent.usd / len(trials))} a trial"
+        success = f", {as_money(spent.usd / passed)} a success" if passed else ""
+        yield "cost", f"{as_money(spent.usd)}{each}{success}"
+    yield "preparation", write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
+    yield "judges", write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
+
+
+def _list_budgets(record: RunRecord) -> Iterator[Bar]:
+    budget, spent = record.plan.options.budget, record.verdict.spending
+    kinds = (
+        ("trials", spent.trials, budget.trials, lambda value: f"{value:,.0f}"),
+        ("time", spent.seconds, budget.seconds, as_duration),
+        ("tokens", spent.tokens, budget.tokens, lambda value: f"{value:,.0f}"),
+        ("money", spent.usd, budget.usd, as_money),
+    )
+    for name, used, most, write in kinds:
+        if most is not None and used is not None:
+            share = min(1.0, used / most)
+            yield Bar(
+                name=f"{name} budget",
+                value=as_probability(share, digits=0),
+                share=share,
+                note=f"{write(used)} of {write(most)}",
+            )
+
+
+def _list_costs(record: RunRecord) -> array[float] | None:
+    """List what each trial cost, nothing where it does not tell; None where none tells."""
+    if not any(table.has_expenses for table in record.trials.tables):
+        return None
+    found = array("d")
+    is_told = False
+    for trial in record.trials.sketches():
+        is_told = is_told or trial.cost_usd is not None
+        found.append(trial.cost_usd or 0.0)
+    return found if is_told else None
+
+
+def _chart_course(record: RunRecord) -> Chart | None:
+    trials = record.trials
+    starts = array("d", (one for table in trials.tables for one in table.starts))
+    if len(starts) < FEWEST or max(starts) <= 0:
+        return None
+    costs = _list_costs(record)
+    spends = costs is not None
+    sums: Sequence[float] = range(1, len(starts) + 1)
+    if costs is not None:
+        order = array("I", sorted(range(len(starts)), key=starts.__getitem__))
+        sums = array("d", accumulate(map(costs.__getitem__, order)))
+    starts = array("d", sorted(starts))
+    end = max(starts[-1], record.verdict.spending.seconds)
+    columns = thin_out(len(trials), COLUMNS)
+
+    def write_row(k: int) -> tuple[str, ...]:
+        row = (as_duration(starts[k]), f"{k + 1:,}")
+        return (*row, as_money(sums[k])) if spends else row
+
+    def read_out(place: int) -> str:
+        k = columns[place]
+        cost = f", {as_money(sums[k])}" if spends else ""
+        return f"after {as_duration(starts[k])}: {as_count(k + 1, 'trial')}{cost}"
+
+    in_all = f", {as_money(sums[-1])} in all" if spends else ""
+    points = tuple((starts[k], sums[k]) for k in thin_out(len(trials), CORNERS))
+    return Chart(
+        heading="Cost over the run" if spends else "Trials over the run",
+        summary=(
+            f"{as_count(len(trials), 'trial')} in {as_duration(end)}{in_all}; each counted "
+            "when it started. A flat stretch is time in which nothing could start."
+        ),
+        x=Axis(low=0, high=end, label="time since the start", unit="seconds"),
+        y=Axis(
+            low=0,
+            high=round_up(sums[-1]),
+            label="cost" if spends else "trials",
+            unit="usd" if spends else "count",
+        ),
+        lines=(Line(name="", ink="one", points=points),),
+        hits=spread_hits([starts[k] for k in columns], read_out),
+        columns=("time", "trials", "cost") if spends else ("time", "trials"),
+        rows=tuple(write_row(k) for k in thin_out(len(trials), ROWS)),
+    )
+
+
+def build_caveats(record: RunRecord) -> Section | None:
+    """Violated guardrails and caveats; None where there are none of them."""
+    sections = tuple(list_caveat_sections(record.verdict))
+    note = "What qualifies the verdict without changing it."
+    return Section(heading="Caveats", blocks=sections, note=note) if sections else None
+
+
+def build_provenance(record: RunRecord) -> Section:
+    """Return what was run, on which inputs, under which conditions and settings."""
+    settings = Facts(heading="Settings", pairs=tuple(_list_settings(record)))
+    return Section(
+        heading="Provenance",
+        blocks=(*list_opening_sections(record.verdict), settings),
+        note="Enough for a stranger to find the same inputs and conditions again.",
+    )
+
+
+def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
+    plan, options = record.plan, record.plan.options
+    yield "purpose", plan.purpose
+    yield "intent", plan.intent.lower()
+    yield "rule set", plan.rule
+    yield "analysis", plan.analysis
+    yield "concurrency", str(options.concurrency)
+    if options.rate_per_s is not None:
+        yield "pace", f"at most {options.rate_per_s:g} trials a second"
+    if options.timeout_s is not None:
+        yield "timeout", as_duration(options.timeout_s)
+    yield "retries", str(options.retries)
+    yield "budget", ", ".join(list_amounts(**asdict(options.budget))) or "none"
+    yield "stops early", "yes" if options.curtail else "no"
+    yield "overrides", ", ".join(options.overrides)
+    if options.horizon is not None:
+        known = options.horizon
+        yield "horizon", as_count(known, "run") if isinstance(known, int) else str(known)
+    for name, fingerprint in plan.structure.items():
+        yield f"postconditions of {name}", fingerprint
+
+
+def build_reproducibility(record: RunRecord) -> Section:
+    """Return what bounds a series of such runs, and the numerical ingredients of this one."""
+    return Section(
+        heading="Reproducibility",
+        blocks=tuple(list_closing_sections(record.verdict)),
+        note="The numerical ingredients, to check every step by hand.",
+    )
 
 
 def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> str:

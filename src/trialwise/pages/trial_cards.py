@@ -2,27 +2,278 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from trialwise.documents.blocks import (
     Badge,
     Block,
+    Call,
     Card,
+    Details,
+    Excerpt,
     Facts,
     Message,
     Prose,
     Timeline,
+    Tone,
     Value,
     Verbatim,
 )
-from trialwise.documents.numbers import as_duration, as_money, as_seconds
+from trialwise.documents.charts import Axis
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.kept_texts import RunTexts
-from trialwise.model.trial import ErrorClass, Outcome, Trial
+from trialwise.model.trace import ToolCall
+from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
 from trialwise.pages.criterion_details import REASONS
 from trialwise.pages.reply_differences import compare_texts
-from trialwise.pages.trial_timeline import BRIEF, FULL, SHORT, build_timeline
+from trialwise.pages.session_steps import Step, count_steps, knows_turns, list_steps
 from trialwise.pages.worst_trace import Worst
+
+#: Characters of arguments, of a result and of an error that are seen at once, and of a name.
+_GLANCE, _NAME = 160, 80
+
+
+#: Characters of one text that can be unfolded.
+_UNFOLDED = 2000
+
+
+#: Sessions that have an axis, in seconds: from a nanosecond to some thousand years.
+_SHORTEST_S, _LONGEST_S = 1e-9, 1e11
+
+
+#: The keys of a call that a tool call is read from; what is under others is shown as it is.
+_KNOWN = {*ToolCall.__dataclass_fields__, "arguments", "latency_s"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How much of a page one timeline may take."""
+
+    first: int
+    """How many messages and calls are shown from the beginning."""
+    last: int
+    """How many are shown from the end."""
+    unfolded: int
+    """How many characters of long texts can be unfolded, over all of them together."""
+
+
+BRIEF = Extent(first=4, last=2, unfolded=0)
+"""Where the page has little room."""
+
+
+SHORT = Extent(first=14, last=6, unfolded=4000)
+"""Of a trial among many."""
+
+
+FULL = Extent(first=40, last=20, unfolded=12_000)
+"""Of the one that is worth reading whole."""
+
+
+def build_timeline(trial: Trial, extent: Extent = SHORT) -> Timeline | None:
+    """Build the messages and tool calls of a trial in order; None for a trial without a trace.
+
+    Args:
+        trial: The trial whose session is shown.
+        extent: How much of it is shown.
+    """
+    if not (trial.tool_calls or trial.messages or trial.shape is not None):
+        return None
+    calls = [_read_call(call) for call in trial.tool_calls]
+    end_s = _find_end(calls, trial.latency_s)
+    builder = _StepBuilder(trial, calls, extent, end_s)
+    heading = "; ".join(_list_headings(calls, trial))
+    return Timeline(
+        heading=f"{heading[:1].upper()}{heading[1:]}.",
+        steps=tuple(builder.build_all()),
+        ticks=_list_ticks(end_s),
+    )
+
+
+def _read_call(given: Mapping[str, Any]) -> ToolCall:
+    call = ToolCall.from_dict(given)
+    if max(call.started_s or 0.0, call.duration_s or 0.0) <= _LONGEST_S:
+        return call
+    return replace(call, started_s=None, duration_s=None)
+
+
+def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
+    """List how many messages and calls there were, how many failed, and how long they took."""
+    said = sum(bool(text.strip()) for _, text in trial.messages)
+    if said:
+        yield as_count(said, "message")
+    if not calls:
+        made = 0 if trial.shape is None else trial.shape.total_calls
+        kept = f"{as_count(made, 'tool call')}, none of which the record holds"
+        yield kept if made else "no tool call"
+        return
+    failed = sum(call.failed is True for call in calls)
+    yield as_count(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
+    if all(call.failed is None for call in calls):
+        yield (
+            "how any of them ended is not known" if len(calls) > 1 else "how it ended is not known"
+        )
+    took, whole = [call.duration_s for call in calls if call.duration_s is not None], ""
+    if len(took) == len(calls):
+        busy_s = _measure_busy(calls)
+        if trial.latency_s and busy_s <= trial.latency_s:
+            whole = f" of the session's {as_duration(trial.latency_s)}"
+        yield f"under way for {as_duration(busy_s)}{whole}"
+    elif not took:
+        yield "times are not known"
+    if trial.setup_s:
+        yield f"setup took {as_duration(trial.setup_s)} before, and is part of no bar"
+    if not knows_turns(trial):
+        yield "the trace does not say which messages the calls came between"
+
+
+def _measure_busy(calls: Sequence[ToolCall]) -> float:
+    """Seconds in which a call was under way; where starts are known, overlaps count once."""
+    if any(call.started_s is None for call in calls):
+        return sum(call.duration_s or 0.0 for call in calls)
+    busy_s = reached_s = 0.0
+    for start_s, took_s in sorted((one.started_s or 0.0, one.duration_s or 0.0) for one in calls):
+        busy_s += max(0.0, start_s + took_s - max(start_s, reached_s))
+        reached_s = max(reached_s, start_s + took_s)
+    return busy_s
+
+
+def _find_end(calls: Sequence[ToolCall], latency_s: float | None) -> float | None:
+    """Return where the time axis ends; None if no call says when it began."""
+    ends_s = [one.started_s + (one.duration_s or 0.0) for one in calls if one.started_s is not None]
+    end_s = max([*ends_s, latency_s or 0.0]) if ends_s else 0.0
+    return end_s if _SHORTEST_S <= end_s <= _LONGEST_S else None
+
+
+def _list_ticks(end_s: float | None) -> tuple[tuple[float, str], ...]:
+    """List the scale above the bars; the rows say their times themselves."""
+    if end_s is None:
+        return ()
+    axis = Axis(low=0, high=end_s, label="", unit="seconds")
+    return tuple((axis.place(value), text) for value, text in axis.list_ticks())
+
+
+class _StepBuilder:
+    """Builds the rows of a timeline, as long as there is room for what they can unfold."""
+
+    def __init__(
+        self, trial: Trial, calls: Sequence[ToolCall], extent: Extent, end_s: float | None
+    ) -> None:
+        self._trial = trial
+        self._calls = calls
+        self._extent = extent
+        self._repeats = _find_repeats(calls)
+        self._knows_ends = any(one.failed is not None for one in calls)
+        self._left = extent.unfolded
+        self._end_s = end_s
+
+    def build_all(self) -> Iterator[Call | Message | str]:
+        """Build the first steps and the last, and say how many are left out in between."""
+        steps = [*list_steps(self._trial)]
+        first, last = self._extent.first, self._extent.last
+        end = len(steps) - last
+        for step in steps[:first] if end > first else steps:
+            yield self._build(step)
+        if end > first:
+            yield f"{count_steps(steps[first:end])} left out; the run's journal holds them all."
+            for step in steps[end:]:
+                yield self._build(step)
+
+    def _build(self, step: Step) -> Call | Message:
+        if not isinstance(step, int):
+            role, text = step
+            speaker = "model" if role == MODEL else cut_middle(role, _NAME) or "without a role"
+            return Message(speaker=speaker, text=self._quote("", text))
+        return self._build_call(step, self._calls[step], self._trial.tool_calls[step])
+
+    def _build_call(self, place: int, call: ToolCall, raw: Mapping[str, Any]) -> Call:
+        repeated = self._repeats[place]
+        more = {key: value for key, value in raw.items() if key not in _KNOWN}
+        again = "" if repeated == place else f" · the same as {repeated + 1}"
+        start, width = self._place_bar(call)
+        texts = [] if call.args in (None, {}, []) else [self._quote("", _write_plain(call.args))]
+        texts += self._list_ends(call)
+        texts += [self._quote("also given", _write_plain(more))] if more else []
+        name = "a call without a name" if call.name is None else cut_middle(call.name, _NAME)
+        return Call(
+            place=f"{place + 1}.",
+            name=name,
+            about=_write_about(call) + again,
+            when=_write_when(call),
+            texts=tuple(texts),
+            start=start,
+            width=width,
+            is_endless=call.duration_s is None,
+            tone="fail" if call.failed else "plain",
+        )
+
+    def _place_bar(self, call: ToolCall) -> tuple[float | None, float]:
+        """Return where the bar begins and how long it is; a call without an end has an open bar."""
+        if self._end_s is None or call.started_s is None:
+            return None, 0.0
+        start = call.started_s / self._end_s
+        return start, 1 - start if call.duration_s is None else call.duration_s / self._end_s
+
+    def _list_ends(self, call: ToolCall) -> Iterator[Excerpt]:
+        if call.error is not None:
+            yield self._quote("failed", call.error, tone="fail")
+        if call.result is not None:
+            yield self._quote("returned", call.result)
+        if call.failed is None and self._knows_ends:
+            yield Excerpt(label="how it ended is not known", text="")
+
+    def _quote(self, label: str, text: str, *, tone: Tone = "plain") -> Excerpt:
+        """Quote a text at a glance, and the rest of it on demand as far as there is room."""
+        glance = " ".join(text.split())
+        room, rest = min(_UNFOLDED, self._left), None
+        if len(glance) > _GLANCE and room > _GLANCE:
+            whole = cut_middle(text, room)
+            self._left -= len(whole)
+            summary = as_count(len(text), "character")
+            rest = Details(summary=summary, blocks=(Verbatim(text=whole),))
+        return Excerpt(label=label, text=cut_middle(glance, _GLANCE), tone=tone, rest=rest)
+
+
+def _find_repeats(calls: Sequence[ToolCall]) -> list[int]:
+    """For each call the place of the first one with the same tool and arguments.
+
+    A call without a name may be any, and is the same as none.
+    """
+    seen: dict[tuple[str | None, str, str], int] = {}
+    return [
+        place
+        if call.name is None
+        else seen.setdefault((call.server, call.name, _write_plain(call.args)), place)
+        for place, call in enumerate(calls)
+    ]
+
+
+def _write_about(call: ToolCall) -> str:
+    """Write the server of the tool, and the turn it was called in where the trace has one."""
+    server = "" if call.server is None else f" on {cut_middle(call.server, _NAME)}"
+    return server + ("" if call.turn is None else f" · turn {call.turn}")
+
+
+def _write_when(call: ToolCall) -> str:
+    """When it began and how long it took, as far as the trace says."""
+    took = "" if call.duration_s is None else as_duration(call.duration_s)
+    if call.started_s is None:
+        return took
+    return f"at {as_duration(call.started_s)}" + (f" for {took}" if took else ", no end known")
+
+
+def _write_plain(value: object) -> str:
+    """Write a value as JSON where it is, else as Python shows it."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
 
 #: How much of each text is kept, and of a name.
 _REPLY, _EVIDENCE, _EXPLANATION, NAME = 1200, 500, 400, 80

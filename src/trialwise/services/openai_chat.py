@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,7 @@ from trialwise.declarations.scalars import Data, Text
 from trialwise.declarations.signatures import Arg, Dollars, Made, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Either, Listing
 from trialwise.engine.error_classes import classify_status
-from trialwise.engine.ports import TrialContext
+from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
@@ -28,10 +29,85 @@ from trialwise.services.model_apis import (
     ModelApi,
     find_api,
 )
-from trialwise.services.prompt_templates import PromptTemplate
 from trialwise.services.secret_headers import resolve, scrub
 from trialwise.services.service_factors import describe_model
 from trialwise.validation import require_real
+
+_SLOT = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
+_NAME = r"input(\.[^.\s]+)*"
+
+
+class PromptUnfilled(ServiceError):
+    """An input lacks a field that the prompt names."""
+
+    stops_run = True
+
+    def __init__(self, slot: str, known: str) -> None:
+        super().__init__(
+            f"the prompt names {{{{ {slot} }}}}, which an input lacks; {known}",
+            ErrorClass.PRE_VALIDATION,
+        )
+
+
+class PromptTemplate:
+    """A prompt that becomes the messages of a conversation.
+
+    >>> prompt = PromptTemplate("Translate to {{ input.to }}: {{ input.text }}")
+    >>> prompt.fill({"to": "German", "text": "good day"})
+    [{'role': 'user', 'content': 'Translate to German: good day'}]
+
+    Args:
+        prompt: The text of the user's message, or messages with `role` and `content`.
+    """
+
+    def __init__(self, prompt: str | Sequence[Mapping[str, Any]]) -> None:
+        given = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+        if not given:
+            raise InvalidArgument("prompt", prompt, "hold at least one message")
+        for one in given:
+            _check_message(one)
+        self.messages = [dict(one) for one in given]
+
+    def fill(self, given: Any) -> list[dict[str, Any]]:
+        """Fill the messages about one input.
+
+        Raises:
+            PromptUnfilled: The input lacks a field.
+        """
+        return [{**one, "content": _fill(one["content"], given)} for one in self.messages]
+
+
+def _check_message(message: object) -> None:
+    is_message = (
+        isinstance(message, Mapping)
+        and isinstance(message.get("role"), str)
+        and isinstance(message.get("content"), str)
+    )
+    if not is_message:
+        allowed = "be a text, or a list of messages with `role` and `content`"
+        raise InvalidArgument("prompt", message, allowed)
+    assert isinstance(message, Mapping)
+    for slot in _SLOT.findall(message["content"]):
+        if not re.fullmatch(_NAME, slot):
+            allowed = f"name the input or a field of it, not {{{{ {slot} }}}}"
+            raise InvalidArgument("prompt", slot, allowed)
+
+
+def _fill(template: str, given: Any) -> str:
+    return _SLOT.sub(lambda match: _find(match[1], given), template)
+
+
+def _find(slot: str, given: Any) -> str:
+    value = given
+    for name in slot.split(".")[1:]:
+        if isinstance(value, Mapping) and name in value:
+            value = value[name]
+        else:
+            has = isinstance(value, Mapping)
+            known = f"it has {', '.join(map(str, value))}" if has else "it has no fields"
+            raise PromptUnfilled(slot, known)
+    return input_text(value)
+
 
 __all__ = ["ChatService", "Prices"]
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from trialwise.declarations.nearest_names import find_nearest, suggest_name
 from trialwise.declarations.settings import setting_keys
 from trialwise.declarations.signatures import build_declared
 from trialwise.declarations.structures import Fields, Record
-from trialwise.declarations.written import Invalid, PythonReader, PythonValue, Reader
+from trialwise.declarations.written import Invalid, PythonReader, PythonValue, Reader, show_value
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.contract import (
@@ -26,8 +27,196 @@ from trialwise.model.contract import (
 from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
-from trialwise.suite.gate_building import build_gates
+from trialwise.suite.criterion_building import check_sampling
 from trialwise.suite.reading_context import make_model, make_part
+
+if TYPE_CHECKING:
+    from trialwise.model.gate import Expectation, Gate
+    from trialwise.model.matcher import Matcher
+
+
+# Loaded where a suite has gates.
+
+
+_NAMES = ("reliability", "stability", "metrics")
+#: The fields of the model, by the keywords of JSON Schema.
+_LIMITS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+}
+
+
+def build_gates(
+    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Reader
+) -> dict[str, Gate]:
+    """Build the gates that are sound, by name.
+
+    Args:
+        fields: The contract's.
+        criteria: Those that are sound.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    built: dict[str, Gate] = {}
+    for name in _NAMES:
+        given = fields.get(name)
+        if not isinstance(given, Fields):
+            continue
+        if not _names_samplings(given, samplings, context):
+            check_sampling(given, samplings, f"`{name}`", context)
+        expect = _expectations(name, given, context)
+        if not given.sound or expect is None or not _weights_are_sound(given, context):
+            continue
+        weights = {}
+        if name == "metrics" and not {"weights", "criterion"} & given.nodes.keys():
+            weights = {one.name: one.weight for one in fields.get("graders", [])}
+        gate = make_model(partial(_gate, name, given, expect, weights), given, context)
+        if isinstance(gate, Invalid) or samplings is None:
+            continue
+        built[name] = gate
+        _check_criteria(gate, given, criteria, samplings, context)
+    return built
+
+
+def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader) -> bool:
+    """Return whether a gate names several samplings; those that there are not are reported."""
+    several: list[str] = given.get("samplings", [])
+    for name in several if samplings is not None else ():
+        if name not in (samplings or ()):
+            hint = suggest_name(name, samplings or [], f"there are {_list_words(samplings or [])}")
+            context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
+    return bool(several)
+
+
+def _gate(
+    name: str, given: Fields, expect: tuple[Expectation, ...], weights_of: dict[str, float]
+) -> Gate:
+    from trialwise.model.gate import Metrics, Reliability, Stability
+    from trialwise.stats.trace_stability import StabilityFloors
+
+    kinds: dict[str, type[Gate]] = {
+        "reliability": Reliability,
+        "stability": Stability,
+        "metrics": Metrics,
+    }
+    values = {key: one for key, one in given.values.items() if key != "expect"}
+    if isinstance(floors := values.get("floors"), Fields):
+        values["floors"] = StabilityFloors(**floors.values)
+    if isinstance(weights := values.get("weights"), Fields):
+        values["weights"] = weights.values
+    if weights_of:
+        values["weights"] = weights_of
+    if isinstance(k := values.get("k"), int):
+        values["k"] = (k,)
+    return kinds[name](expect=expect, **values)
+
+
+def _check_criteria(
+    gate: Gate,
+    given: Fields,
+    criteria: Sequence[Criterion],
+    samplings: Sequence[str],
+    context: Reader,
+) -> None:
+    several = getattr(gate, "samplings", ())
+    looked_at = several or [gate.sampling or (samplings[0] if len(samplings) == 1 else None)]
+    if None in looked_at:
+        return
+    names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
+    weights = given.get("weights")
+    unknown = [one for one in weights.nodes if one not in names] if weights else []
+    for name in unknown:
+        hint = suggest_name(name, names, f"there are {_list_words(names)}")
+        context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
+    promised = [name for name in names if not _is_reported(name, criteria)]
+    if weights and not unknown and not set(promised) <= weights.nodes.keys():
+        # Left out by mistake, it would silently not count.
+        message = f"`weights` must give one weight to each of {', '.join(promised)}, got a mapping"
+        context.refuse(given.at("weights"), message)
+    elif not unknown:
+        make_model(partial(gate.check_criteria, names), given, context)
+
+
+def _is_reported(name: str, criteria: Sequence[Criterion]) -> bool:
+    return any(one.report_only for one in criteria if one.name == name)
+
+
+def _list_words(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _weights_are_sound(given: Fields, context: Reader) -> bool:
+    """Each is above 0: what counts nothing is left to `criterion`."""
+    weights = given.get("weights")
+    wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
+    for name in wrong:
+        node = weights.at(name)
+        context.refuse(node, f"the weight of `{name}` must be above 0, got {show_value(node)}")
+    return not wrong
+
+
+def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectation, ...] | None:
+    """Return the expectations; None once something is wrong with one of them."""
+    from trialwise.model.gate import Expectation, basis_of
+
+    found: list[Expectation] = []
+    asked: list[Fields] = given.get("expect", [])
+    for one in asked:
+        target, matcher = one.get("target"), one.get("matcher")
+        if target is None or not isinstance(matcher, Fields) or not one.sound:
+            continue
+        if basis_of(target) is None or not target.startswith(f"{gate}."):
+            context.refuse(one.at("target"), _unknown(gate, target))
+            continue
+        match = _matcher(matcher, context)
+        if isinstance(match, Invalid):
+            continue
+        try:
+            found.append(Expectation(target=target, matcher=match))
+        except InvalidArgument as error:
+            # The limit is in words, since its mapping would be shown as one.
+            message = f"`matcher` must {error.allowed}, got `{match}`"
+            context.refuse(one.at("matcher"), message)
+    return tuple(found) if len(found) == len(asked) else None
+
+
+def _unknown(gate: str, target: str) -> str:
+    from trialwise.model.gate import targets_of
+
+    known = targets_of(gate)
+    # All of them begin alike, so that only the rest tells which is near.
+    names = [one.removeprefix(f"{gate}.") for one in known]
+    close = find_nearest(target.removeprefix(f"{gate}."), names)
+    hint = f"there are {', '.join(known)}"
+    if close:
+        path = f"{gate}.{close}"
+        hint = f"did you mean `{path}`?"
+        if path.endswith(".K"):
+            hint = f"it ends with a number of trials, such as `{path.removesuffix('K')}3`"
+    return f"there is no target `{target}` in `{gate}`; {hint}"
+
+
+def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
+    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema
+
+    ((name, given),) = fields.values.items()
+    if name == "exact":
+        return make_model(lambda: Exact(value=given), fields, context)
+    if name == "schema":
+        limits = {_LIMITS[limit]: value for limit, value in given.values.items()}
+        return make_model(lambda: NumberSchema(**limits), fields, context)
+    if name == "no_worse_than":
+        margin = given.get("margin", 0.0) if isinstance(given, Fields) else 0.0
+        return make_model(lambda: NoWorse(margin=margin), fields, context)
+    parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
+    sound = tuple(one for one in parts if not isinstance(one, Invalid))
+    if len(sound) < len(parts):
+        return next(one for one in parts if isinstance(one, Invalid))
+    if name == "not":
+        return Not(matcher=sound[0])
+    return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)
 
 
 def build_parts(
