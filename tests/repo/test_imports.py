@@ -87,7 +87,11 @@ OTHERS = (
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
     *("trialwise.procedures.regression", "trialwise.stats.regression*"),
     *("trialwise.stats.cluster*", "trialwise.stats.guardrail*", "trialwise.stats.guardrail_bounds"),
-    *("trialwise.stats.finite*", "trialwise.stats.risk_sizing", "trialwise.stats.toolbox.*"),
+    *(
+        "trialwise.stats.finite*",
+        "trialwise.stats.toolbox.risk_sizing",
+        "trialwise.stats.toolbox.*",
+    ),
 )
 SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!t]*")
 EVENT_LOOP = ("anyio*", "asyncio*")

@@ -18,7 +18,7 @@ from trialwise.stats.arm_selection import (
     find_bet,
     measure_sign_evidence,
 )
-from trialwise.stats.choice_forecast import forecast_choice
+from trialwise.stats.toolbox.choice_forecast import forecast_choice
 
 
 def _error_of_two(only_best: float, only_other: float, rounds: int, alpha: float) -> float:

@@ -21,8 +21,8 @@ from trialwise.stats.implied_levels import (
     implied_confidence_of_threshold,
 )
 from trialwise.stats.rate_intervals import wilson_lower
-from trialwise.stats.rate_sizing import normal_sizing
 from trialwise.stats.regression_cutoffs import regression_cutoff
+from trialwise.stats.toolbox.rate_sizing import normal_sizing
 
 levels = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2, 0.4])
 

@@ -16,12 +16,6 @@ from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import rate_sizing as power_module
-from trialwise.stats.rate_sizing import (
-    compliance_powers,
-    compliance_sizing,
-    normal_sizing,
-    precision_trials,
-)
 from trialwise.stats.regression_cutoffs import (
     design_false_alarm,
     design_power,
@@ -32,6 +26,12 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_degradation,
     minimum_detectable_effect,
     normal_power,
+)
+from trialwise.stats.toolbox.rate_sizing import (
+    compliance_powers,
+    compliance_sizing,
+    normal_sizing,
+    precision_trials,
 )
 
 rates = st.integers(1, 999).map(lambda i: i / 1000)

@@ -18,13 +18,6 @@ from scipy.stats import binom, norm
 from trialwise.errors import InvalidArgument
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Refusal
-from trialwise.stats.risk_sizing import (
-    Sizing,
-    exact_required_trials,
-    find_held_trials,
-    floor_required_trials,
-    resolved_required_trials,
-)
 from trialwise.stats.toolbox.planned_designs import (
     design_detectable_rate,
     design_power_at,
@@ -32,6 +25,13 @@ from trialwise.stats.toolbox.planned_designs import (
     floor_detectable_rate,
     floor_power_at,
     resolved_power_at,
+)
+from trialwise.stats.toolbox.risk_sizing import (
+    Sizing,
+    exact_required_trials,
+    find_held_trials,
+    floor_required_trials,
+    resolved_required_trials,
 )
 from trialwise.stats.unconditional import boschloo
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trialwise.documents.blocks import Document, Prose, Table, build_table
 from trialwise.documents.numbers import as_count, as_level, as_percent, as_points
 from trialwise.procedures.sizing.choice_sizing import ChoicePlan
-from trialwise.stats.choice_forecast import ChoiceForecast
+from trialwise.stats.toolbox.choice_forecast import ChoiceForecast
 
 
 def build_choice_plan_page(plan: ChoicePlan) -> Document:

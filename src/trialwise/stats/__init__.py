@@ -3,9 +3,9 @@
 Every function takes plain numbers and returns a number or a small frozen value. Sources such as
 "companion §5.3" are named in `docs/bibliography.md`.
 
-- rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus), `rate_sizing`
+- rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus)
 - against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `boschloo_regions`,
-  `precedence`, `likely_counts`, `score_difference`, `risk_sizing`; decided after every trial:
+  `precedence`, `likely_counts`, `score_difference`; decided after every trial:
   `staged_schemes` with `scheme_levels`, and `staged_regression`; other rules: `predictive`,
   `margin_tests`; `implied_levels`: what a threshold amounts to that somebody chose
 - two conditions on the same inputs: `paired`; `paired_rules` that decide, for the questions of
@@ -50,7 +50,6 @@ _MODULES = {
     "boschloo_regions": "BoschlooRegion boschloo_region",
     "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
-    "choice_forecast": "ChoiceForecast forecast_choice",
     "cluster_correlation": (
         "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
         "is_materially_clustered kish_cluster_size summarise_clusters"
@@ -86,7 +85,6 @@ _MODULES = {
         "pooled_rate rectified_rate rectifier rogan_gladen_rate"
     ),
     "judged_decision": "JudgedDecision JudgedSequence OpenBecause decide_judged",
-    "judged_planning": "ExpectedJudge LabelPlan find_cheapest judged_power plan_labels",
     "judged_tests": "Correction JudgedTest",
     "latency_baseline": (
         "ExceedanceCutoff OrderStatisticBound PrecedenceExistence PrecedenceThreshold TIE_POLICY "
@@ -127,10 +125,8 @@ _MODULES = {
     "rate_intervals": (
         "clopper_pearson rule_of_three wald wilson_interval wilson_lower wilson_upper"
     ),
-    "rate_sizing": "ComplianceSizing NormalSizing compliance_sizing normal_sizing precision_trials",
     "regression_cutoffs": "RegressionCutoff design_false_alarm design_power regression_cutoff",
     "result_types": "Decision Interval Refusal Rule Undefined",
-    "risk_sizing": "Sizing exact_required_trials floor_required_trials resolved_required_trials",
     "run_reliability": (
         "ReliabilitySummary confidence_band graceful_degradation recommend_runs "
         "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"

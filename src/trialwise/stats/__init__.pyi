@@ -27,8 +27,6 @@ from trialwise.stats.boundary_stacks import combine_boundaries as combine_bounda
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval
-from trialwise.stats.choice_forecast import ChoiceForecast as ChoiceForecast
-from trialwise.stats.choice_forecast import forecast_choice as forecast_choice
 from trialwise.stats.cluster_correlation import ClusterSummary as ClusterSummary
 from trialwise.stats.cluster_correlation import IccMethod as IccMethod
 from trialwise.stats.cluster_correlation import design_effect as design_effect
@@ -46,13 +44,13 @@ from trialwise.stats.cluster_estimators import Stratum as Stratum
 from trialwise.stats.cluster_estimators import call_weighted as call_weighted
 from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighted
 from trialwise.stats.cluster_estimators import stratum_weighted as stratum_weighted
-from trialwise.stats.cluster_models import BootstrapMethod as BootstrapMethod
-from trialwise.stats.cluster_models import ClusterBootstrap as ClusterBootstrap
 from trialwise.stats.cluster_models import GeeFit as GeeFit
 from trialwise.stats.cluster_models import ModelMethod as ModelMethod
-from trialwise.stats.cluster_models import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.cluster_models import fit_gee as fit_gee
 from trialwise.stats.cluster_models import modelled_rate as modelled_rate
+from trialwise.stats.cluster_resampling import BootstrapMethod as BootstrapMethod
+from trialwise.stats.cluster_resampling import ClusterBootstrap as ClusterBootstrap
+from trialwise.stats.cluster_resampling import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
@@ -109,11 +107,6 @@ from trialwise.stats.judged_decision import JudgedDecision as JudgedDecision
 from trialwise.stats.judged_decision import JudgedSequence as JudgedSequence
 from trialwise.stats.judged_decision import OpenBecause as OpenBecause
 from trialwise.stats.judged_decision import decide_judged as decide_judged
-from trialwise.stats.judged_planning import ExpectedJudge as ExpectedJudge
-from trialwise.stats.judged_planning import LabelPlan as LabelPlan
-from trialwise.stats.judged_planning import find_cheapest as find_cheapest
-from trialwise.stats.judged_planning import judged_power as judged_power
-from trialwise.stats.judged_planning import plan_labels as plan_labels
 from trialwise.stats.judged_tests import Correction as Correction
 from trialwise.stats.judged_tests import JudgedTest as JudgedTest
 from trialwise.stats.latency_baseline import TIE_POLICY as TIE_POLICY
@@ -149,7 +142,6 @@ from trialwise.stats.latency_planning import planned_trials_needed as planned_tr
 from trialwise.stats.latency_planning import precedence_planning as precedence_planning
 from trialwise.stats.latency_planning import verification_gate as verification_gate
 from trialwise.stats.margin_tests import NonInferiority as NonInferiority
-from trialwise.stats.margin_tests import difference_interval as difference_interval
 from trialwise.stats.margin_tests import noninferiority as noninferiority
 from trialwise.stats.margin_tests import noninferiority_size as noninferiority_size
 from trialwise.stats.mean_bets import MeanDesign as MeanDesign
@@ -195,11 +187,6 @@ from trialwise.stats.rate_intervals import wald as wald
 from trialwise.stats.rate_intervals import wilson_interval as wilson_interval
 from trialwise.stats.rate_intervals import wilson_lower as wilson_lower
 from trialwise.stats.rate_intervals import wilson_upper as wilson_upper
-from trialwise.stats.rate_sizing import ComplianceSizing as ComplianceSizing
-from trialwise.stats.rate_sizing import NormalSizing as NormalSizing
-from trialwise.stats.rate_sizing import compliance_sizing as compliance_sizing
-from trialwise.stats.rate_sizing import normal_sizing as normal_sizing
-from trialwise.stats.rate_sizing import precision_trials as precision_trials
 from trialwise.stats.regression_cutoffs import RegressionCutoff as RegressionCutoff
 from trialwise.stats.regression_cutoffs import design_false_alarm as design_false_alarm
 from trialwise.stats.regression_cutoffs import design_power as design_power
@@ -209,10 +196,6 @@ from trialwise.stats.result_types import Interval as Interval
 from trialwise.stats.result_types import Refusal as Refusal
 from trialwise.stats.result_types import Rule as Rule
 from trialwise.stats.result_types import Undefined as Undefined
-from trialwise.stats.risk_sizing import Sizing as Sizing
-from trialwise.stats.risk_sizing import exact_required_trials as exact_required_trials
-from trialwise.stats.risk_sizing import floor_required_trials as floor_required_trials
-from trialwise.stats.risk_sizing import resolved_required_trials as resolved_required_trials
 from trialwise.stats.run_reliability import ReliabilitySummary as ReliabilitySummary
 from trialwise.stats.run_reliability import confidence_band as confidence_band
 from trialwise.stats.run_reliability import graceful_degradation as graceful_degradation
@@ -221,6 +204,7 @@ from trialwise.stats.run_reliability import recommend_runs_wilson as recommend_r
 from trialwise.stats.run_reliability import reliability_decay_curve as reliability_decay_curve
 from trialwise.stats.run_reliability import summarize as summarize
 from trialwise.stats.run_reliability import variance_amplification as variance_amplification
+from trialwise.stats.score_difference import difference_interval as difference_interval
 from trialwise.stats.sign_flips import MeanShift as MeanShift
 from trialwise.stats.sign_flips import sign_flip_mean as sign_flip_mean
 from trialwise.stats.signed_ranks import ShiftEstimate as ShiftEstimate
@@ -245,6 +229,8 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
+from trialwise.stats.toolbox.choice_forecast import ChoiceForecast as ChoiceForecast
+from trialwise.stats.toolbox.choice_forecast import forecast_choice as forecast_choice
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
 from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
 from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
@@ -293,6 +279,11 @@ from trialwise.stats.toolbox.hypergeometric_law import (
 )
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
+from trialwise.stats.toolbox.judged_planning import ExpectedJudge as ExpectedJudge
+from trialwise.stats.toolbox.judged_planning import LabelPlan as LabelPlan
+from trialwise.stats.toolbox.judged_planning import find_cheapest as find_cheapest
+from trialwise.stats.toolbox.judged_planning import judged_power as judged_power
+from trialwise.stats.toolbox.judged_planning import plan_labels as plan_labels
 from trialwise.stats.toolbox.mcnemar_forms import McNemar as McNemar
 from trialwise.stats.toolbox.mcnemar_forms import mcnemar as mcnemar
 from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
@@ -311,6 +302,15 @@ from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolve
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
+from trialwise.stats.toolbox.rate_sizing import ComplianceSizing as ComplianceSizing
+from trialwise.stats.toolbox.rate_sizing import NormalSizing as NormalSizing
+from trialwise.stats.toolbox.rate_sizing import compliance_sizing as compliance_sizing
+from trialwise.stats.toolbox.rate_sizing import normal_sizing as normal_sizing
+from trialwise.stats.toolbox.rate_sizing import precision_trials as precision_trials
+from trialwise.stats.toolbox.risk_sizing import Sizing as Sizing
+from trialwise.stats.toolbox.risk_sizing import exact_required_trials as exact_required_trials
+from trialwise.stats.toolbox.risk_sizing import floor_required_trials as floor_required_trials
+from trialwise.stats.toolbox.risk_sizing import resolved_required_trials as resolved_required_trials
 from trialwise.stats.toolbox.running_intervals import BernoulliSequence as BernoulliSequence
 from trialwise.stats.toolbox.running_intervals import (
     bernoulli_confidence_sequence as bernoulli_confidence_sequence,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.documents.numbers import as_points
 from trialwise.errors import InvalidArgument
-from trialwise.stats.choice_forecast import ChoiceForecast, forecast_choice
+from trialwise.stats.toolbox.choice_forecast import ChoiceForecast, forecast_choice
 from trialwise.validation import require_count, require_open_rate
 
 #: The rate of the best arm, unless given.

@@ -29,13 +29,13 @@ from trialwise.stats.compliance_cutoffs import (
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
-from trialwise.stats.rate_sizing import (
+from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
+from trialwise.stats.toolbox.rate_sizing import (
     NormalSizing,
     compliance_sizing,
     normal_sizing,
     precision_trials,
 )
-from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
 from trialwise.validation import require_count, require_given, require_open_rate
 
 #: The powers of the companion's table (§5.4).

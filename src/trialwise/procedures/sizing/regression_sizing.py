@@ -21,7 +21,7 @@ from trialwise.stats.implied_levels import SOUND_ALPHA, implied_confidence_of_th
 from trialwise.stats.normal import normal_cdf
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
-from trialwise.stats.risk_sizing import (
+from trialwise.stats.toolbox.risk_sizing import (
     Sizing,
     exact_required_trials,
     floor_required_trials,

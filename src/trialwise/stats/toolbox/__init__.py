@@ -1,6 +1,6 @@
 """Statistics that no verdict uses, for your own analyses.
 
-A verdict, a report or a command uses nothing from here. `trialwise.stats` serves the same names.
+No verdict uses anything from here; commands that plan do. `trialwise.stats` serves the same names.
 
 Comparing with a baseline:
 
@@ -12,6 +12,9 @@ Comparing with a baseline:
 
 Sizing a test:
 
+- `rate_sizing`, `risk_sizing`: trials for a wanted precision or power, without and with a baseline
+- `judged_planning`: how many labels and trials a judged rate takes
+- `choice_forecast`: how a choice among several arms ends, simulated
 - `detectable_drops`: the smallest drop that a number of trials detects
 - `planned_designs`: power and detectable rate of a regression test that is only planned
 - `nondegeneracy`: the trials from which on a latency percentile is more than the maximum
@@ -55,6 +58,7 @@ MODULES = {
     "adaptive_sampling": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "binomial_weights": "binomial_pmfs",
     "boschloo_rules": "boschloo_cutoff boschloo_size",
+    "choice_forecast": "ChoiceForecast forecast_choice",
     "concurrent_rounds": "RoundCharacteristic Standing chance_needed round_characteristic standing",
     "criterion_streams": (
         "CriterionStream StreamDecision StreamStatus StreamsDecision decide_streams"
@@ -74,6 +78,7 @@ MODULES = {
     "hypergeometric_law": (
         "finite_corpus_minimum_trials hypergeometric_cdf hypergeometric_tail"
     ),
+    "judged_planning": "ExpectedJudge LabelPlan find_cheapest judged_power plan_labels",
     "mcnemar_forms": "McNemar mcnemar",
     "nondegeneracy": "NondegeneracyPlan nondegeneracy_planning",
     "other_intervals": "jeffreys wilson_lower_rate",
@@ -83,6 +88,8 @@ MODULES = {
         "floor_power_at resolved_power_at"
     ),
     "precedence_law": "count_exceedances precedence_cdf precedence_rank",
+    "rate_sizing": "ComplianceSizing NormalSizing compliance_sizing normal_sizing precision_trials",
+    "risk_sizing": "Sizing exact_required_trials floor_required_trials resolved_required_trials",
     "running_intervals": (
         "BernoulliSequence bernoulli_confidence_sequence bounded_confidence_sequence"
     ),

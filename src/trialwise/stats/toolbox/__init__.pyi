@@ -6,6 +6,8 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
+from trialwise.stats.toolbox.choice_forecast import ChoiceForecast as ChoiceForecast
+from trialwise.stats.toolbox.choice_forecast import forecast_choice as forecast_choice
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
 from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
 from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
@@ -54,6 +56,11 @@ from trialwise.stats.toolbox.hypergeometric_law import (
 )
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
+from trialwise.stats.toolbox.judged_planning import ExpectedJudge as ExpectedJudge
+from trialwise.stats.toolbox.judged_planning import LabelPlan as LabelPlan
+from trialwise.stats.toolbox.judged_planning import find_cheapest as find_cheapest
+from trialwise.stats.toolbox.judged_planning import judged_power as judged_power
+from trialwise.stats.toolbox.judged_planning import plan_labels as plan_labels
 from trialwise.stats.toolbox.mcnemar_forms import McNemar as McNemar
 from trialwise.stats.toolbox.mcnemar_forms import mcnemar as mcnemar
 from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
@@ -72,6 +79,15 @@ from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolve
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
+from trialwise.stats.toolbox.rate_sizing import ComplianceSizing as ComplianceSizing
+from trialwise.stats.toolbox.rate_sizing import NormalSizing as NormalSizing
+from trialwise.stats.toolbox.rate_sizing import compliance_sizing as compliance_sizing
+from trialwise.stats.toolbox.rate_sizing import normal_sizing as normal_sizing
+from trialwise.stats.toolbox.rate_sizing import precision_trials as precision_trials
+from trialwise.stats.toolbox.risk_sizing import Sizing as Sizing
+from trialwise.stats.toolbox.risk_sizing import exact_required_trials as exact_required_trials
+from trialwise.stats.toolbox.risk_sizing import floor_required_trials as floor_required_trials
+from trialwise.stats.toolbox.risk_sizing import resolved_required_trials as resolved_required_trials
 from trialwise.stats.toolbox.running_intervals import BernoulliSequence as BernoulliSequence
 from trialwise.stats.toolbox.running_intervals import (
     bernoulli_confidence_sequence as bernoulli_confidence_sequence,

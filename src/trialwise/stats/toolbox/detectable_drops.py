@@ -7,9 +7,9 @@ from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.normal import upper_z
-from trialwise.stats.rate_sizing import approximate_power
 from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.toolbox.rate_sizing import approximate_power
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 

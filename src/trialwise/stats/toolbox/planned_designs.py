@@ -13,7 +13,7 @@ from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.stats.result_types import Refusal
-from trialwise.stats.risk_sizing import (
+from trialwise.stats.toolbox.risk_sizing import (
     Sizing,
     approximate_floor_power,
     check_baseline,
