@@ -76,6 +76,9 @@ def _walk(one: CriterionPlan, passes: Sequence[bool]) -> tuple[str, int, int]:
                 return "PASS", trials, failures
             if failures >= one.trials - most:
                 return "FAIL", trials, failures
+            # Neither can be reached any more, whatever the rest brings.
+            if failures > one.trials - one.cutoff and trials - failures > most:
+                return "INCONCLUSIVE", trials, failures
     return "INCONCLUSIVE", min(one.trials, len(passes)), failures
 
 
