@@ -89,7 +89,6 @@ OTHERS = (
     *("trialwise.stats.cluster*", "trialwise.stats.guardrail*", "trialwise.stats.guardrail_bounds"),
     *(
         "trialwise.stats.finite*",
-        "trialwise.stats.toolbox.risk_sizing",
         "trialwise.stats.toolbox.*",
     ),
 )
