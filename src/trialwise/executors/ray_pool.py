@@ -27,7 +27,7 @@ from trialwise.executors.worker_pools import PoolLost
 #: How long an actor may take to close its service.
 _CLOSING_S = 15.0
 #: How long an actor may take to say who it is. Ray needs 15 s to notice that a node is gone.
-_ANSWERING_S = 40.0
+_ANSWERING_S = 60.0
 
 
 class _Process(NamedTuple):
@@ -161,10 +161,7 @@ class RayPool:
         ended: list[EndedBatch] = []
         for ref in dict.fromkeys([*ready, *late]):
             try:
-                if ref in self._refs:
-                    found = self._read(ref)
-                else:
-                    found = self._settle(ref, is_answered=ref in ready)
+                found = self._read(ref) if ref in self._refs else self._settle(ref)
             except PoolLost:
                 # What has come back is counted first; the next call raises again.
                 if not ended:
@@ -185,32 +182,44 @@ class RayPool:
                     raise _describe_loss("the node of this run has died") from error
                 problem = f"the Ray worker failed ({type(error).__name__})"
                 if isinstance(error, RayActorError) and sent.place in self._actors:
-                    asked = self._actors[sent.place].identify.remote()
-                    ends_s = time.monotonic() + _ANSWERING_S
-                    self._doubts[asked] = _Doubt(sent, problem, ends_s)
+                    self._ask(_Doubt(sent, problem, time.monotonic() + _ANSWERING_S))
                 else:
                     is_death = isinstance(error, OutOfMemoryError)
                     ended = EndedBatch(sent.number, None, problem, is_death=is_death)
         del self._refs[ref]
         return ended
 
-    def _settle(self, ref: Any, *, is_answered: bool) -> EndedBatch:
-        """Return a batch that did not come back, by what its actor says, if it says anything."""
-        sent, problem, _ = self._doubts[ref]
-        is_death = False
-        if not is_answered:
-            # It does not start again, so that nothing more is sent there.
-            self._actors.pop(sent.place, None)
-            if not self._actors:
-                raise _describe_loss(f"no worker has answered for {_ANSWERING_S:g} s")
-        with _naming_loss(), suppress(RayError):  # where it is still out of reach
-            now: _Process = ray.get(ref, timeout=0)
-            self._processes[sent.place] = ref
-            before: _Process = ray.get(sent.process, timeout=0)
-            alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
-            is_death = now.worker != before.worker and before.node in alive
+    def _ask(self, doubt: _Doubt) -> None:
+        """Ask the actor of a batch who it is."""
+        self._doubts[self._actors[doubt.batch.place].identify.remote()] = doubt
+
+    def _settle(self, ref: Any) -> EndedBatch | None:
+        """Return a batch that did not come back, by what its actor says; None where it is silent.
+
+        While an actor starts again, Ray says of every question that the actor is unavailable.
+        """
+        doubt = self._doubts[ref]
+        sent, is_death, is_late = doubt.batch, False, time.monotonic() > doubt.ends_s
+        with _naming_loss():
+            try:
+                now: _Process = ray.get(ref, timeout=0)
+                self._processes[sent.place] = ref
+                with suppress(RayError):  # it may have died before it said who it was
+                    before: _Process = ray.get(sent.process, timeout=0)
+                    alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
+                    is_death = now.worker != before.worker and before.node in alive
+            except RayError:
+                if not is_late and sent.place in self._actors:
+                    del self._doubts[ref]
+                    self._ask(doubt)
+                    return None
+                # It does not start again, so that nothing more is sent there.
+                self._actors.pop(sent.place, None)
+                if not self._actors:
+                    why = f"no worker has answered for {_ANSWERING_S:g} s"
+                    raise _describe_loss(why) from None
         del self._doubts[ref]
-        return EndedBatch(sent.number, None, problem, is_death=is_death)
+        return EndedBatch(sent.number, None, doubt.problem, is_death=is_death)
 
     def cancel(self) -> None:
         """Cancel the batches that have not started; those that have are not waited for."""
