@@ -92,7 +92,9 @@ class Excerpts:
         is_hidden = not self._reply_limit or ("details" in fields and not self._keeps_inputs)
         if is_hidden or unplain(fields):
             return {}
-        return cast("dict[str, Any]", redact_values(fields, self._redact)) or None
+        # Through JSON: a subclass of text or a number may carry what no process can send.
+        plain = json.loads(json.dumps(redact_values(fields, self._redact)))
+        return cast("dict[str, Any]", plain) or None
 
     def value(self, value: object) -> str:
         """Return an input or an expected answer as text."""
