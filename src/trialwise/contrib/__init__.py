@@ -2,6 +2,8 @@
 
 - `importers`: suite files of cerberus and mavai, converted to suite files of trialwise
 - `results`: readers of result files that other tools write, for `trialwise score`
+- `traces`: readers of sessions as other tools and frameworks keep them
+- `executors`: trials on the workers of Dask and Ray clusters
 - `conformance`: published reference cases, recomputed through the path that decides verdicts
 - `commands`: `trialwise import` and `trialwise conformance`
 

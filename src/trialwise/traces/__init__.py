@@ -4,22 +4,20 @@
                          what every reader needs of an object that somebody else wrote
     openai, anthropic, responses
                          conversations as the model APIs have them
-    cloud_messages       messages of Gemini and Bedrock
-    langchain, pydantic_ai
-                         messages of the two frameworks
-    coding_agents        sessions of Claude Code and Codex
-    otlp, agent_spans, span_dialects
-                         OpenTelemetry GenAI spans, and those of other conventions
-    inspect_logs         logs of Inspect AI
+    otlp, agent_spans, span_messages
+                         OpenTelemetry GenAI spans
     event_logs           plain events, one a line
+    python_objects       sessions that a Python function returns
     unknown_parts, unknown_spans
                          what a reader does not know, so that the calls of a trace are unknown
-    _building            puts a trace together from events, with the rules that all formats share
+    trace_building       puts a trace together from events, with the rules that all formats share
 
 A reader is a module with a function `read` that returns the traces of a parsed document. It looks
 at fields with `TraceFields` and hands what it finds to a `Building`. `TraceFormat` names it, and
 `trialwise.testing.assert_trace_reader_conforms` says whether it keeps to what callers rely on.
-A name loads its module on first use.
+The formats of other tools and frameworks are in `trialwise.contrib.traces`. The core knows them by
+their module paths only and imports them to tell a format, or to read one. A name loads its module
+on first use.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trialwise.model.foreign_fields import read_amount
-from trialwise.traces.span_dialects import translate_span
+from trialwise.traces.span_messages import translate_span
 from trialwise.traces.trace_documents import TraceFields
 from trialwise.traces.unknown_spans import REPLIES
 

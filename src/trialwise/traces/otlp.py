@@ -17,8 +17,8 @@ from typing import Any
 from trialwise.model.foreign_fields import read_usage
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
 from trialwise.traces.agent_spans import AgentSpan, list_spans, merge_replies
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
 from trialwise.traces.unknown_parts import doubt_unknown_parts
 from trialwise.traces.unknown_spans import calls_tool, doubt_silent_reply, doubt_span

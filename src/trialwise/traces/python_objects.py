@@ -1,7 +1,8 @@
-"""Sessions as Python objects of agent frameworks and model SDKs, recognised by what they offer.
+"""Sessions as Python objects: lists of messages, answers of model SDKs, and frameworks' results.
 
-None of these libraries is imported. An object counts as a session only if it has what the result of
-that library has; everything else that a function returns stays the value that it is.
+An object counts as a session only if it has what the result of its library has; everything else
+that a function returns stays the value that it is. None of these libraries is imported.
+`trialwise.contrib.traces.framework_objects` knows those of agent frameworks.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from trialwise.errors import TrialwiseError
-from trialwise.model.foreign_fields import read_tokens
-from trialwise.model.reply import Usage, sum_usages
 from trialwise.model.trace import Trace
 from trialwise.traces.trace_documents import TraceFields, read_trace
 
 #: Objects nested deeper than this are left as they are.
 _DEEPEST = 40
 _ROLES = ("assistant", "developer", "function", "model", "system", "tool", "user")
-_LANGCHAIN = ("ai", "human", "system", "tool", "function", "AIMessageChunk")
 #: Packages whose answers are objects with `model_dump`.
 _SDKS = ("anthropic", "openai")
+#: The module that knows the results of agent frameworks.
+_FRAMEWORKS = "trialwise.contrib.traces.framework_objects"
 
 
 class ReturnedSession(NamedTuple):
@@ -52,9 +53,9 @@ def to_plain(value: Any, room: int = _DEEPEST) -> Any:
 
 def _describe(value: Any, room: int) -> Any:
     """Return what an object says of itself; the object where it says nothing."""
-    if _offers(value, "to_json", "get_span_context"):
+    if offers_methods(value, "to_json", "get_span_context"):
         return json.loads(value.to_json())
-    if _offers(value, "model_dump"):
+    if offers_methods(value, "model_dump"):
         return to_plain(value.model_dump(), room - 1)
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: to_plain(getattr(value, one.name), room - 1) for one in fields(value)}
@@ -69,11 +70,10 @@ def read_session(value: Any) -> ReturnedSession | None:
     >>> session.value
     'Hello.'
     """
-    for find in (_find_messages, _find_pydantic_ai, _find_openai_agents, _find_sdk_answer):
-        found = find(value)
-        if found is not None:
-            return found
-    return None
+    if isinstance(value, list) and all(map(_is_message, value)) and any(map(_speaks, value)):
+        return read_document(value)
+    found: ReturnedSession | None = import_module(_FRAMEWORKS).find_session(value)
+    return _find_sdk_answer(value) if found is None else found
 
 
 def to_trace(value: Any) -> Trace:
@@ -90,18 +90,7 @@ def to_trace(value: Any) -> Trace:
     if isinstance(value, Trace):
         return value
     found = read_session(value)
-    return _read(value).trace if found is None else found.trace
-
-
-def _find_messages(value: Any) -> ReturnedSession | None:
-    """A list of messages, a state of LangGraph that holds one, or one message of LangChain."""
-    # Of a plain document with messages nobody knows whether it is a session or the reply.
-    messages: Any = value.get("messages") if isinstance(value, Mapping) else value
-    if not isinstance(messages, list):
-        messages = value = [messages]
-    elif messages is value and all(map(_is_message, messages)) and any(map(_speaks, messages)):
-        return _read(messages)
-    return _read(value) if messages and all(map(_is_langchain, messages)) else None
+    return read_document(value).trace if found is None else found.trace
 
 
 def _is_message(one: Any) -> bool:
@@ -113,41 +102,16 @@ def _speaks(message: Mapping[str, Any]) -> bool:
     return message["role"] in ("assistant", "model")
 
 
-def _is_langchain(one: Any) -> bool:
-    kind = getattr(one, "type", None)
-    return kind in _LANGCHAIN and hasattr(one, "content") and _offers(one, "model_dump")
-
-
-def _find_pydantic_ai(value: Any) -> ReturnedSession | None:
-    if not _offers(value, "all_messages"):
-        return None
-    found = _read(value.all_messages())
-    return found._replace(value=getattr(value, "output", getattr(value, "data", found.value)))
-
-
-def _find_openai_agents(value: Any) -> ReturnedSession | None:
-    if not _offers(value, "to_input_list") or not hasattr(value, "final_output"):
-        return None
-    found = _read(value.to_input_list(), "responses")
-    usage = _sum_responses(getattr(value, "raw_responses", ()))
-    return ReturnedSession(replace(found.trace, usage=usage), value.final_output)
-
-
-def _sum_responses(responses: Any) -> Usage | None:
-    usages = [to_plain(getattr(one, "usage", None)) for one in responses or ()]
-    return sum_usages([read_tokens(one) for one in usages])
-
-
 def _find_sdk_answer(value: Any) -> ReturnedSession | None:
     package = (type(value).__module__ or "").partition(".")[0]
-    if package not in _SDKS or not _offers(value, "model_dump"):
+    if package not in _SDKS or not offers_methods(value, "model_dump"):
         return None
     plain = TraceFields(to_plain(value))
     kinds = (plain.get("object"), plain.get("type"))
     is_answer = "response" in kinds or "message" in kinds or "choices" in plain
     if not is_answer:
         return None
-    found = _read(plain.values)
+    found = read_document(plain.values)
     # The last response of a loop looks like the only response of a service that asks once.
     unknown = found.trace.calls_unknown or (
         "a response alone does not tell what was called before it; return the messages from the "
@@ -156,7 +120,8 @@ def _find_sdk_answer(value: Any) -> ReturnedSession | None:
     return found._replace(trace=replace(found.trace, calls_unknown=unknown))
 
 
-def _read(document: Any, format_: str | None = None) -> ReturnedSession:
+def read_document(document: Any, format_: str | None = None) -> ReturnedSession:
+    """Read the session that a document holds; one that cannot be read leaves its calls unknown."""
     try:
         trace = read_trace(to_plain(document), format_)
     except TrialwiseError as error:
@@ -164,7 +129,7 @@ def _read(document: Any, format_: str | None = None) -> ReturnedSession:
     return ReturnedSession(trace, trace.answer or "")
 
 
-def _offers(value: Any, *names: str) -> bool:
+def offers_methods(value: Any, *names: str) -> bool:
     """Return whether an object has some methods."""
     if isinstance(value, type):
         return False

@@ -18,7 +18,7 @@ from typing import Any
 
 from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_beginning, doubt_unknown
 
@@ -44,7 +44,7 @@ _PLAIN = ("mcp_approval_request", "mcp_approval_response", "mcp_list_tools", "re
 _ITEMS = frozenset({*_CALLS, *_OUTPUTS, *_HOSTED, *_HOSTED_OUTPUTS, "mcp_call", "mcp_list_tools"})
 
 
-def is_responses(members: Sequence[TraceFields]) -> bool:
+def recognises(members: Sequence[TraceFields]) -> bool:
     """Return whether a document holds items or responses of this API."""
     return any(
         one.get("object") == "response"

@@ -213,17 +213,22 @@ class TraceFormat(StrEnum):
 
 
 _MODULES = {
-    TraceFormat.OPENAI: "openai",
-    TraceFormat.ANTHROPIC: "anthropic",
-    TraceFormat.OTLP: "otlp",
-    TraceFormat.INSPECT: "inspect_logs",
-    TraceFormat.JSONL: "event_logs",
-    TraceFormat.RESPONSES: "responses",
-    TraceFormat.LANGCHAIN: "langchain",
-    TraceFormat.PYDANTIC_AI: "pydantic_ai",
-    TraceFormat.CODING_AGENT: "coding_agents",
-    TraceFormat.CLOUD: "cloud_messages",
+    TraceFormat.OPENAI: "trialwise.traces.openai",
+    TraceFormat.ANTHROPIC: "trialwise.traces.anthropic",
+    TraceFormat.OTLP: "trialwise.traces.otlp",
+    TraceFormat.INSPECT: "trialwise.contrib.traces.inspect_logs",
+    TraceFormat.JSONL: "trialwise.traces.event_logs",
+    TraceFormat.RESPONSES: "trialwise.traces.responses",
+    TraceFormat.LANGCHAIN: "trialwise.contrib.traces.langchain",
+    TraceFormat.PYDANTIC_AI: "trialwise.contrib.traces.pydantic_ai",
+    TraceFormat.CODING_AGENT: "trialwise.contrib.traces.coding_agents",
+    TraceFormat.CLOUD: "trialwise.contrib.traces.cloud_messages",
 }
+#: Formats whose modules recognise what only they hold, in the order they are asked.
+_RECOGNISED = (
+    *(TraceFormat.INSPECT, TraceFormat.CODING_AGENT, TraceFormat.PYDANTIC_AI),
+    *(TraceFormat.LANGCHAIN, TraceFormat.CLOUD, TraceFormat.RESPONSES),
+)
 
 
 def read_trace(data: Any, format: str | None = None) -> Trace:  # noqa: A002
@@ -275,7 +280,7 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
         raise InvalidArgument("format", format, f"be one of {', '.join(TraceFormat)}")
     if kind is TraceFormat.ENVELOPE:
         return tuple(_envelopes(document))
-    read: Callable[[Any], list[Trace]] = import_module(f"trialwise.traces.{_MODULES[kind]}").read
+    read: Callable[[Any], list[Trace]] = import_module(_MODULES[kind]).read
     return tuple(read(document))
 
 
@@ -297,7 +302,6 @@ def _detect_format(document: Any) -> TraceFormat:
     from trialwise.traces.agent_spans import is_printed_span
     from trialwise.traces.anthropic import is_anthropic
     from trialwise.traces.event_logs import KINDS
-    from trialwise.traces.inspect_logs import is_inspect
 
     members = list_members(document)
     if isinstance(document, list):
@@ -305,10 +309,9 @@ def _detect_format(document: Any) -> TraceFormat:
     first = members[0] if members else TraceFields({})
     if "resourceSpans" in first or is_printed_span(first):
         return TraceFormat.OTLP
-    if is_inspect(first):
-        return TraceFormat.INSPECT
-    if found := _detect_framework(members):
-        return found
+    for kind in _RECOGNISED:
+        if import_module(_MODULES[kind]).recognises(members):
+            return kind
     if all("role" in one for one in members) or "messages" in first or "choices" in first:
         messages = [message for one in members for message in [one, *one.objects("messages")]]
         blocks = any(is_anthropic(message) for message in messages)
@@ -320,26 +323,6 @@ def _detect_format(document: Any) -> TraceFormat:
     raise TraceError(
         f"the format of the trace is not recognised; name it, as one of {', '.join(TraceFormat)}"
     )
-
-
-def _detect_framework(members: list[TraceFields]) -> TraceFormat | None:
-    """Return the format of a document whose messages only one framework writes."""
-    from trialwise.traces.cloud_messages import holds_cloud, is_cloud
-    from trialwise.traces.coding_agents import is_claude_code, is_codex
-    from trialwise.traces.langchain import is_langchain
-    from trialwise.traces.pydantic_ai import is_pydantic_ai
-    from trialwise.traces.responses import is_responses
-
-    messages = [message for one in members for message in (one, *one.objects("messages"))]
-    if any(is_claude_code(one) or is_codex(one) for one in members):
-        return TraceFormat.CODING_AGENT
-    if any(map(is_pydantic_ai, members)):
-        return TraceFormat.PYDANTIC_AI
-    if any(map(is_langchain, messages)):
-        return TraceFormat.LANGCHAIN
-    if any(is_cloud(one) or holds_cloud(one) for one in members):
-        return TraceFormat.CLOUD
-    return TraceFormat.RESPONSES if is_responses(members) else None
 
 
 def _envelopes(document: Any) -> list[Trace]:

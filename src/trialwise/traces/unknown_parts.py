@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from trialwise.model.foreign_fields import Fields
-from trialwise.traces._building import Building
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields
 
 #: Who speaks in a conversation; tools have roles of their own.

@@ -7,8 +7,10 @@ calls, so that a span with one of them leaves the calls of its trace unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 
-from trialwise.traces._building import Building
+from trialwise.traces.span_messages import SPAN_DIALECTS
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields
 
 REPLIES = ("chat", "generate_content", "text_completion")
@@ -16,16 +18,6 @@ REPLIES = ("chat", "generate_content", "text_completion")
 _OTHERS = ("create_agent", "embeddings", "execute_tool", "invoke_agent", "invoke_workflow")
 #: Signs of a reply of a model, whatever its operation is called.
 _SIGNS = ("gen_ai.request.", "gen_ai.response.", "gen_ai.usage.", "gen_ai.output.")
-#: Attributes of other conventions that hold what a model said. Those that `span_dialects` reads
-#: are gone by then.
-_UNREAD = ("ai.", "gen_ai.completion", "llm.", "openinference.")
-#: Attributes of those families that hold no call.
-_PLAIN = (
-    *("ai.model.", "ai.operationId", "ai.request.", "ai.settings.", "ai.telemetry.", "ai.usage."),
-    *("llm.chat.stop_sequences", "llm.frequency_penalty", "llm.headers", "llm.is_streaming"),
-    *("llm.presence_penalty", "llm.request.", "llm.response.finish_reason", "llm.top_k"),
-    *("llm.usage.", "llm.user"),
-)
 _READ_EVENTS = (
     "gen_ai.client.inference.operation.details",
     "gen_ai.evaluation.result",
@@ -50,8 +42,9 @@ def doubt_span(building: Building, told: TraceFields, events: Iterable[str]) -> 
         told: The attributes of the span.
         events: The names of the span's events that were not translated.
     """
+    is_unread = import_module(SPAN_DIALECTS).is_unread
     for name in told.values:
-        if name.startswith(_UNREAD) and not name.startswith(_PLAIN):
+        if is_unread(name):
             building.doubt(f"a span has the attribute {name!r}, which is not read")
     for name in events:
         if name.startswith("gen_ai.") and name not in _READ_EVENTS:

@@ -12,11 +12,12 @@ A message is written by `model_dump()`, by `messages_to_dict` (its fields stand 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import (
     doubt_beginning,
@@ -54,7 +55,13 @@ _CALL_PARTS = ("tool_use", "tool_call", "function_call", "invalid_tool_call")
 _KNOWN_EXTRAS = ("refusal", "reasoning", "reasoning_content", "parsed", "tool_calls")
 
 
-def is_langchain(message: TraceFields) -> bool:
+def recognises(members: Sequence[TraceFields]) -> bool:
+    """Return whether a document holds messages of LangChain, or states with such messages."""
+    messages = [message for one in members for message in (one, *one.objects("messages"))]
+    return any(map(_is_langchain, messages))
+
+
+def _is_langchain(message: TraceFields) -> bool:
     """Return whether an object is a message of LangChain, and not one with a role."""
     if message.get("lc") == 1 and "kwargs" in message:
         return _class_of(message) in _CLASSES

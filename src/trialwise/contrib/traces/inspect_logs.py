@@ -8,12 +8,12 @@ also those of agents within the agent. Long texts are `attachment://` references
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import ROLES, doubt_unknown
 
@@ -22,8 +22,12 @@ _ATTACHMENT = "attachment://"
 _DEEPEST = 60
 
 
-def is_inspect(document: TraceFields) -> bool:
-    """Return whether a document is a log or a sample of Inspect AI."""
+def recognises(members: Sequence[TraceFields]) -> bool:
+    """Return whether a document begins with a log or a sample of Inspect AI."""
+    return any(map(_is_inspect, members[:1]))
+
+
+def _is_inspect(document: TraceFields) -> bool:
     if isinstance(document.get("eval"), Mapping):
         return True
     return "messages" in document and ("epoch" in document or "model_usage" in document)

@@ -12,12 +12,13 @@ A `retry-prompt` that names a tool is the failure of its call.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.foreign_fields import read_tokens, read_usage
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_beginning
 
@@ -28,7 +29,12 @@ _RETURNS = ("tool-return", "builtin-tool-return")
 _PLAIN = ("text", "thinking", "file")
 
 
-def is_pydantic_ai(message: TraceFields) -> bool:
+def recognises(members: Sequence[TraceFields]) -> bool:
+    """Return whether a document holds messages of Pydantic AI."""
+    return any(map(_is_pydantic_ai, members))
+
+
+def _is_pydantic_ai(message: TraceFields) -> bool:
     """Return whether an object is a message of Pydantic AI."""
     parts = message.objects("parts")
     return message.get("kind") in ("request", "response") and all("part_kind" in p for p in parts)
@@ -47,7 +53,7 @@ def read(document: Any) -> list[Trace]:
 
 def _read_message(building: Building, message: TraceFields) -> None:
     parts = message.objects("parts")
-    if not is_pydantic_ai(message) or len(parts) < len(message.items("parts")):
+    if not _is_pydantic_ai(message) or len(parts) < len(message.items("parts")):
         building.doubt("one of the messages, or one of its parts, is not of Pydantic AI")
     if message.get("kind") == "response":
         texts = [_text(one) for one in parts if one.get("part_kind") == "text"]

@@ -24,7 +24,8 @@ from typing import Any
 
 from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
+from trialwise.traces.anthropic import read_messages
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 #: Lines of Claude Code that hold no call.
@@ -38,14 +39,19 @@ _PLAIN_EVENTS = ("thread.started", "turn.started", "item.started", "item.updated
 _PLAIN_ITEMS = ("reasoning", "todo_list", "error")
 
 
-def is_claude_code(line: TraceFields) -> bool:
+def recognises(members: Sequence[TraceFields]) -> bool:
+    """Return whether a document holds lines of Claude Code or of Codex."""
+    return any(_is_claude_code(one) or _is_codex(one) for one in members)
+
+
+def _is_claude_code(line: TraceFields) -> bool:
     """Return whether an object is a line of Claude Code that tells its format."""
     if line.get("type") in ("assistant", "user"):
         return "role" in line.inner("message")
     return line.get("type") == "result" and "session_id" in line and "subtype" in line
 
 
-def is_codex(line: TraceFields) -> bool:
+def _is_codex(line: TraceFields) -> bool:
     """Return whether an object is an event of Codex."""
     kind = line.text("type") or ""
     return kind in ("thread.started", "turn.completed") or (
@@ -56,16 +62,14 @@ def is_codex(line: TraceFields) -> bool:
 def read(document: Any) -> list[Trace]:
     """Read the one trace of the lines of a session."""
     lines = list_members(document)
-    if any(map(is_codex, lines)):
+    if any(map(_is_codex, lines)):
         return [_read_codex(lines)]
-    if any(map(is_claude_code, lines)):
+    if any(map(_is_claude_code, lines)):
         return [_read_claude(lines)]
     raise TraceError("no line is of a session of Claude Code or Codex")
 
 
 def _read_claude(lines: Sequence[TraceFields]) -> Trace:
-    from trialwise.traces.anthropic import read_messages
-
     building = Building()
     messages: list[TraceFields] = []
     last = TraceFields({})

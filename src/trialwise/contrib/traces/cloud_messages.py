@@ -22,7 +22,7 @@ from typing import Any
 from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside
 
@@ -42,7 +42,12 @@ _PLAIN = frozenset(
 _FAILED = ("error", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED")
 
 
-def is_cloud(message: TraceFields) -> bool:
+def recognises(members: Sequence[TraceFields]) -> bool:
+    """Return whether a document holds messages of Gemini or Bedrock, or their responses."""
+    return any(_is_cloud(one) or _holds_cloud(one) for one in members)
+
+
+def _is_cloud(message: TraceFields) -> bool:
     """Return whether a message has parts of Gemini's, or blocks of Bedrock's."""
     parts = message.objects("parts")
     if parts and "part_kind" not in parts[0] and not any("type" in one for one in parts):
@@ -51,19 +56,19 @@ def is_cloud(message: TraceFields) -> bool:
     return any(_kinds(one) & {"toolUse", "toolResult"} for one in blocks)
 
 
-def holds_cloud(document: TraceFields) -> bool:
+def _holds_cloud(document: TraceFields) -> bool:
     """Return whether an object holds such messages, or is a response."""
     inner = [*document.objects("contents"), *document.objects("messages")]
-    if any(map(is_cloud, inner)):
+    if any(map(_is_cloud, inner)):
         return True
     said = [one.inner("content") for one in document.objects("candidates")]
-    return any(map(is_cloud, said)) or is_cloud(document.inner("output").inner("message"))
+    return any(map(_is_cloud, said)) or _is_cloud(document.inner("output").inner("message"))
 
 
 def read(document: Any) -> list[Trace]:
     """Read the one trace of a list of messages, or those of objects that hold one each."""
     members = list_members(document)
-    if isinstance(document, list) and not any(map(holds_cloud, members)):
+    if isinstance(document, list) and not any(map(_holds_cloud, members)):
         building = Building()
         doubt_beginning(building, [_role_of(one) for one in members])
         return [_read_messages(building, document, None)]
