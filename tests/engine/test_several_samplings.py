@@ -55,7 +55,9 @@ def _service(says: Says, waits: Callable[[int], int]) -> Callable[[TrialContext]
     return answer
 
 
-def _walk(one: CriterionPlan, passes: Sequence[bool]) -> tuple[str, int, int]:
+def _walk(  # noqa: PLR0911
+    one: CriterionPlan, passes: Sequence[bool]
+) -> tuple[str, int, int]:
     """A second way to decide: count the outcomes from the first to the last, and look each time."""
     failures = 0
     for trials, passed in enumerate(passes[: one.trials], 1):

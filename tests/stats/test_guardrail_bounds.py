@@ -13,7 +13,6 @@ from scipy.stats import beta, binom, norm
 from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.boundary_stacks import combine_boundaries
 from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
     guardrail_sensitivity,
@@ -22,6 +21,7 @@ from trialwise.stats.guardrail_bounds import (
     stratified_containment,
 )
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.boundary_stacks import combine_boundaries
 
 
 @st.composite

@@ -15,13 +15,13 @@ from scipy.stats import betabinom, binom
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.fisher import fisher_one_sided
-from trialwise.stats.predictive import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.predictive import (
     JEFFREYS,
     posterior_predictive,
     predictive_cutoff,
     predictive_false_alarm,
 )
-from trialwise.stats.result_types import Undefined
 
 shapes = st.floats(0.05, 20)
 

@@ -346,7 +346,7 @@ def _list_stack(verdict: Verdict) -> Rows:
     if len(bounds) < 2:
         return []
     # Few contracts have several guardrails.
-    from trialwise.stats.boundary_stacks import combine_boundaries
+    from trialwise.stats.toolbox.boundary_stacks import combine_boundaries
 
     found = combine_boundaries(
         [one.error_upper for one in bounds],

@@ -5,9 +5,9 @@ Every function takes plain numbers and returns a number or a small frozen value.
 
 - rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus)
 - against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `boschloo_regions`,
-  `precedence`, `likely_counts`, `score_difference`; decided after every trial:
-  `staged_schemes` with `scheme_levels`, and `staged_regression`; other rules: `predictive`,
-  `margin_tests`; `implied_levels`: what a threshold amounts to that somebody chose
+  `precedence`, `likely_counts`; decided after every trial: `staged_schemes` with `scheme_levels`,
+  and `staged_regression`; another rule: `margin_tests`; `implied_levels`: what a threshold amounts
+  to that somebody chose
 - two conditions on the same inputs: `paired`; `paired_rules` that decide, for the questions of
   `paired_questions`: `split_rules` without a margin, on `paired_designs` that stop early, with
   `paired_intervals`; with a margin `margin_rules` on `paired_margins`, and `betting_rules`;
@@ -15,10 +15,10 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
 - repeated inputs: `net_wins`, `cluster_estimators`, `cluster_models`, `cluster_correlation`,
-  `cluster_resampling`, `beta_binomial`, `autocorrelation`
+  `beta_binomial`, `autocorrelation`
 - scores: `mean_bets`, `skill_scores`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
-- guardrails: `guardrail_bounds`, `boundary_stacks`
+- guardrails: `guardrail_bounds`
 - agents: `passk`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `e_values`
 - distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
@@ -48,7 +48,6 @@ _MODULES = {
     "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
     "boschloo_regions": "BoschlooRegion boschloo_region",
-    "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
     "cluster_correlation": (
         "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
@@ -117,10 +116,6 @@ _MODULES = {
     "passk": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "
         "pass_hat_k_plugin"
-    ),
-    "predictive": (
-        "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive predictive_cutoff "
-        "predictive_false_alarm"
     ),
     "rate_intervals": (
         "clopper_pearson rule_of_three wald wilson_interval wilson_lower wilson_upper"

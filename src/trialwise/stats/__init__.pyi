@@ -21,9 +21,6 @@ from trialwise.stats.binomial import binomial_pmf as binomial_pmf
 from trialwise.stats.binomial import binomial_tail as binomial_tail
 from trialwise.stats.boschloo_regions import BoschlooRegion as BoschlooRegion
 from trialwise.stats.boschloo_regions import boschloo_region as boschloo_region
-from trialwise.stats.boundary_stacks import CombinedBoundaries as CombinedBoundaries
-from trialwise.stats.boundary_stacks import MissCondition as MissCondition
-from trialwise.stats.boundary_stacks import combine_boundaries as combine_boundaries
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval
@@ -175,12 +172,6 @@ from trialwise.stats.passk import pass_at_k_naive as pass_at_k_naive
 from trialwise.stats.passk import pass_hat_k as pass_hat_k
 from trialwise.stats.passk import pass_hat_k_interval as pass_hat_k_interval
 from trialwise.stats.passk import pass_hat_k_plugin as pass_hat_k_plugin
-from trialwise.stats.predictive import JEFFREYS as JEFFREYS
-from trialwise.stats.predictive import PosteriorPredictive as PosteriorPredictive
-from trialwise.stats.predictive import PredictiveCutoff as PredictiveCutoff
-from trialwise.stats.predictive import posterior_predictive as posterior_predictive
-from trialwise.stats.predictive import predictive_cutoff as predictive_cutoff
-from trialwise.stats.predictive import predictive_false_alarm as predictive_false_alarm
 from trialwise.stats.rate_intervals import clopper_pearson as clopper_pearson
 from trialwise.stats.rate_intervals import rule_of_three as rule_of_three
 from trialwise.stats.rate_intervals import wald as wald
@@ -229,6 +220,9 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
+from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
+from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
+from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
 from trialwise.stats.toolbox.choice_forecast import ChoiceForecast as ChoiceForecast
 from trialwise.stats.toolbox.choice_forecast import forecast_choice as forecast_choice
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
@@ -302,6 +296,12 @@ from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolve
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
+from trialwise.stats.toolbox.predictive import JEFFREYS as JEFFREYS
+from trialwise.stats.toolbox.predictive import PosteriorPredictive as PosteriorPredictive
+from trialwise.stats.toolbox.predictive import PredictiveCutoff as PredictiveCutoff
+from trialwise.stats.toolbox.predictive import posterior_predictive as posterior_predictive
+from trialwise.stats.toolbox.predictive import predictive_cutoff as predictive_cutoff
+from trialwise.stats.toolbox.predictive import predictive_false_alarm as predictive_false_alarm
 from trialwise.stats.toolbox.rate_sizing import ComplianceSizing as ComplianceSizing
 from trialwise.stats.toolbox.rate_sizing import NormalSizing as NormalSizing
 from trialwise.stats.toolbox.rate_sizing import compliance_sizing as compliance_sizing

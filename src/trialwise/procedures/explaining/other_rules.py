@@ -13,9 +13,9 @@ from trialwise.documents.numbers import as_computed, as_percent, as_points, as_p
 from trialwise.model.verdict import Finding
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.stats.margin_tests import METHODS, Method, noninferiority, noninferiority_size
-from trialwise.stats.predictive import predictive_cutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.predictive import predictive_cutoff
 
 _NAMES: dict[Method, str] = {
     "farrington-manning": "Farrington–Manning",

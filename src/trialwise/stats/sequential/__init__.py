@@ -3,12 +3,11 @@
 - `design`: `SequentialDesign`, the way in
 - `hypotheses`: the two rates to tell apart and the errors
 - `design_methods`: the methods that find a design
-- `strict_problem`, `strict_search`, `strict_prices`, `rule_splices`: the test of one required rate
+- `strict_problem`, `strict_search`, `strict_prices`: the test of one required rate
 - `shipped_designs`, `designs.json`, `strict_designs.json`: designs that are shipped or kept
 - `characteristic`: error rates and expected trials of a design
 - `bound`: what no design can beat
 - `stopped_rates`: estimates and intervals after an early stop
-- `blaker_intervals`: shorter intervals where no verdict stands beside them
 - `concurrency`: how many trials to start at once
 - `trial_order`: the order of inputs
 - `boundary_rule`, `induction`, `relaxation`, `slack_search`, `cell_flips`: the search
@@ -23,7 +22,6 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "blaker_intervals": "blaker_interval",
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
     "shipped_designs": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",
@@ -33,6 +31,7 @@ _MODULES = {
     "stopped_rates": "naive_bias stopped_estimate stopped_interval",
     "trial_order": "Draw issue_order",
     "trialwise.stats.result_types": "Decision",
+    "trialwise.stats.toolbox.blaker_intervals": "blaker_interval",
     "trialwise.stats.toolbox.concurrent_rounds": (
         "RoundCharacteristic Standing chance_needed round_characteristic standing"
     ),

@@ -1,5 +1,4 @@
 from trialwise.stats.result_types import Decision as Decision
-from trialwise.stats.sequential.blaker_intervals import blaker_interval as blaker_interval
 from trialwise.stats.sequential.bound import FixedSize as FixedSize
 from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound
@@ -25,6 +24,7 @@ from trialwise.stats.toolbox.adaptive_sampling import (
 )
 from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign as AdaptiveDesign
 from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptive_design
+from trialwise.stats.toolbox.blaker_intervals import blaker_interval as blaker_interval
 from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
 from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
 from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed

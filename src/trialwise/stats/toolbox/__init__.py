@@ -1,11 +1,13 @@
 """Statistics that no verdict uses, for your own analyses.
 
-No verdict uses anything from here; commands that plan do. `trialwise.stats` serves the same names.
+No verdict uses anything from here; commands that plan and the full analysis do. `trialwise.stats`
+serves the same names.
 
 Comparing with a baseline:
 
 - `mcnemar_forms`: McNemar's test with its mid-p and chi-square forms, to compare with other tools
 - `other_paired_intervals`: Newcombe's and Wald's intervals, to compare with other tools
+- `predictive`: the posterior predictive rule, which reports show beside the verdict
 - `fisher_decision`: decide one two-by-two table by Fisher's test, exactly at the boundary
 - `boschloo_rules`: Boschloo's unconditional test as a rule for a planned test
 - `precedence_law`: the distribution behind the latency rule and Fisher's test
@@ -45,6 +47,8 @@ Distributions and intervals:
 
 - `binomial_weights`: all probabilities of a binomial distribution
 - `hypergeometric_law`: trials drawn from a finite corpus
+- `blaker_intervals`: shorter intervals after an early stop, which may disagree with a verdict
+- `boundary_stacks`: the probability that several guardrails miss together
 - `other_intervals`: the Jeffreys interval, and Wilson's bound around a rate
 """
 
@@ -58,6 +62,7 @@ MODULES = {
     "adaptive_sampling": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "binomial_weights": "binomial_pmfs",
     "boschloo_rules": "boschloo_cutoff boschloo_size",
+    "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "choice_forecast": "ChoiceForecast forecast_choice",
     "concurrent_rounds": "RoundCharacteristic Standing chance_needed round_characteristic standing",
     "criterion_streams": (
@@ -88,6 +93,10 @@ MODULES = {
         "floor_power_at resolved_power_at"
     ),
     "precedence_law": "count_exceedances precedence_cdf precedence_rank",
+    "predictive": (
+        "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive predictive_cutoff "
+        "predictive_false_alarm"
+    ),
     "rate_sizing": "ComplianceSizing NormalSizing compliance_sizing normal_sizing precision_trials",
     "risk_sizing": "Sizing exact_required_trials floor_required_trials resolved_required_trials",
     "running_intervals": (
