@@ -153,7 +153,7 @@ def _input_seeds() -> Iterator[bytes]:
 
 
 def _parse_env(data: bytes) -> None:
-    from trialwise.suite.env_files import parse_env
+    from trialwise.suite.loading import parse_env
     from trialwise.suite.suite_files import FileUnreadable, decoded
 
     with suppress(FileUnreadable):  # which the suite reports with its place

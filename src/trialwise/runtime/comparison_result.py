@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.comparison_findings import (
@@ -14,11 +15,35 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding,
     ComparisonVerdict,
 )
+from trialwise.procedures.comparing.relabelling import relabel_arms
+from trialwise.runtime.open_comparison import find_rules
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
     from trialwise.procedures.comparing.score_lift import ScoreLift
+    from trialwise.runtime.comparing import Comparison
     from trialwise.runtime.frames import ComparisonFrame, Library
+
+
+def relabel_comparison(comparison: Comparison, *, seed: int = 0) -> Comparison:
+    """Conclude the comparison of a service with itself.
+
+    No difference is there by construction. It passes where none was found, and where swapping the
+    labels at random within pairs finds one no more often than the level allows.
+
+    Args:
+        comparison: Of two arms, asked whether they are different.
+        seed: Of the coins that swap labels.
+    """
+    if len(comparison.arms) != 2 or comparison.verdict.question.question != "different":
+        allowed = 'be of two arms, asked whether they are "different"'
+        raise InvalidArgument("comparison", repr(comparison), allowed)
+    rules = find_rules(comparison.arms, comparison.verdict.question)
+    if not rules and not all(one.fixed_size for one in comparison.verdict.pairings):
+        allowed = "be kept in a store, with the rules that ended it, or have fixed trials"
+        raise InvalidArgument("comparison", repr(comparison), allowed)
+    verdict = relabel_arms(comparison.verdict, comparison.arms, rules, seed=seed)
+    return replace(comparison, verdict=verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +114,6 @@ class Comparison:
 
     def relabel(self, *, seed: int = 0) -> Comparison:
         """Conclude `compare(contract, contract)`: is a difference found that is not there?"""
-        from trialwise.runtime.relabelling import relabel_comparison
-
         return relabel_comparison(self, seed=seed)
 
     def show(self, *, stream: TextIO | None = None) -> None:
