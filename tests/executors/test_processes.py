@@ -223,7 +223,7 @@ def test_an_executor_that_is_not_installed_names_its_extra(
 ) -> None:
     """The message says what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.delitem(sys.modules, "trialwise.executors.dask_pool", raising=False)
+    monkeypatch.delitem(sys.modules, "trialwise.contrib.executors.dask_pool", raising=False)
     contract = tw.Contract("c", str, [tw.Criterion("x", tw.equals("1"), at_least=0.5)])
 
     with pytest.raises(ExecutorUnusable, match=r"Install trialwise\[dask\]"):

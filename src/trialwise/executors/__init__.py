@@ -8,8 +8,8 @@
 | `worker_pools` | the port that every executor fulfils, and how one is opened by name  |
 | `pool_driver`  | drives a run: hands out batches, journals and counts what comes back |
 | `process_pool` | workers on this machine; `process_worker` is what they run           |
-| `dask_pool`    | workers of a Dask cluster                                            |
-| `ray_pool`     | workers of a Ray cluster                                             |
+
+The workers of Dask and Ray clusters are in `trialwise.contrib.executors`.
 
 Decisions are made in the driver alone: seeds follow from the index of a trial, and trials count in
 the order of inputs, so the same seed gives the same verdict on every executor.

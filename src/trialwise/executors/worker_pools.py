@@ -21,7 +21,11 @@ from trialwise.executors.jobs import Job
 from trialwise.extensions import EXECUTORS, extension_names, find_extension
 
 #: The modules of the built-in executors; each has a function `open_pool`.
-_MODULES = {"processes": "process_pool", "dask": "dask_pool", "ray": "ray_pool"}
+_MODULES = {
+    "processes": "trialwise.executors.process_pool",
+    "dask": "trialwise.contrib.executors.dask_pool",
+    "ray": "trialwise.contrib.executors.ray_pool",
+}
 
 
 class PoolLost(TrialwiseError):
@@ -95,7 +99,7 @@ def find_opener(name: str) -> PoolOpener:
         try:
             # Every executor sends functions to workers with it.
             import_module("cloudpickle")
-            module = import_module(f"trialwise.executors.{_MODULES[name]}")
+            module = import_module(_MODULES[name])
         except ImportError as error:
             raise ExecutorUnusable(
                 f"the executor {name} needs a package that is not installed ({error}). Install "
