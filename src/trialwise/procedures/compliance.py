@@ -35,7 +35,11 @@ from trialwise.procedures.smoke_runs import (
     state_smoke,
 )
 from trialwise.stats.binomial import binomial_tail, exact_tail
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.compliance_cutoffs import (
+    ComplianceCutoff,
+    compliance_cutoff,
+    find_most_failing,
+)
 from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.rate_intervals import (
     clopper_pearson,
@@ -51,16 +55,11 @@ if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
 
-#: The name of the rule that each rule set uses, and the version of its interval.
+#: The name of the rule that each rule set uses; a plan adds the version of its interval.
 DECISION_RULES: dict[Rule, str] = {
     "wilson": "compliance/wilson-lower-bound",
     "exact": "compliance/exact-binomial",
     "fisher": "compliance/exact-binomial",
-}
-_VERSIONS: dict[Rule, str] = {
-    "wilson": LEFT_OUT_COUNTED,
-    "exact": AGREEING,
-    "fisher": AGREEING,
 }
 
 
@@ -85,13 +84,14 @@ class Compliance(Procedure):
         assert trials is not None
         shown = required if criterion.margin is None else rate_below(required, criterion.margin)
         design = compliance_cutoff(shown, trials, alpha=criterion.wrong_pass, rule=options.rule)
+        version = LEFT_OUT_COUNTED if options.rule == "wilson" else AGREEING
         if design.cutoff is None and situation.verifies:
             return Refused(_explain_infeasibility(design, criterion.confidence))
         plan = situation.start_plan(
             criterion,
             procedure=self.name,
             rule=options.rule,
-            decision_rule=f"{DECISION_RULES[options.rule]}{_VERSIONS[options.rule]}",
+            decision_rule=f"{DECISION_RULES[options.rule]}{version}",
             alpha=criterion.wrong_pass,
             trials=trials,
             cutoff=design.cutoff,
@@ -385,16 +385,6 @@ def find_ground(plan: CriterionPlan, tally: Tally, *, is_whole: bool = True) -> 
         size, passed = plan.trials, plan.trials - tally.failed
     most = find_most_failing(required, size, plan.fail_alpha or plan.alpha, rule)
     return SHOWN_BELOW if passed <= most else NOT_SHOWN
-
-
-def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) -> int:
-    """Find the most successes that show a rate below the required one; −1 where none would.
-
-    The same rule in the other direction: so many failures show more failures than are allowed.
-    """
-    allowed = float(1 - as_written(required))
-    failures = compliance_cutoff(allowed, trials, alpha=alpha, rule=rule).cutoff
-    return -1 if failures is None else trials - failures
 
 
 def decision_interval(

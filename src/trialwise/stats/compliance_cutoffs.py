@@ -116,6 +116,16 @@ def _find_cutoff(p: float, n: int, level: float, rule: Rule) -> ComplianceCutoff
     )
 
 
+def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) -> int:
+    """Find the most successes that show a rate below the required one; −1 where none would.
+
+    The same rule in the other direction: so many failures show more failures than are allowed.
+    """
+    allowed = float(1 - as_written(required))
+    failures = compliance_cutoff(allowed, trials, alpha=alpha, rule=rule).cutoff
+    return -1 if failures is None else trials - failures
+
+
 def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "exact") -> int:
     """The smallest number of trials that could show `required_rate`, if all succeed (§5.7.1).
 

@@ -22,11 +22,14 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Family
 from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
-from trialwise.procedures.compliance import find_most_failing
 from trialwise.procedures.later_trials import let_withdraw
 from trialwise.procedures.planned_looks import find_looks
 from trialwise.procedures.registry import find_procedure
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.compliance_cutoffs import (
+    ComplianceCutoff,
+    compliance_cutoff,
+    find_most_failing,
+)
 from trialwise.stats.mean_bets import MeanDesign
 
 #: Questions that one procedure answers; a required rate has several.
