@@ -345,6 +345,8 @@ def read_verdicts(report: dict[str, Any]) -> Verdicts:
             elif one["kind"] in ("criterion", "input"):
                 stop = facts["stop"]
                 decided = facts["decision"] in ("PASS", "FAIL") and stop in _OF_DESIGN
+                # What must never fail counts every trial that the others need.
+                decided = decided and facts["procedure"] != "OBSERVATIONAL"
                 found[name] = Statement(
                     facts["decision"],
                     *pick_counts(facts),

@@ -24,7 +24,6 @@ from tests.meetings.features import (
 )
 from tests.meetings.front_ends import Folder, enter
 from tests.meetings.invariants import Judge, Meeting, Violation, list_score_options
-from tests.meetings.known_violations import is_known
 from tests.meetings.made_suites import MadeSuite
 from tests.plugin.conftest import Project, project  # noqa: F401 - a fixture
 
@@ -238,9 +237,8 @@ ONCE_WRONG: dict[str, tuple[Feature, ...]] = {
 def test_a_meeting_that_went_wrong_once(folder: Folder, name: str) -> None:
     """Every invariant holds of it, through every front end."""
     found = meet(folder, *ONCE_WRONG[name])
-    unknown = [str(one) for one in found if not is_known(one, ONCE_WRONG[name])]
 
-    assert [] == unknown
+    assert [] == [str(one) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +256,7 @@ def test_worker_processes_decide_the_same(folder: Folder, features: tuple[Featur
     """With one seed, the trials and the verdict are those of this process."""
     found = meet(folder, *features, executors=("processes:2",))
 
-    assert [] == [str(one) for one in found if not is_known(one, features)]
+    assert [] == [str(one) for one in found]
 
 
 #: Suites that a marker can ask for.
@@ -289,7 +287,7 @@ def test_pytest_decides_as_the_run_did(folder: Folder, judge: Judge, name: str) 
     """A marked test with the keys of a suite has its verdict, with one seed."""
     found = meet(folder, *MARKED[name], judge=judge)
 
-    assert [] == [str(one) for one in found if not is_known(one, MARKED[name])]
+    assert [] == [str(one) for one in found]
 
 
 @pytest.mark.parametrize("curtail", [True, False])
@@ -306,7 +304,7 @@ def test_score_decides_as_the_run_did(folder: Folder, service: str, *, curtail: 
     found = meet(folder, *features)
 
     assert curtail == (asked is None)
-    assert [] == [str(one) for one in found if not is_known(one, features)]
+    assert [] == [str(one) for one in found]
 
 
 # --- Meetings of every pair -------------------------------------------------------------------
@@ -323,15 +321,13 @@ def examine_many(
         meeting = Meeting(suite, folder)
         admitted = meeting.admits()
         for one in meeting.found:
-            if not is_known(one, suite.features):
-                refusals.setdefault(str(one), suite)
+            refusals.setdefault(str(one), suite)
         return admitted
 
     wrong = [
         f"{one}\n  {suite}"
         for suite in cover_pairs(admits, suites=suites, size=size, seed=seed, counted=counted)
         for one in Meeting(suite, folder).examine(judge=judge)
-        if not is_known(one, suite.features)
     ]
     # pytest shows it with -rP, and where a test fails.
     sys.stdout.write(f"{counted}\n")
