@@ -259,6 +259,17 @@ def test_worker_processes_decide_the_same(folder: Folder, features: tuple[Featur
     assert [] == [str(one) for one in found]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["dask", "ray"])
+def test_a_cluster_decides_the_same(folder: Folder, executor: str) -> None:
+    """With one seed, the trials and the verdict are those of this process."""
+    pytest.importorskip(executor)
+    more = feature("other", "criterion", {"never_fails": True})
+    found = meet(folder, AT_LEAST, SAMPLINGS, more, executors=(executor,))
+
+    assert [] == [str(one) for one in found]
+
+
 #: Suites that a marker can ask for.
 MARKED: dict[str, tuple[Feature, ...]] = {
     "sequential": (AT_LEAST,),
