@@ -20,9 +20,7 @@ The report of a run and of a suite, section by section:
 - `failure_reasons`: why trials failed
 - `input_rates`: every input against every criterion
 - `trial_selection`, `trial_cards`: trials to read
-- `trial_timeline`, `session_steps`, `worst_trace`: what an agent said and did, in order
-- `run_costs`: time, tokens and money
-- `provenance`: where the numbers come from, and what qualifies them
+- `session_steps`, `worst_trace`: what an agent said and did, in order
 
 The results, as every short format shows them:
 
@@ -42,7 +40,7 @@ The full analysis; what only a procedure can say comes from its `explain`:
 How many trials are needed:
 
 - `sizing`: the page of each question
-- `sizing_sequential`, `sizing_fixed`, `sizing_latency`: one kind of question each
+- `sizing_sequential`, `sizing_fixed`: one kind of question each
 - `sizing_methods`: the methods of a sequential plan side by side
 - `sizing_differences`: a drop from a baseline, and two services compared
 - `sizing_words`: what they share

@@ -7,13 +7,12 @@ Collected:
 
 Run:
     hooks             what pytest calls; the session's own state
-    test_protocol     a marked test as pytest sees it: setup, call, teardown
     marked_test       its call: trials, verdict, and what pytest makes of that
     pytest_driver     drives the engine's run state from pytest's main thread
     trial_items       one trial as a pytest item of its own
     one_by_one        a trial in the main thread, through every hook of pytest
     side_by_side      several trials at once, each with fixtures of its own; `bodies` run
-    worker_run        the trials of a test with an executor; `worker_bodies` runs in workers
+    worker_run        the trials of a test with an executor; its bodies run in workers
     body_trials       makes a trial of what was seen of a body
     run_folder        the folder of a test's run
     trial_fixture     the `trial` fixture

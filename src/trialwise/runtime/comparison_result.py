@@ -21,7 +21,6 @@ from trialwise.runtime.open_comparison import find_rules
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
     from trialwise.procedures.comparing.score_lift import ScoreLift
-    from trialwise.runtime.comparing import Comparison
     from trialwise.runtime.frames import ComparisonFrame, Library
 
 

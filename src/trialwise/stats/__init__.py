@@ -9,8 +9,8 @@ Every function takes plain numbers and returns a number or a small frozen value.
   and `staged_regression`; another rule: `margin_tests`; `implied_levels`: what a threshold amounts
   to that somebody chose
 - two conditions on the same inputs: `paired`; `paired_rules` that decide, for the questions of
-  `paired_questions`: `split_rules` without a margin, on `paired_designs` that stop early, with
-  `paired_intervals`; with a margin `margin_rules` on `paired_margins`, and `betting_rules`;
+  `paired_questions`: `split_rules` without a margin, on `paired_designs` that stop early; with a
+  margin `margin_rules` on `paired_margins`, and `betting_rules`;
   amounts and scores: `signed_ranks`, `sign_flips`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
@@ -57,8 +57,10 @@ _MODULES = {
         "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "
         "prompt_weighted stratum_weighted"
     ),
-    "cluster_models": "GeeFit ModelMethod fit_gee modelled_rate",
-    "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
+    "cluster_models": (
+        "BootstrapMethod ClusterBootstrap GeeFit ModelMethod cluster_bootstrap fit_gee "
+        "modelled_rate"
+    ),
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",
     "e_values": (
@@ -102,7 +104,9 @@ _MODULES = {
         "existence_minimum nondegeneracy_decision planned_trials_needed precedence_planning "
         "verification_gate"
     ),
-    "margin_tests": "NonInferiority noninferiority noninferiority_size",
+    "margin_tests": (
+        "NonInferiority difference_interval noninferiority noninferiority_size"
+    ),
     "mean_bets": "MeanDesign betting_capital betting_mean_interval fewest_scores",
     "multiplicity": "Adjustment adjust",
     "net_wins": "NetWinsTest weigh_net_wins",
@@ -126,7 +130,6 @@ _MODULES = {
         "ReliabilitySummary confidence_band graceful_degradation recommend_runs "
         "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"
     ),
-    "score_difference": "difference_interval",
     "sign_flips": "MeanShift sign_flip_mean",
     "signed_ranks": "ShiftEstimate hodges_lehmann select_walsh_average signed_rank_tail",
     "skill_scores": (

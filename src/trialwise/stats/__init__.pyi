@@ -41,13 +41,13 @@ from trialwise.stats.cluster_estimators import Stratum as Stratum
 from trialwise.stats.cluster_estimators import call_weighted as call_weighted
 from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighted
 from trialwise.stats.cluster_estimators import stratum_weighted as stratum_weighted
+from trialwise.stats.cluster_models import BootstrapMethod as BootstrapMethod
+from trialwise.stats.cluster_models import ClusterBootstrap as ClusterBootstrap
 from trialwise.stats.cluster_models import GeeFit as GeeFit
 from trialwise.stats.cluster_models import ModelMethod as ModelMethod
+from trialwise.stats.cluster_models import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.cluster_models import fit_gee as fit_gee
 from trialwise.stats.cluster_models import modelled_rate as modelled_rate
-from trialwise.stats.cluster_resampling import BootstrapMethod as BootstrapMethod
-from trialwise.stats.cluster_resampling import ClusterBootstrap as ClusterBootstrap
-from trialwise.stats.cluster_resampling import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
@@ -139,6 +139,7 @@ from trialwise.stats.latency_planning import planned_trials_needed as planned_tr
 from trialwise.stats.latency_planning import precedence_planning as precedence_planning
 from trialwise.stats.latency_planning import verification_gate as verification_gate
 from trialwise.stats.margin_tests import NonInferiority as NonInferiority
+from trialwise.stats.margin_tests import difference_interval as difference_interval
 from trialwise.stats.margin_tests import noninferiority as noninferiority
 from trialwise.stats.margin_tests import noninferiority_size as noninferiority_size
 from trialwise.stats.mean_bets import MeanDesign as MeanDesign
@@ -195,7 +196,6 @@ from trialwise.stats.run_reliability import recommend_runs_wilson as recommend_r
 from trialwise.stats.run_reliability import reliability_decay_curve as reliability_decay_curve
 from trialwise.stats.run_reliability import summarize as summarize
 from trialwise.stats.run_reliability import variance_amplification as variance_amplification
-from trialwise.stats.score_difference import difference_interval as difference_interval
 from trialwise.stats.sign_flips import MeanShift as MeanShift
 from trialwise.stats.sign_flips import sign_flip_mean as sign_flip_mean
 from trialwise.stats.signed_ranks import ShiftEstimate as ShiftEstimate

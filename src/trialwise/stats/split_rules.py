@@ -21,7 +21,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
@@ -48,10 +48,6 @@ from trialwise.stats.sequential.stopped_rates import (
     sum_paths,
 )
 from trialwise.validation import require_rate
-
-if TYPE_CHECKING:
-    from trialwise.stats.split_rules import SplitRule
-
 
 #: The share of each end's error that is spent on the rate of discordant pairs.
 _ON_DISCORDANCE = 0.1

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import (
     SequentialDesign,
-    rule_splices,
     strict_prices,
     strict_search,
 )
@@ -343,7 +342,7 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     for module in (strict_prices, strict_search):
         count(module, "induct")
-    for module in (strict_prices, strict_search, rule_splices):
+    for module in (strict_prices, strict_search):
         count(module, "evaluate_strict")
     return counts
 

@@ -4,7 +4,7 @@ On a long horizon a rule is nearly a fixed sample that ends once its result is c
 boundaries for rates far away. Its errors therefore fall in jumps as the prices rise, a jump for
 each state at the cap, and between the jumps hardly at all. A few walks find prices on both sides of
 each level. Every one of them bounds what any test can reach, and falls short of the best bound only
-by the product of two small differences. `rule_splices` fills the jumps.
+by the product of two small differences. A splice of two rules fills the jumps.
 """
 
 from __future__ import annotations
