@@ -15,7 +15,6 @@ from trialwise.documents.numbers import as_percent
 from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.verdict import Decision
 from trialwise.stats.binomial import raw_cdf, raw_tail
-from trialwise.stats.sequential.characteristic import characteristic
 
 #: The mean of the trials of a fixed design takes a walk over trials × failures. Beyond so many
 #: states nobody waits for it.
@@ -68,6 +67,8 @@ class Characteristic:
 
     at: Callable[[float], Chance] | None = None
     """The chances at a true rate; None where they depend on more than a rate."""
+    limits: Limits | None = None
+    """Of a fixed number of trials: its mean trials take a walk, which only a forecast is worth."""
     states: tuple[tuple[float, str], ...] = ()
     """The true rates that show what the rule does, each with its meaning."""
     errors: tuple[RuleError, ...] = ()
@@ -81,7 +82,12 @@ class Characteristic:
         """The chances at each of the rates that show what the rule does."""
         if self.at is None:
             return ()
-        return tuple(replace(self.at(rate), meaning=meaning) for rate, meaning in self.states)
+        found = [replace(self.at(rate), meaning=meaning) for rate, meaning in self.states]
+        if self.limits is None:
+            return tuple(found)
+        return tuple(
+            replace(one, mean_trials=count_mean_trials(self.limits, one.rate)) for one in found
+        )
 
     def error_of(self, wrong: Decision) -> RuleError | None:
         """Return how often a decision is wrong; None where that is not limited."""
@@ -140,7 +146,7 @@ def count_fixed(
         required: The rate that is required.
         shown: The rate that a PASS rules out: lower by the margin.
     """
-    size, limits = plan.trials, plan.limits
+    size = plan.trials
 
     def at(rate: float) -> Chance:
         passes, fails = raw_tail(cutoff, size, rate), raw_cdf(most, size, rate)
@@ -149,7 +155,6 @@ def count_fixed(
             passes=passes,
             fails=fails,
             inconclusive=0.0 if most == cutoff - 1 else max(0.0, 1 - passes - fails),
-            mean_trials=count_mean_trials(limits, rate),
         )
 
     half = float((as_written(required) + 1) / 2)
@@ -157,6 +162,7 @@ def count_fixed(
     lower = () if shown == required else ((shown, "the margin below"),)
     return Characteristic(
         at=at,
+        limits=plan.limits,
         states=(*rates, *lower),
         errors=(
             RuleError(
@@ -189,6 +195,9 @@ def count_mean_trials(limits: Limits, rate: float) -> float | None:
     most = cutoff - 1 if limits.most_failing is None else limits.most_failing
     if size * min(size - most, size) > _MOST_STATES:
         return None
+    # A run of a fixed size needs no walk; `check` does.
+    from trialwise.stats.sequential.characteristic import characteristic
+
     open_from = size - cutoff + 1
     futile = [(open_from, n - most - 1) for n in range(size + 1)] if limits.ends_open else []
     return characteristic(

@@ -1,8 +1,8 @@
 """Tests that a rate is at most a margin below the baseline's.
 
 No regression cutoff answers this affirmative question: H0: p_t − p_b ≤ −margin against
-H1: p_t − p_b > −margin, both rates uncertain. The statistic is that of the score
-interval of a difference. Both methods are asymptotic: `noninferiority_size` enumerates what they really do.
+H1: p_t − p_b > −margin, both rates uncertain. The statistic is that of the score interval of a
+difference. Both methods are asymptotic: `noninferiority_size` enumerates what they really do.
 """
 
 from __future__ import annotations
