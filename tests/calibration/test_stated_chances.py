@@ -23,7 +23,7 @@ from tests.calibration.random_contracts import (
 from trialwise.stats.multiplicity import FAMILY_CORRECTIONS
 
 #: Corrections under which stated chances and frequencies still differ, and why. To be empty.
-KNOWN = {"e-bh": "`check` states chances of the split design, and e-values decide less often"}
+KNOWN: dict[str, str] = {}
 #: Each with its criteria and how it is run.
 ONCE_UNTRUE: dict[str, tuple[tuple[dict[str, Any], ...], dict[str, Any]]] = {
     "fixed criteria": (({"at_least": 0.9, "trials": 40}, {"at_least": 0.9, "max_trials": 100}), {}),

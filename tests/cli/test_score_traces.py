@@ -35,9 +35,11 @@ def chat(asked: str | None, *tools: str, answer: str | None = None) -> list[dict
         for place, name in enumerate(tools)
     ]
     said = ANSWERS.get(asked or "", "Done.") if answer is None else answer
-    begin = [] if asked is None else [{"role": "user", "content": asked}]
+    begin = {"role": "user", "content": asked}
+    if asked is None:
+        begin = {"role": "system", "content": "You keep a shop."}
     return [
-        *begin,
+        begin,
         {"role": "assistant", "content": "Let me see", "tool_calls": calls},
         *({"role": "tool", "tool_call_id": one["id"], "content": "ok"} for one in calls),
         {"role": "assistant", "content": said},

@@ -96,5 +96,5 @@ def test_jurors_of_two_vendors_vote(
         ("/v1/messages", "key-of-anthropic"),
         ("/v1beta/openai/chat/completions", "Bearer key-of-google"),
     }
-    (row,) = (line for line in done.output.splitlines() if line.lstrip().startswith("polite "))
+    row = next(one for one in done.output.splitlines() if one.lstrip().startswith("polite "))
     assert "100.0 %" in row

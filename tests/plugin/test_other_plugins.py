@@ -354,8 +354,8 @@ def test_the_trialwise_fixture_runs_contracts_of_the_session(project: Project) -
     ] == found
     result.stdout.fnmatch_lines(
         [
-            "E   FAIL: 0 of 2 trials passed, *",
-            "2 of 2 failed trials, here trial 0: *",
+            "E   FAIL: 0 of 10 trials passed, *",
+            "10 of 10 failed trials, here trial 0: *",
             "PASS  100.0 % * sums answers",
             "3 verdicts: 1 PASS, 2 FAIL*",
         ]

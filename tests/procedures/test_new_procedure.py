@@ -174,9 +174,9 @@ def test_without_the_distribution_the_name_is_refused() -> None:
     """The message says which procedures there are."""
     find_procedure.cache_clear()
 
-    with pytest.raises(InvalidArgument, match="procedure must be one of COMPLIANCE"):
+    with pytest.raises(InvalidArgument, match="procedure must be one of ANYTIME"):
         find_procedure("BETTING")
-    with pytest.raises(tw.DesignRefused, match="procedure must be one of COMPLIANCE"):
+    with pytest.raises(tw.DesignRefused, match="procedure must be one of ANYTIME"):
         tw.run(contract(lambda _: "yes"), inputs=["a"], store=None)
 
 

@@ -181,7 +181,7 @@ def _list_criterion(one: Forecast, width: int) -> Iterator[str]:
     each = f" (each of {one.streams} inputs)" if one.streams > 1 else ""
     yield from _wrap(f"{one.criterion}{each}: {one.rule}.", "  ", width)
     for chance in one.chances:
-        yield from _wrap(_word_chance(chance), "    ", width)
+        yield from _wrap(_word_chance(chance, are_least=one.are_least), "    ", width)
     for reason in one.advisory:
         yield from _wrap(f"advisory, it decides nothing: {reason}", "    ", width)
     if one.labels is not None:
@@ -224,13 +224,14 @@ def _word_latency_chances(limit: LatencyPlan, plan: Plan) -> str:
     return f" With {trials} successes {told}." if parts else ""
 
 
-def _word_chance(chance: Chance) -> str:
+def _word_chance(chance: Chance, *, are_least: bool = False) -> str:
+    least, most = ("at least ", "at most ") if are_least else ("", "")
     parts = [
-        f"PASS in {_word_share(chance.passes)} of runs",
-        f"FAIL in {_word_share(chance.fails)}",
+        f"PASS in {least}{_word_share(chance.passes)} of runs",
+        f"FAIL in {least}{_word_share(chance.fails)}",
     ]
     if chance.inconclusive > 0:
-        parts.append(f"INCONCLUSIVE in {_word_share(chance.inconclusive)}")
+        parts.append(f"INCONCLUSIVE in {most}{_word_share(chance.inconclusive)}")
     note = _TELLING.get(chance.meaning, "")
     said = f" ({note})" if note else ""
     text = f"if the true rate is {as_percent(chance.rate)}{said}: {', '.join(parts)}"

@@ -41,7 +41,7 @@ class Anytime(Procedure):
 
     name = "ANYTIME"
     question = "Is the required rate met?"
-    error_family = "false-compliance"
+    error_family = "false-rejection"
     long_run = "whatever ended the run, each wrong statement has at most the probability stated"
 
     def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:

@@ -207,6 +207,8 @@ class Forecast:
     max_trials: int
     """The upper limit on trials over all of its streams."""
     chances: tuple[Chance, ...] = ()
+    are_least: bool = False
+    """Whether it may PASS and FAIL more often, by what a correction makes of the others."""
     advisory: tuple[str, ...] = ()
     """Why it will decide nothing, where it can only advise."""
     labels: int | None = None
@@ -227,13 +229,18 @@ def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
 
         share = criterion.family.least_share
         alone = scale_levels(criterion, lambda level: share * level)
+    family = criterion.family
+    # By e-values and by BY an end at a boundary may still not hold.
+    is_open = family is not None and criterion.stops_early and not family.keeps_boundaries
+    found = () if is_open else characterize(alone, plan.intent_of(criterion)).chances
     return Forecast(
         criterion=criterion.criterion,
         procedure=criterion.procedure,
         rule=procedure.describe_rule(criterion) + describe_looks(criterion),
         streams=streams,
         max_trials=criterion.trials * streams,
-        chances=characterize(alone, plan.intent_of(criterion)).chances,
+        chances=found,
+        are_least=family is not None and family.correction != "bonferroni",
         # Its rule says already that it is only reported.
         advisory=criterion.advisory[criterion.reported_at is not None :],
         labels=None if criterion.errors is None else criterion.errors.labels,

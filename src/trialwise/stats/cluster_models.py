@@ -324,7 +324,7 @@ def modelled_rate(
     ...     print(f"{method}: [{low:.3f}, {high:.3f}]")
     gee: [0.319, 0.895]
     cluster-bootstrap: [0.417, 0.867]
-    beta-binomial: [0.438, 0.839]
+    beta-binomial: [0.410, 0.869]
     """
     counts = check_groups(groups)
     level = require_open_rate("confidence", confidence)

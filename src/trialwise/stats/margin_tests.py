@@ -79,29 +79,29 @@ def difference_interval(
         low, high = -_newcombe_upper(x, nt, k, nb, z), _newcombe_upper(k, nb, x, nt, z)
     else:
         # The lower limit is the mirrored upper one, so that swapping the runs negates the interval.
-        limit = z / variance_factor(method, nb + nt)
+        limit = z / _variance_factor(method, nb + nt)
         low, high = -_score_upper(x, nt, k, nb, limit), _score_upper(k, nb, x, nt, limit)
     return Interval(low, high, confidence=level, method=method)
 
 
-def variance_factor(method: str, size: int) -> float:
+def _variance_factor(method: str, size: int) -> float:
     """What Miettinen & Nurminen's variance factor N/(N−1) does to z; two runs have N ≥ 2."""
     return math.sqrt((size - 1) / size) if method == "miettinen-nurminen" else 1.0
 
 
-def score_statistic(k: int, nb: int, x: int, nt: int, difference: float) -> float:
+def _score_statistic(k: int, nb: int, x: int, nt: int, difference: float) -> float:
     """The score statistic of p_t − p_b = difference, for a difference inside (−1, 1).
 
     Where neither run varies under the hypothesis (both all or none, difference 0) the two rates
     agree with it perfectly: 0, not 0/0.
     """
-    p_t, p_b = restricted_rates(k, nb, x, nt, difference)
+    p_t, p_b = _restricted_rates(k, nb, x, nt, difference)
     variance = p_t * (1 - p_t) / nt + p_b * (1 - p_b) / nb
     gap = (x * nb - k * nt) / (nt * nb) - difference
     return gap / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def restricted_rates(k: int, nb: int, x: int, nt: int, difference: float) -> tuple[float, float]:
+def _restricted_rates(k: int, nb: int, x: int, nt: int, difference: float) -> tuple[float, float]:
     """The likeliest rates (p_t, p_b) with p_t − p_b = difference."""
     if difference == 0:
         pooled = (k + x) / (nb + nt)
@@ -166,7 +166,7 @@ def _middle_root(cubic: tuple[float, float, float, float]) -> float:
 def _score_upper(k: int, nb: int, x: int, nt: int, limit: float) -> float:
     """The difference above the observed one where the score reaches −limit, to the last bit."""
     observed = (x * nb - k * nt) / (nt * nb)
-    return find_end(observed, 1.0, lambda d: score_statistic(k, nb, x, nt, d) > -limit)
+    return find_end(observed, 1.0, lambda d: _score_statistic(k, nb, x, nt, d) > -limit)
 
 
 def _newcombe_upper(k: int, nb: int, x: int, nt: int, z: float) -> float:
@@ -276,8 +276,8 @@ def noninferiority(
     delta = _check_margin(margin)
     level = require_open_rate("alpha", alpha)
     require_choice("method", method, METHODS)
-    p_t, p_b = restricted_rates(k, nb, x, nt, -delta)
-    z = score_statistic(k, nb, x, nt, -delta) * variance_factor(method, nb + nt)
+    p_t, p_b = _restricted_rates(k, nb, x, nt, -delta)
+    z = _score_statistic(k, nb, x, nt, -delta) * _variance_factor(method, nb + nt)
     p_value = normal_sf(z)
     return NonInferiority(
         baseline_successes=k,
@@ -344,7 +344,7 @@ def noninferiority_size(
     level = require_open_rate("alpha", alpha)
     require_choice("method", method, METHODS)
     require_choice("claim", claim, CLAIMS)
-    shrink = variance_factor(method, nb + nt)
+    shrink = _variance_factor(method, nb + nt)
     design = _Design(baseline_trials=nb, trials=nt, margin=delta, shrink=shrink)
     # Non-inferior at or above a cutoff, degraded below another.
     if claim == "non-inferiority":
@@ -391,4 +391,4 @@ class _Design:
         return min(1.0, math.fsum(lost))
 
     def _z(self, k: int, x: int) -> float:
-        return self.shrink * score_statistic(k, self.baseline_trials, x, self.trials, -self.margin)
+        return self.shrink * _score_statistic(k, self.baseline_trials, x, self.trials, -self.margin)

@@ -57,7 +57,7 @@ _NEARLY = 1.2
 JUST_ABOVE_0 = sys.float_info.min
 
 
-def find_difference_interval(
+def _find_difference_interval(
     rule: SplitRule, counts: PairCounts, outcome: PairedOutcome
 ) -> Interval:
     """Return the interval of the difference at a stop, each end with error alpha/2."""
@@ -187,7 +187,7 @@ class SplitRule(PairedRule):
 
     def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
         """Return an exact interval of the difference that agrees with the outcome."""
-        return find_difference_interval(self, counts, outcome)
+        return _find_difference_interval(self, counts, outcome)
 
     def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
         """Return the exact chances of each outcome and the expected pairs."""
