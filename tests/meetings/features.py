@@ -131,8 +131,8 @@ def prepare(seed):
     pass
 
 
-def is_yes(reply):
-    return reply == "yes"
+def is_yes(text):
+    return text == "yes"
 '''
 
 #: Values of keys whose kind does not say enough, or says too much. None stands for no such key.

@@ -56,6 +56,8 @@ class Statement(NamedTuple):
     """Whether the counts are those that decided, so that they are the same in every way."""
     is_aborted: bool = False
     """Whether too many trials could not be measured."""
+    is_settled: bool = False
+    """Whether the FAIL of another criterion ended it; how far it got by then is chance."""
 
 
 Judge = Callable[[str], RunRecord | None]
@@ -223,6 +225,8 @@ class Meeting:
             if way == "resume" and any(each.is_aborted for each in others.values()):
                 # What was in flight at a kill is asked first, and outages take longest.
                 continue
+            if one.is_settled or (other is not None and other.is_settled):
+                continue
             if other is None or one.decision != other.decision:
                 self._report("the same verdict in every way", f"{way}: {name} {one}, {other}")
             elif one.is_counted and other.is_counted and one != other:
@@ -352,6 +356,7 @@ def read_verdicts(report: dict[str, Any]) -> Verdicts:
                     *pick_counts(facts),
                     decided and one["name"] not in split,
                     stop == "error-rate",
+                    stop == "settled",
                 )
     return found
 
