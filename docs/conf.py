@@ -7,7 +7,7 @@ from trialwise.stats import sequential
 
 project = "trialwise"
 author = "The trialwise developers"
-release = "0.2.0.dev0"
+release = "0.2.0.dev1"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"

@@ -16,7 +16,7 @@ until it is used; type checkers read `__init__.pyi`.
 from trialwise.catalogue import CHECK_FUNCTIONS
 from trialwise.lazy_exports import lazy_names
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0.dev1"
 
 #: Where each public name lives.
 # fmt: off

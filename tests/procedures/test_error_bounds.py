@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.pages.suite_totals import bound_suite_errors
+from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences
 
 
 def _run(criteria: list[tw.Criterion], inputs: int = 1, **options: Any) -> Any:
@@ -90,7 +90,7 @@ def test_a_bound_of_one_or_more_is_not_printed() -> None:
     assert 25 * one * 2 > 1
     assert verdict.horizon_false_alarm is None
     result = tw.Result(_run(criteria, horizon=40).record)
-    assert "100 %" not in " ".join(env.sentence for env in bound_suite_errors([result.verdict]))
+    assert "100 %" not in " ".join(list_error_sentences(bound_suite_errors([result.verdict])))
 
 
 def test_both_errors_of_inputs_that_are_decided_one_by_one_are_stated() -> None:

@@ -80,12 +80,12 @@ def run(
 def test_an_example_comes_to_its_verdict(copied: Path, outside: dict[str, str]) -> None:
     """With a seed it comes to the same one again, with another it need not; a stranger agrees."""
     arguments = ("-m", "trialwise.cli.main", "run", "--quiet", "--json", "--seed")
-    runs = [run(copied, outside, *arguments, seed) for seed in ("1", "1", "2")]
+    runs = [run(copied, outside, *arguments, seed) for seed in ("1", "1", "2", "3")]
     verdicts = [_criteria(one.stdout) for one in runs]
 
     assert CODES.get(copied.name, 0) == runs[0].returncode, runs[0].stderr
     assert verdicts[0] == verdicts[1]
-    assert verdicts[0] != verdicts[2]
+    assert any(verdicts[0] != other for other in verdicts[2:])
     verified = run(copied, outside, "-m", "trialwise.cli.main", "show", "--verify")
     assert 0 == verified.returncode, verified.stdout
     assert "VERIFIED" in verified.stdout

@@ -40,6 +40,7 @@ from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
     SuiteEnvelope,
     bound_suite_errors,
+    list_error_sentences,
     list_plain_caveats,
     pick_exit_code,
     pick_status,
@@ -242,7 +243,7 @@ def _describe(
     name: str,
     envelopes: Sequence[SuiteEnvelope] = (),
 ) -> SuiteResults:
-    spent = sum_spending(verdicts)
+    spent, said = sum_spending(verdicts), list_error_sentences(envelopes)
     money = [] if spent.usd is None else [as_money(spent.usd)]
     return SuiteResults(
         name=name,
@@ -258,16 +259,10 @@ def _describe(
             ]
         ),
         outcome=(_sum_up(runs), *_list_policies(verdicts), *_list_spending(verdicts)),
-        bounds=tuple(one.sentence for one in envelopes),
-        errors=_write_errors(envelopes),
+        bounds=tuple(said),
+        errors=" ".join(said),
         seconds=spent.seconds,
     )
-
-
-def _write_errors(envelopes: Sequence[SuiteEnvelope]) -> str:
-    """Say how often several decisions together are wrong; of one its own rule says it all."""
-    is_joint = any(one.is_joint for one in envelopes)
-    return " ".join(one.sentence for one in envelopes) if is_joint else ""
 
 
 def _count_by_status(runs: Sequence[RunResults]) -> list[str]:

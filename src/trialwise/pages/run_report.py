@@ -44,6 +44,7 @@ from trialwise.pages.latency_distribution import build_latency_section
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
     decide_suite,
+    list_error_sentences,
     list_spent,
     pick_suite_status,
     require_runs,
@@ -326,7 +327,7 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
     verdicts = [one.verdict for one in records]
     room, spent = Room().share(len(records)), sum_spending(verdicts)
     names = [f"contract {k} {_pick_name(one)}" for k, one in enumerate(records, start=1)]
-    bounds = [one.sentence for one in bound_suite_errors(verdicts)]
+    bounds = list_error_sentences(bound_suite_errors(verdicts))
     together = f"Over all contracts together: {' '.join(bounds)}"
     return Document(
         kind="Suite report",

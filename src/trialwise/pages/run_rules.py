@@ -17,7 +17,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import join_few
 from trialwise.model.plan import LatencyPlan, Plan
-from trialwise.pages.suite_totals import bound_planned_errors
+from trialwise.pages.suite_totals import bound_planned_errors, list_error_sentences
 from trialwise.procedures.chances import (
     Forecast,
     LimitingCriteria,
@@ -127,9 +127,8 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
     lines: list[str] = []
     for one in forecast_together(plans):
         lines += _wrap(f"{_word_together(one)}.", "", width)
-    for bound in bound_planned_errors(plans):
-        if bound.is_joint:
-            lines += _wrap(bound.sentence, "", width)
+    for sentence in list_error_sentences(bound_planned_errors(plans)):
+        lines += _wrap(sentence, "", width)
     levels = [
         one.alpha
         for plan in plans

@@ -13,7 +13,13 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.procedures.chances import ErrorBound, Uncounted, bound_plans, bound_verdicts
+from trialwise.procedures.chances import (
+    NO_PART,
+    ErrorBound,
+    Uncounted,
+    bound_plans,
+    bound_verdicts,
+)
 from trialwise.procedures.composite import combine
 
 T = TypeVar("T")
@@ -90,9 +96,14 @@ class SuiteEnvelope:
     """The parts whose error is not known or depends on something else, with the reason."""
 
     @property
+    def deciding(self) -> tuple[Uncounted, ...]:
+        """The parts that are not counted and have a part in the verdict."""
+        return tuple(one for one in self.not_counted if one.reason not in NO_PART)
+
+    @property
     def is_joint(self) -> bool:
         """Whether several parts decide together."""
-        return self.levels + len(self.not_counted) > 1
+        return self.levels + len(self.deciding) > 1
 
     @property
     def chance(self) -> str:
@@ -101,21 +112,38 @@ class SuiteEnvelope:
             return f"{'' if self.is_exact else 'at most '}{as_probability(self.raw)} of runs"
         return "" if self.at_least is None else f"at least {as_probability(self.at_least)} of runs"
 
-    @property
-    def sentence(self) -> str:
-        """The whole in a sentence, with what is not counted."""
-        named = "; ".join(f"{one.name} {one.reason}" for one in self.not_counted)
-        if not self.chance:
-            return f"{_CONDITIONS[self.error]}, nothing is counted: {named}."
-        left_out = f" (not counted: {named})" if named else ""
-        return f"{_CONDITIONS[self.error]}, {_EVENTS[self.error]} in {self.chance}{left_out}."
-
 
 _CONDITIONS = {
     "wrong-pass": "If one rate were too low",
     "wrong-fail": "If every rate were as required",
 }
 _EVENTS = {"wrong-pass": "this suite would still pass", "wrong-fail": "it would fail"}
+
+
+def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
+    """List a sentence for each error that several parts make together; none for a single part.
+
+    What is not counted is named once, in the first sentence that it belongs in.
+    """
+    if not any(one.is_joint for one in envelopes):
+        return []
+    said: list[str] = []
+    named: set[Uncounted] = set()
+    for one in envelopes:
+        by_reason: dict[str, list[str]] = {}
+        for part in one.deciding:
+            if part not in named:
+                by_reason.setdefault(part.reason, []).append(part.name)
+        named.update(one.deciding)
+        left_out = "; ".join(
+            f"{', '.join(dict.fromkeys(names))} ({reason})" for reason, names in by_reason.items()
+        )
+        if one.chance:
+            end = f". Not counted: {left_out}." if left_out else "."
+            said.append(f"{_CONDITIONS[one.error]}, {_EVENTS[one.error]} in {one.chance}{end}")
+        elif left_out:
+            said.append(f"{_CONDITIONS[one.error]}, nothing is counted: {left_out}.")
+    return said
 
 
 def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:

@@ -35,7 +35,7 @@ from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Caution, Decision, Dimension, Finding, LatencyFinding, Verdict
-from trialwise.pages.suite_totals import bound_suite_errors, list_spent
+from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, list_spent
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.characteristic import RuleError
 from trialwise.procedures.registry import procedure_of
@@ -408,7 +408,5 @@ def _write_exact(finding: Finding, error: RuleError) -> Cell:
 
 def _write_envelopes(record: RunRecord) -> str:
     """Write the same over all parts of the contract, where there are several."""
-    bounds = bound_suite_errors([record.verdict])
-    if not any(one.is_joint for one in bounds):
-        return ""
-    return f"For the whole contract: {' '.join(one.sentence for one in bounds)}"
+    said = list_error_sentences(bound_suite_errors([record.verdict]))
+    return f"For the whole contract: {' '.join(said)}" if said else ""

@@ -20,7 +20,7 @@ from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages.results import describe_verdicts, list_attention
-from trialwise.pages.suite_totals import bound_suite_errors, sum_spending
+from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, sum_spending
 from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.settings import Settings
@@ -146,10 +146,7 @@ def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[st
     cost = [] if spent.usd is None else [as_money(spent.usd)]
     took = [as_count(spent.trials, "trial"), as_duration(spent.seconds), *cost]
     yield able.dot.join((f"{as_count(len(verdicts), 'verdict')}: {', '.join(counts)}", *took))
-    envelopes = bound_suite_errors(verdicts)
-    # Of one decision its own page says it all.
-    if any(one.is_joint for one in envelopes):
-        yield from (one.sentence for one in envelopes)
+    yield from list_error_sentences(bound_suite_errors(verdicts))
 
 
 def _list_notes(

@@ -61,6 +61,11 @@ class ErrorBound:
     """Whether it is the error of the only part, computed; otherwise it is a bound."""
 
 
+#: Why a part is not counted that has no part in the verdict.
+ADVISES, REPORTED = "only advises", "only reported"
+NO_PART = (ADVISES, REPORTED)
+
+
 class Part(NamedTuple):
     """One part of a contract that can be decided wrongly, or why that is not counted."""
 
@@ -72,25 +77,25 @@ class Part(NamedTuple):
     def find_error(self, wrong: Decision) -> RuleError | str:
         """Return the error of a wrong decision, or why none is counted."""
         found = self.characteristic
-        return found.error_of(wrong) or found.uncounted.get(wrong, "has no known error")
+        return found.error_of(wrong) or found.uncounted.get(wrong, "no known error")
 
 
 def list_parts(plan: Plan) -> Iterator[Part]:
     """List the parts of a contract that take part in its verdict, and those that do not."""
     for one in plan.criteria:
         if one.advisory and one.reported_at is None:
-            yield Part(one.criterion, _leave_out("only advises"))
+            yield Part(one.criterion, _leave_out(ADVISES))
         else:
             found = characterize(one, plan.intent_of(one))
             yield Part(one.criterion, _correct(found, one, plan), _count_streams(one, plan))
     for limit in plan.latency:
-        found = _leave_out("only advises")
+        found = _leave_out(ADVISES)
         if limit.enforced:
             found = _characterize_latency(limit, plan)
         yield Part(f"latency {limit.percentile}", found)
     for gate in plan.gates:
         if gate.expect:
-            yield Part(gate.name, _leave_out("compares numbers with limits and has no known error"))
+            yield Part(gate.name, _leave_out("a gate, no known error"))
 
 
 def _count_streams(criterion: CriterionPlan, plan: Plan) -> int:

@@ -123,7 +123,7 @@ def limit_by_levels(plan: CriterionPlan, alpha_limits: Decision = Decision.PASS)
             if level is not None
         ),
         uncounted={
-            wrong: UNSHOWN if wrong is Decision.FAIL else "has no known error"
+            wrong: UNSHOWN if wrong is Decision.FAIL else "no known error"
             for wrong, level in levels.items()
             if level is None
         },

@@ -292,7 +292,7 @@ def characterize_latency(plan: LatencyPlan, trials: int, rule: Rule) -> Characte
             actual=found.false_alarm,
             is_worst=False,
         )
-        return Characteristic(errors=(alarm,), uncounted={Decision.PASS: "has no known power"})
+        return Characteristic(errors=(alarm,), uncounted={Decision.PASS: "no known power"})
     exactly = "of runs if its percentile is exactly the limit"
     if rule == "wilson":
         passes = as_probability(found.passes_at_limit or 0.0, digits=1)

@@ -167,7 +167,7 @@ class MeanScore(Procedure):
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Return the levels; how often the bounds really err depends on the scores."""
         if _is_small_smoke(_design_of(plan), intent, plan.trials):
-            return Characteristic(uncounted=dict.fromkeys(Decision, "is a smoke check"))
+            return Characteristic(uncounted=dict.fromkeys(Decision, "a smoke check"))
         return limit_by_levels(plan)
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:

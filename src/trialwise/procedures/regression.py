@@ -225,7 +225,7 @@ class Regression(Procedure):
 
         lower = plan.threshold.alternative_rate
         states = [(design.reference_rate, "nothing changed")]
-        missed = "has no margin at which its power is known"
+        missed = "no margin at which its power is known"
         if lower is not None:
             states.append((lower, "the margin below"))
             passes = as_probability(at(lower).passes, digits=1)

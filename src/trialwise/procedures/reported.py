@@ -98,7 +98,7 @@ class Reported(Procedure):
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Return nothing to count: it has no decision."""
-        return Characteristic(uncounted=dict.fromkeys(Decision, "is only reported"))
+        return Characteristic(uncounted=dict.fromkeys(Decision, "only reported"))
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain that the rate is described and nothing is tested."""

@@ -33,7 +33,7 @@ def _list_futile(design: SequentialDesign) -> str:
     """List the failures at which a decision has become improbable, where they change."""
     spans = [(n, span) for n, span in enumerate(design.futile) if span[0] <= span[1]]
     steps = [
-        f"with {low} to {high} failures after {n} trials"
+        f"with {low if low == high else f'{low} to {high}'} failures after {n} trials"
         for (n, (low, high)), (_, before) in zip(spans, [(0, (-1, -1)), *spans], strict=False)
         if (low, high) != before
     ]

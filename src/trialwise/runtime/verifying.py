@@ -47,7 +47,8 @@ WORDING = frozenset(
 #: added up nominal levels.
 _DESCRIPTIONS = frozenset(
     {"counts", "diagnostics", "notes", "ground", "horizon_false_alarm"}
-    | {"log_ratio", "stopped_p_value"}
+    # Until 0.2.0.dev1 the power was taken at a perfect service.
+    | {"log_ratio", "stopped_p_value", "caution"}
     | {"false_compliance_envelope", "false_degradation_envelope"}
     | {"false_rejection_envelope", "false_acceptance_envelope"}
 )
