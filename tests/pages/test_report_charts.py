@@ -15,21 +15,22 @@ from tests.reports.run_records import SHAPES, each_input, fixed_fail, sequential
 
 from trialwise.documents.charts import Axis, Chart
 from trialwise.model.evidence import StopReason
-from trialwise.model.plan import Limits
+from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.run_trials import Trials
 from trialwise.model.verdict import Decision
 from trialwise.pages.design_curves import (
     chart_trials,
     chart_verdicts,
-    find_behaviour,
-    list_behaviours,
+    list_chances,
 )
 from trialwise.pages.failure_groups import TrialIndex
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.latency_distribution import find_band, trace_steps
 from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
+from trialwise.procedures.characteristic import count_fixed, count_mean_trials
 from trialwise.procedures.deciding.criterion_finding import decide_criterion
+from trialwise.procedures.sequential import walk_design
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline
 from trialwise.renderers.html.shapes import stagger_labels
@@ -62,42 +63,59 @@ def walked(limits: Limits, rate: Fraction) -> tuple[Fraction, Fraction]:
 # --- What the design does ---------------------------------------------------------------------
 
 
-@given(fixed_limits(), st.integers(0, 20))
-def test_a_fixed_design_does_what_its_paths_do(limits: Limits, twentieths: int) -> None:
-    """The closed form agrees with walking every path, stopped early or not."""
-    rate = Fraction(twentieths, 20)
-    found = find_behaviour(limits, float(rate))
-    passes, mean = walked(limits, rate)
+@given(fixed_limits(), st.integers(0, 20), st.booleans())
+def test_a_fixed_design_does_what_its_paths_do(
+    limits: Limits, twentieths: int, leaves_open: bool
+) -> None:
+    """The chances and the mean agree with walking every path, stopped early or not."""
+    rate, cutoff = Fraction(twentieths, 20), limits.cutoff
+    assert cutoff is not None
+    most = max(-1, cutoff - 3) if leaves_open else cutoff - 1
+    plan = CriterionPlan(
+        criterion="c",
+        procedure="COMPLIANCE",
+        alpha=0.05,
+        fail_alpha=0.05 if leaves_open else None,
+        trials=limits.cap,
+        cutoff=cutoff,
+        most_failing=most if leaves_open else None,
+        curtailed=limits.curtailed,
+    )
+    found = count_fixed(plan, cutoff, most, 0.5, 0.5)
+    assert found.at is not None
+    chance = found.at(float(rate))
+    passes, mean = walked(plan.limits, rate)
 
-    assert found is not None
-    assert math.isclose(passes, found.passes, abs_tol=1e-12)
-    assert math.isclose(mean, found.mean_trials, rel_tol=1e-12, abs_tol=1e-12)
+    assert math.isclose(passes, chance.passes, abs_tol=1e-12)
+    assert math.isclose(1, chance.passes + chance.fails + chance.inconclusive, rel_tol=1e-9)
+    taken = count_mean_trials(plan.limits, float(rate))
+    if limits.curtailed and cutoff <= limits.cap:
+        assert taken is not None
+        assert math.isclose(mean, taken, rel_tol=1e-9, abs_tol=1e-9)
+    else:
+        assert taken is None
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.75, 0.9, 1.0])
 def test_a_sequential_design_does_what_its_paths_do(rate: float) -> None:
     """The curve of a sequential design is that of its boundaries."""
     design = SequentialDesign.wald(0.9, 0.6, cap=12)
-    limits = Limits(cap=12, design=design)
-    found = find_behaviour(limits, rate)
-    passes, mean = walked(limits, Fraction(rate))
+    curve = walk_design(design)
+    assert curve.at is not None
+    found = curve.at(rate)
+    passes, mean = walked(Limits(cap=12, design=design), Fraction(rate))
 
-    assert found is not None
     assert math.isclose(passes, found.passes, abs_tol=1e-12)
+    assert found.mean_trials is not None
     assert math.isclose(mean, found.mean_trials, rel_tol=1e-12)
     assert math.isclose(1, found.passes + found.fails + found.inconclusive, rel_tol=1e-12)
-
-
-def test_without_a_rule_in_counts_there_is_no_curve() -> None:
-    """A design that only its last trial decides has no behaviour to draw."""
-    assert find_behaviour(Limits(cap=10), 0.5) is None
 
 
 def test_the_curves_pass_through_the_rates_that_are_spoken_of() -> None:
     """The required, the alternative and the observed rate are points of the curve."""
     record = sequential_pass()
     finding = record.verdict.findings[0]
-    curve = list_behaviours(record, finding)
+    curve = list_chances(record, finding)
 
     rates = [one.rate for one in curve]
     assert {0.8, 0.9, observe_rate(record)} <= set(rates)
@@ -126,7 +144,7 @@ def test_no_curve_where_no_binomial_rule_decides() -> None:
     record = SHAPES["observational"]()
     finding = record.verdict.findings[0]
 
-    assert [] == list_behaviours(record, finding)
+    assert [] == list_chances(record, finding)
 
 
 # --- Where the run went -----------------------------------------------------------------------

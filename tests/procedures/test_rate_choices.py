@@ -27,7 +27,13 @@ def test_fixed_trials_are_the_fewest_that_pass_often_enough() -> None:
     *_, fixed = list_choices(0.9, 0.97, prices=Prices(trial_usd=0.5))
     assert f"+ trials: {fewest}" == fixed.setting
     assert fixed.passes == pytest.approx(power(fewest))
-    assert fixed.mean_usd == pytest.approx(0.5 * fewest)
+    # FAIL shows a rate below 90 %, and the rest is open.
+    most = max(k for k in range(fewest + 1) if 1 - chance_of_at_least(k + 1, fewest, 0.9) <= 0.05)
+    assert fixed.fails == pytest.approx(1 - chance_of_at_least(most + 1, fewest, 0.97), abs=1e-9)
+    assert (fixed.passes or 0) + (fixed.fails or 0) + (fixed.inconclusive or 0) == pytest.approx(1)
+    assert fixed.mean_trials is not None
+    assert fixed.mean_trials < fewest
+    assert fixed.mean_usd == pytest.approx(0.5 * fixed.mean_trials)
 
 
 def test_a_wider_margin_shows_less_and_costs_less() -> None:

@@ -24,7 +24,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding, LatencyFinding, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
-from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
+from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_chances
 from trialwise.pages.finding_facts import (
     APPROXIMATE,
     find_usual_level,
@@ -232,7 +232,7 @@ class _SectionBuilder:
             if outcomes:
                 yield chart_path(worst, bounds, outcomes)
         key = _find_design_key(plan)
-        curve = [] if key in self.drawn else list_behaviours(self.record, finding)
+        curve = [] if key in self.drawn else list_chances(self.record, finding)
         if not curve:
             return
         self.drawn[key] = finding

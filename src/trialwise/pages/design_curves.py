@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines, chart_shares
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_probability
-from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.pages.finding_facts import find_alternative, find_required
+from trialwise.procedures.chances import characterize
+from trialwise.procedures.characteristic import Chance, count_mean_trials
 from trialwise.procedures.registry import procedure_of
-from trialwise.stats.binomial import binomial_tail
 
 #: Rates on a curve, and the most arithmetic that all of them may take together.
 POINTS, FEWEST_POINTS = 41, 13
@@ -22,81 +22,32 @@ STEPS = 2_500_000
 _NOTHING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Behaviour:
-    """What a design does at one true rate, exactly."""
+def list_chances(record: RunRecord, finding: Finding) -> list[Chance]:
+    """List the chances of the design that ran, over the rates that matter; empty without a curve.
 
-    rate: float
-    passes: float
-    fails: float
-    mean_trials: float
-
-    @property
-    def inconclusive(self) -> float:
-        """P(INCONCLUSIVE)."""
-        left = 1 - self.passes - self.fails
-        return left if left > _NOTHING else 0.0
-
-
-def find_behaviour(limits: Limits, rate: float) -> Behaviour | None:
-    """Return the chances of each end at a true rate; None without a rule in counts.
-
-    A fixed design of N trials with cutoff c ends with its c-th success or its (N − c + 1)-th
-    failure, whichever is first. With c successes first it takes n trials with probability
-    C(n−1, c−1) p^c q^(n−c), and the mean over those is (c/p) P(Binomial(N+1, p) > c); the
-    failures' part is its mirror image.
-
-    >>> result = find_behaviour(Limits(cap=2, cutoff=2), 0.5)
-    >>> round(result.passes, 9), round(result.mean_trials, 9)
-    (0.25, 1.5)
+    There is none where the chances depend on more than a rate, such as on a judge's labels.
     """
-    if limits.design is not None:
-        curve = limits.design.operating_characteristic(rate)
-        return Behaviour(
-            rate=rate, passes=curve.passes, fails=curve.fails, mean_trials=curve.mean_trials
-        )
-    if limits.cutoff is None:
-        return None
-    cap, cutoff = limits.cap, limits.cutoff
-    passes = binomial_tail(cutoff, cap, rate)
-    mean = float(cap)
-    if limits.curtailed:
-        fatal = cap - cutoff + 1
-        mean = _find_mean_part(cutoff, cap, rate) + _find_mean_part(fatal, cap, 1 - rate)
-    return Behaviour(rate=rate, passes=passes, fails=1 - passes, mean_trials=mean)
-
-
-def _find_mean_part(count: int, cap: int, rate: float) -> float:
-    """E[trials; the count-th event of this rate comes first]."""
-    if count == 0 or rate == 0:
-        return 0.0
-    return count / rate * binomial_tail(count + 1, cap + 1, rate)
-
-
-def list_behaviours(record: RunRecord, finding: Finding) -> list[Behaviour]:
-    """List the design that ran, over the rates that matter; empty where no binomial rule decides.
-
-    No such rule decides where a judge's errors are known: its labels have a part in every verdict.
-    """
-    is_corpus = record.plan.claim.population is PopulationClaim.FINITE_CORPUS
-    is_observational = not procedure_of(finding).claims_rate
-    if is_corpus or is_observational:
+    if not procedure_of(finding).claims_rate:
         return []
-    plan, limits = finding.plan, finding.plan.limits
-    if plan.errors is not None or plan.estimator is not None:
+    plan = finding.plan
+    found = characterize(plan, record.plan.intent_of(plan))
+    if found.at is None:
         return []
-    if limits.design is None and limits.cutoff is None:
-        return []
-    rates = _spread_rates(_list_references(finding), _count_points(limits))
-    found = [find_behaviour(limits, rate) for rate in rates]
-    return [one for one in found if one is not None]
+    rates = _spread_rates(_list_references(finding), _count_points(plan.limits))
+    return [_add_trials(found.at(rate), plan.limits) for rate in rates]
+
+
+def _add_trials(chance: Chance, limits: Limits) -> Chance:
+    """Return a chance with the mean trials of a fixed number, which may end early."""
+    if chance.mean_trials is not None:
+        return chance
+    return replace(chance, mean_trials=count_mean_trials(limits, chance.rate) or float(limits.cap))
 
 
 def _count_points(limits: Limits) -> int:
-    design = limits.design
-    if design is None:
-        return POINTS
-    width = sum(b - a for a, b in zip(design.accept, design.reject, strict=True))
+    design, width = limits.design, limits.cap * (limits.cap - (limits.most_failing or 0))
+    if design is not None:
+        width = sum(b - a for a, b in zip(design.accept, design.reject, strict=True))
     return max(FEWEST_POINTS, min(POINTS, STEPS // max(1, width)))
 
 
@@ -120,10 +71,10 @@ def _spread_rates(references: Sequence[float], points: int) -> list[float]:
     return sorted({*even, *references})
 
 
-def chart_verdicts(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
+def chart_verdicts(finding: Finding, curve: Sequence[Chance]) -> Chart:
     """Chart the operating characteristic: how often each verdict falls, by true rate."""
     bands: list[tuple[str, Ink, list[float]]] = [("PASS", "pass", [one.passes for one in curve])]
-    if any(one.inconclusive for one in curve):
+    if any(one.inconclusive > _NOTHING for one in curve):
         bands.append(("INCONCLUSIVE", "open", [one.inconclusive for one in curve]))
     bands.append(("FAIL", "fail", [one.fails for one in curve]))
     chart = chart_shares(
@@ -138,12 +89,12 @@ def chart_verdicts(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
     return _keep_few_rows(chart, finding, curve)
 
 
-def chart_trials(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
+def chart_trials(finding: Finding, curve: Sequence[Chance]) -> Chart:
     """Chart the average sample number: how many trials the design takes, by true rate."""
     taken = finding.tally.trials
     at = {one.rate: one for one in curve}
     said = [
-        f"{as_mean_trials(at[rate].mean_trials)} at {as_percent(round(rate, 6))}"
+        f"{as_mean_trials(at[rate].mean_trials or 0.0)} at {as_percent(round(rate, 6))}"
         for rate in _list_stated(finding)
         if rate in at
     ]
@@ -152,7 +103,7 @@ def chart_trials(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
     guides = _list_guides(finding)
     if not finding.plan.each_input:
         guides = (*guides, Guide(value=taken, label=f"this run: {taken:,}", axis="y"))
-    points = tuple((one.rate, one.mean_trials) for one in curve)
+    points = tuple((one.rate, one.mean_trials or 0.0) for one in curve)
     chart = chart_lines(
         "Trials by true rate",
         f"On average {' and '.join(said)}{each}, at most {finding.plan.trials:,}{took}.",
@@ -179,7 +130,7 @@ def _list_guides(finding: Finding) -> tuple[Guide, ...]:
     return tuple(guides)
 
 
-def _write_verdicts_summary(finding: Finding, curve: Sequence[Behaviour]) -> str:
+def _write_verdicts_summary(finding: Finding, curve: Sequence[Chance]) -> str:
     at = {one.rate: one for one in curve}
     stated = [at[rate] for rate in _list_stated(finding) if rate in at]
     each = "Of one input: at" if finding.plan.each_input else "At"
@@ -195,7 +146,7 @@ def _write_verdicts_summary(finding: Finding, curve: Sequence[Behaviour]) -> str
     return "; ".join(said) + "." if said else "How often each verdict falls, by true rate."
 
 
-def _keep_few_rows(chart: Chart, finding: Finding, curve: Sequence[Behaviour]) -> Chart:
+def _keep_few_rows(chart: Chart, finding: Finding, curve: Sequence[Chance]) -> Chart:
     """Return the chart with every fourth rate in its table, and those that are referred to."""
     kept = set(_list_references(finding))
     rows = zip(curve, chart.rows, strict=True)

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_percent
+from trialwise.model.plan import CriterionPlan
 from trialwise.procedures.base import rate_below
+from trialwise.procedures.characteristic import count_fixed
 from trialwise.procedures.sequential import GENEROUS, count_passes_needed
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.compliance_cutoffs import (
+    ComplianceCutoff,
+    compliance_cutoff,
+    find_most_failing,
+)
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.hypotheses import likely_mix
 from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT, DesignCache
@@ -105,18 +111,33 @@ class _Question:
             )
             yield self._weigh_design(f"+ margin: {_write(margin)}", lower, design)
         fixed = self._find_fixed()
-        if fixed is not None:
-            passes = fixed.power(self.expected)
-            yield RateChoice(
-                setting=f"+ trials: {fixed.trials}",
-                shows=self.required,
-                max_trials=fixed.trials,
-                passes=passes,
-                fails=1 - passes,
-                inconclusive=0.0,
-                mean_trials=float(fixed.trials),
-                mean_usd=self._price(fixed.trials),
-            )
+        if fixed is not None and fixed.cutoff is not None:
+            yield self._weigh_fixed(fixed.trials, fixed.cutoff)
+
+    def _weigh_fixed(self, trials: int, cutoff: int) -> RateChoice:
+        most = min(find_most_failing(self.required, trials, self.level, "exact"), cutoff - 1)
+        plan = CriterionPlan(
+            criterion="",
+            procedure="COMPLIANCE",
+            alpha=self.level,
+            fail_alpha=self.level,
+            trials=trials,
+            cutoff=cutoff,
+            most_failing=most,
+        )
+        curve = count_fixed(plan, cutoff, most, self.required, self.required)
+        (found,) = replace(curve, states=((self.expected, "expected"),)).chances
+        mean = float(trials) if found.mean_trials is None else found.mean_trials
+        return RateChoice(
+            setting=f"+ trials: {trials}",
+            shows=self.required,
+            max_trials=trials,
+            passes=found.passes,
+            fails=found.fails,
+            inconclusive=found.inconclusive,
+            mean_trials=mean,
+            mean_usd=self._price(mean),
+        )
 
     def _choose_strict(self, setting: str) -> RateChoice:
         least = count_passes_needed(self.required, self.level)
