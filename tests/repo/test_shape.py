@@ -18,7 +18,7 @@ def test_the_core_does_not_grow(shape: Shape) -> None:
     """
     Docstrings, comments and blank lines do not count; `contrib` and the toolbox stand apart.
     """
-    assert sum(file.code_lines for file in shape.core) <= 75_500
+    assert sum(file.code_lines for file in shape.core) <= 75_300
 
 
 def test_no_file_has_grown_two_jobs(shape: Shape) -> None:

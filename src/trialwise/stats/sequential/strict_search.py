@@ -30,6 +30,8 @@ FIRST_PRICES = (2.7, 3.8)
 #: Problems that only a thorough search is for, those that need none, and those too dear for one, in
 #: trials of the usual width.
 SHORT, LONG, LONGEST = 75, 200, 800
+#: With more trials each step of a thorough search takes so long that nobody waits for it.
+MOST_PATIENT = 1_200
 
 #: How near the bound the search ends for long problems and for others, and the certificate that
 #: every design is to have.
@@ -68,7 +70,7 @@ def find_strict(
     if effort > SHORT and (found := _find_long(problem, hypotheses)):
         best, known = found
         is_certified = best.objective <= CERTIFIED * known.bound
-        if effort > LONGEST or (effort > LONG and is_certified):
+        if effort > LONGEST or cap > MOST_PATIENT or (effort > LONG and is_certified):
             return _finish(hypotheses, best, known, must_pass=must_pass)
         known = known._replace(columns=[*known.columns, best])
     return _find_thoroughly(problem, hypotheses, known, must_pass=must_pass)
