@@ -80,7 +80,7 @@ def run(
 def test_an_example_comes_to_its_verdict(copied: Path, outside: dict[str, str]) -> None:
     """With a seed it comes to the same one again, with another it need not; a stranger agrees."""
     arguments = ("-m", "trialwise.cli.main", "run", "--quiet", "--json", "--seed")
-    runs = [run(copied, outside, *arguments, seed) for seed in ("1", "1", "2", "3")]
+    runs = [run(copied, outside, *arguments, seed) for seed in ("1", "1", "2", "4")]
     verdicts = [_criteria(one.stdout) for one in runs]
 
     assert CODES.get(copied.name, 0) == runs[0].returncode, runs[0].stderr
