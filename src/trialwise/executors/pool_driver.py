@@ -247,7 +247,7 @@ class _PoolRun:
         state = self._state
         if result.stop:
             state.stop(StopReason.SERVICE, result.stop)
-        else:
+        elif result.out_of_time:  # otherwise a broken check ended it, which the state knows
             why = f"ends before the service may be asked again ({result.out_of_time})"
             state.stop(*state.meter.describe_time_limit(why))
         for start in unrun:
