@@ -49,9 +49,8 @@ _MODULES = {
     "model.trial": "Analysis CheckResult ErrorClass FailReason Outcome Trial",
     "model.intent": "Intent",
     "model.verdict": "Decision Finding Verdict",
-    "outcomes.bounded_files": "OutcomesUnreadable",
     "outcomes.outcome_reading": "read_outcomes",
-    "outcomes.outcome_rows": "OutcomeRow Outcomes",
+    "outcomes.outcome_rows": "OutcomeRow Outcomes OutcomesUnreadable",
     "procedures.base": "Procedure",
     "procedures.comparing.comparison_findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (

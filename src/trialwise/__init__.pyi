@@ -101,10 +101,10 @@ from trialwise.model.trial import Trial as Trial
 from trialwise.model.verdict import Decision as Decision
 from trialwise.model.verdict import Finding as Finding
 from trialwise.model.verdict import Verdict as Verdict
-from trialwise.outcomes.bounded_files import OutcomesUnreadable as OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes as read_outcomes
 from trialwise.outcomes.outcome_rows import OutcomeRow as OutcomeRow
 from trialwise.outcomes.outcome_rows import Outcomes as Outcomes
+from trialwise.outcomes.outcome_rows import OutcomesUnreadable as OutcomesUnreadable
 from trialwise.procedures.base import Procedure as Procedure
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding as ComparisonFinding,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -66,12 +67,15 @@ def test_the_help_page_lists_other_tools_last() -> None:
     [
         "from trialwise.cli.main import cli; cli.main(['--help'], standalone_mode=False)",
         "import trialwise.runtime.outcome_scoring, trialwise.outcomes.outcome_reading",
-        "from trialwise.outcomes.outcome_reading import read_outcomes; read_outcomes('runs.csv')",
+        "from trialwise.outcomes.outcome_reading import read_outcomes; read_outcomes('runs.jsonl')",
     ],
 )
 def test_the_core_loads_nothing_of_the_periphery(code: str, tmp_path: Path) -> None:
-    """Neither for the help page nor to read a table."""
-    (tmp_path / "runs.csv").write_text("input,passed\nq1,true\n")
+    """Neither for the help page nor to read what a run has written."""
+    run = {"type": "run", "schema": "trialwise.results/1", "run_id": "r", "contract": "sums"}
+    trial = {"type": "trial", "run_id": "r", "sampling": "inputs", "trial": 1, "input_id": "q1"}
+    rows = [run, {**trial, "graders": [{"name": "right", "passed": True}]}]
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
     ending = "print([name for name in sys.modules if name.startswith('trialwise.contrib')])"
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys\n{code}\n{ending}"],

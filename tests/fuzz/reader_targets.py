@@ -153,8 +153,8 @@ def _input_seeds() -> Iterator[bytes]:
 
 
 def _parse_env(data: bytes) -> None:
+    from trialwise.regular_files import FileUnreadable, decoded
     from trialwise.suite.loading import parse_env
-    from trialwise.suite.suite_files import FileUnreadable, decoded
 
     with suppress(FileUnreadable):  # which the suite reports with its place
         parse_env(decoded(data))

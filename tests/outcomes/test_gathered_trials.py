@@ -9,8 +9,7 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass, FailReason, Trial
-from trialwise.outcomes.bounded_files import OutcomesUnreadable
-from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
+from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, OutcomesUnreadable, input_id_of
 from trialwise.outcomes.outcome_trials import (
     Experiment,
     Order,

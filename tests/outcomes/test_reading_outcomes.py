@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.outcomes.bounded_files import OutcomesUnreadable, read_whole
 from trialwise.outcomes.outcome_reading import FORMATS, read_outcomes
+from trialwise.outcomes.outcome_rows import OutcomesUnreadable, read_whole
 
 LINES = '{"id": "a", "passed": true}\n{"id": "a", "passed": false}\n'
 REPORT = '<testsuite><testcase classname="t" name="a"/></testsuite>'
@@ -112,7 +112,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.csv")
     for path, message in (
         (tmp_path, "a folder"),
-        (tmp_path / "pipe.csv", "no regular file"),
+        (tmp_path / "pipe.csv", "not a regular file"),
         (tmp_path / "none.csv", "cannot be read"),
         (write(tmp_path, " \n", "empty.csv"), "the file is empty"),
         (Path("a\0b"), "cannot be a file's name"),
@@ -123,7 +123,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
     """Before it is in memory."""
-    with pytest.raises(OutcomesUnreadable, match="more than 10 bytes"):
+    with pytest.raises(OutcomesUnreadable, match="at most 10 are read: split it"):
         read_whole(write(tmp_path, LINES, "a.jsonl"), limit=10)
 
 

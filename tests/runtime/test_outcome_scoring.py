@@ -24,7 +24,7 @@ from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.plan import Plan
 from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.outcomes.outcome_questions import Supplied
+from trialwise.outcomes.outcome_plans import Supplied
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 from trialwise.pages.run_report import render_html
 from trialwise.procedures.deciding.run_verdict import decide_run

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trialwise as tw
-from trialwise.outcomes.bounded_files import OutcomesUnreadable
+from trialwise.outcomes.outcome_rows import OutcomesUnreadable
 from trialwise.suite import SuiteError, file_patterns, load_suite
 from trialwise.suite.file_patterns import find_files
 

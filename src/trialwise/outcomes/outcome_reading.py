@@ -11,6 +11,7 @@ The core knows them by the names below only, so reading a table loads no other r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,10 +20,20 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.trial import ErrorClass
-from trialwise.outcomes.bounded_files import Problems, read_head, refuse_file
-from trialwise.outcomes.field_records import Layout
-from trialwise.outcomes.outcome_rows import Outcomes
+from trialwise.model.reply import Usage
+from trialwise.model.trial import ErrorClass, FailReason
+from trialwise.outcomes.outcome_rows import (
+    MOST_ROWS,
+    OutcomeRow,
+    Outcomes,
+    Problems,
+    decode_text,
+    parse_json,
+    read_content,
+    read_head,
+    refuse_file,
+)
+from trialwise.validation import require_choice, require_real
 
 _Path: TypeAlias = "str | PathLike[str]"
 
@@ -30,9 +41,9 @@ _Path: TypeAlias = "str | PathLike[str]"
 RESULTS = "trialwise.results"
 
 _MODULES = {
-    "jsonl": "trialwise.outcomes.json_lines",
-    "csv": "trialwise.outcomes.csv_tables",
-    "trialwise": "trialwise.outcomes.own_results",
+    "jsonl": "trialwise.contrib.results.json_lines",
+    "csv": "trialwise.contrib.results.csv_tables",
+    "trialwise": "trialwise.outcomes.outcome_reading",
     "junit": "trialwise.contrib.results.junit_reports",
     "inspect": "trialwise.contrib.results.inspect_results",
     "promptfoo": "trialwise.contrib.results.promptfoo_results",
@@ -64,10 +75,93 @@ _BY_EXTENSION = {
 #: The format by the first character that is not white space.
 _BY_CHARACTER = {b"<": "junit", b"{": "jsonl", b"[": "jsonl"}
 
+#: How our own rows call themselves, up to the number of the format.
+OWN_SCHEMA = "trialwise.results/"
+
 #: Only the logs of Inspect AI are archives, whatever their extension.
 _ARCHIVE = b"PK"
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+#: Words that mean that there was no trial, where the user names no others.
+_SKIPS = frozenset(("skip", "skipped", "disabled", "notrun", "not-run", "xfail", "xfailed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Which field means what. Names are those of columns or JSON fields, dotted if nested.
+
+    >>> Layout(result=("score",), pass_at=0.7).passing
+    '>= 0.7'
+    """
+
+    input: str | None = None
+    result: tuple[str, ...] = ()
+    """The fields that hold results; each is a criterion."""
+    criterion: str | None = None
+    """The field that names the criterion, if every criterion has its own line."""
+    trial: str | None = None
+    order: str | None = None
+    latency: str | None = None
+    """The field with the latency in seconds, or in milliseconds if its name ends in `_ms`."""
+    cost: str | None = None
+    explanation: str | None = None
+    evidence: str | None = None
+    passes: frozenset[str] | None = None
+    """Words that mean passed; every other word then means failed."""
+    errors: frozenset[str] = frozenset()
+    """Further words that mean that the trial broke."""
+    skips: frozenset[str] = _SKIPS
+    """Words that mean that there was no trial."""
+    pass_at: float | None = None
+    """The lowest score that passes; without it only 0 and 1 are results."""
+    error_class: ErrorClass | str = ErrorClass.INFRASTRUCTURE
+    """The error class of trials that broke without saying how."""
+    delimiter: str | None = None
+    """The character between columns; by default the most frequent of `,`, `;` and tab."""
+    only: tuple[str, ...] = ()
+    """The criteria that are asked about; what the file says of others need not be a result."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "passes", None if self.passes is None else _words("passes", self.passes))
+        put(self, "errors", _words("errors", self.errors))
+        put(self, "skips", _words("skips", self.skips))
+        if self.pass_at is not None:
+            put(self, "pass_at", require_real("pass_at", self.pass_at))
+        known = tuple(str(one) for one in ErrorClass)
+        put(self, "error_class", ErrorClass(require_choice("error_class", self.error_class, known)))
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
+            raise InvalidArgument("delimiter", self.delimiter, "be one character, and no quote")
+
+    @property
+    def broken(self) -> ErrorClass:
+        """The class of a trial that broke without saying how."""
+        return ErrorClass(self.error_class)
+
+    def choose(self, known: Iterable[str], usual: Iterable[str]) -> tuple[str, ...]:
+        """Return the criteria to read: those named as results or asked about, or the usual ones.
+
+        >>> Layout(only=("right", "of another file")).choose(["right", "steps"], ["steps"])
+        ('right',)
+        """
+        kept = frozenset(known)
+        return self.result or tuple(one for one in self.only if one in kept) or tuple(usual)
+
+    @property
+    def passing(self) -> str:
+        """What counts as passed, if this layout changes it."""
+        parts = [] if self.pass_at is None else [f">= {self.pass_at:g}"]
+        parts += [] if self.passes is None else [f"in {', '.join(sorted(self.passes))}"]
+        return " or ".join(parts)
+
+
+def _words(argument: str, given: Iterable[str]) -> frozenset[str]:
+    words = [" ".join(str(one).split()).casefold() for one in given]
+    if not all(words):
+        raise InvalidArgument(argument, given, "be words")
+    return frozenset(words)
 
 
 def read_outcomes(
@@ -222,5 +316,171 @@ def detect_format(path: Path) -> str:
         )
     if head.startswith(_ARCHIVE):
         return "inspect"
+    if OWN_SCHEMA.encode() in head.partition(b"\n")[0]:
+        return "trialwise"
     start = head.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1]
     return _BY_EXTENSION.get(path.suffix.casefold()) or _BY_CHARACTER.get(start, "csv")
+
+
+# Read back what `trialwise run -o results.jsonl` wrote: rows of runs, results and trials.
+#
+# Only trials count: each of their graders is the result of one criterion. A file with several runs
+# has the name of the contract before each criterion.
+
+
+def parse_lines(text: str, problems: Problems) -> list[tuple[str, dict[str, Any]]]:
+    """Parse one object a line, each with its place; blank lines do not count.
+
+    >>> parse_lines('{"input": "q1", "passed": true}', Problems("runs.jsonl"))
+    [('line 1', {'input': 'q1', 'passed': True})]
+    """
+    records: list[tuple[str, dict[str, Any]]] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        if len(records) >= MOST_ROWS:
+            raise problems.refuse(where, f"at most {MOST_ROWS:,} lines are read")
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            problems.add(where, f"a JSON object is expected ({error})")
+            continue
+        if isinstance(value, dict):
+            records.append((where, value))
+        else:
+            problems.add(where, f"a JSON object is expected, not {name_type(value)}")
+    problems.check()
+    return records
+
+
+def name_type(value: Any) -> str:
+    """Name the type of a JSON value as a message calls it."""
+    if value is None:
+        return "null"
+    kinds = {bool: "true or false", str: "a text", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+def is_own_results(document: Any) -> bool:
+    """Return whether the first of some JSON lines is a run of ours."""
+    first = document[0] if isinstance(document, list) and document else None
+    return isinstance(first, dict) and str(first.get("schema", "")).startswith(OWN_SCHEMA)
+
+
+def read_own_results(
+    document: list[Any], *, name: str, layout: Layout, problems: Problems
+) -> Outcomes:
+    """Read the trials of all runs.
+
+    Args:
+        document: The objects of the lines.
+        name: What was tested, where the file does not say.
+        layout: Whose `result` chooses criteria.
+        problems: The problems of the file.
+    """
+    runs: dict[str, dict[str, Any]] = {}
+    rows: list[OutcomeRow] = []
+    for number, one in enumerate(document, start=1):
+        where = f"line {number}"
+        try:
+            if one["type"] == "run":
+                _check_version(one, where, problems)
+                runs[str(one["run_id"])] = one
+            elif one["type"] == "trial":
+                rows += _list_trial_rows(one, where)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problems.add(
+                where, f"this is no row of {OWN_SCHEMA}1 ({type(error).__name__}: {error})"
+            )
+    problems.check()
+    if not rows:
+        raise problems.refuse("", "the file holds no trials")
+    if len(runs) > 1:
+        rows = [_name_contract(row, runs) for row in rows]
+    named = [str(run.get("contract") or name) for run in runs.values()]
+    found = Outcomes(
+        rows=tuple(rows),
+        name=named[0] if len(named) == 1 else name,
+        source=problems.path,
+        format="trialwise",
+        factors=_find_factors(runs),
+    )
+    return found.only(*layout.result) if layout.result else found
+
+
+def _check_version(run: dict[str, Any], where: str, problems: Problems) -> None:
+    if run.get("schema") != f"{OWN_SCHEMA}1":
+        problems.add(where, f"{run.get('schema')} is not read, only {OWN_SCHEMA}1")
+
+
+def _list_trial_rows(one: dict[str, Any], where: str) -> list[OutcomeRow]:
+    tokens = _find_number(one, "input_tokens"), _find_number(one, "output_tokens")
+    usage = None
+    if tokens[0] is not None and tokens[1] is not None:
+        usage = Usage(input_tokens=int(tokens[0]), output_tokens=int(tokens[1]))
+    reply = _find_text(one, "reply") or ""
+    return [
+        OutcomeRow(
+            input_id=str(one["input_id"]),
+            criterion=str(grader["name"]),
+            passed=grader["passed"] is True,
+            reason=None if grader.get("reason") is None else FailReason(grader["reason"]),
+            explanation=_find_text(grader, "explanation") or "",
+            evidence=_find_text(grader, "evidence") or reply,
+            error_class=ErrorClass(one.get("error_class") or "none"),
+            error=_find_text(one, "error") or "",
+            trial=str(one["trial"]),
+            group=f"{one['run_id']} {one['sampling']}",
+            order=_find_number(one, "trial"),
+            latency_s=_find_number(one, "latency_s"),
+            cost_usd=_find_number(one, "cost_usd"),
+            usage=usage,
+            attempts=max(1, int(_find_number(one, "attempts") or 1)),
+            where=where,
+            asked=_find_text(one, "asked") or "",
+            expected=_find_text(one, "expected"),
+        )
+        for grader in one["graders"]
+    ]
+
+
+def _find_number(one: dict[str, Any], name: str) -> float | None:
+    """Find a number that is at least 0; None where there is none."""
+    value = one.get(name)
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        raise ValueError(f"`{name}` must be a number of at least 0")
+    return float(value)
+
+
+def _find_text(one: dict[str, Any], name: str) -> str | None:
+    value = one.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"`{name}` must be a text")
+    return value
+
+
+def _name_contract(row: OutcomeRow, runs: dict[str, dict[str, Any]]) -> OutcomeRow:
+    from dataclasses import replace
+
+    contract = runs.get(row.group.partition(" ")[0], {}).get("contract", "?")
+    return replace(row, criterion=f"{contract}: {row.criterion}")
+
+
+def _find_factors(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Find what was under test, where all trials are of one run."""
+    given = next(iter(runs.values())).get("factors") if len(runs) == 1 else None
+    return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
+
+
+def _read_own(path: Path, **arguments: Any) -> Outcomes:
+    text = decode_text(read_content(path), str(path))
+    records = parse_lines(text, arguments["problems"])
+    return read_own_results([fields for _, fields in records], **arguments)
+
+
+FORMAT = ResultFormat(
+    name="trialwise", read=_read_own, recognises=is_own_results, read_json=read_own_results
+)

@@ -28,11 +28,16 @@ from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
-from trialwise.outcomes.outcome_plans import plan_outcomes, scopes_of_outcomes
-from trialwise.outcomes.outcome_questions import Asked, Supplied, ask, question_all
+from trialwise.outcomes.outcome_plans import (
+    Asked,
+    Supplied,
+    ask,
+    plan_outcomes,
+    question_all,
+    scopes_of_outcomes,
+)
 from trialwise.outcomes.outcome_rows import Outcomes
-from trialwise.outcomes.outcome_trials import Order
-from trialwise.outcomes.used_trials import use_trials
+from trialwise.outcomes.outcome_trials import Order, use_trials
 from trialwise.runtime.chosen_baselines import Baselines, choose_baseline, needs_baseline
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.measuring import Measurement, write_baseline

@@ -13,8 +13,8 @@ from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid
 from trialwise.errors import InvalidArgument
 from trialwise.model.sampling import Input
+from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.reading_context import Context
-from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.yaml_reading import Node, Source
 
 #: Of one file of inputs, and of all the files that a pattern finds.

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.structures import Fields
 from trialwise.errors import InvalidArgument
+from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.contract_building import Built, Top, build_contract
 from trialwise.suite.contract_parts import names_of
 from trialwise.suite.environment import Redaction
 from trialwise.suite.keys import SUITE, homes
 from trialwise.suite.loaded_suite import CompareSection, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
-from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_judges import build_preference
 from trialwise.suite.yaml_reading import Source
 

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, Reader, show_value
 from trialwise.errors import InvalidArgument
+from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.environment import Environment, EnvironmentText
-from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import (
     MAX_BYTES,

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from trialwise.cli.score_command import command
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
+from trialwise.outcomes.outcome_rows import OutcomesUnreadable
 
 
 def vally(stimulus: str, *, passed: bool | None = True, **more: Any) -> dict[str, Any]:

@@ -18,8 +18,8 @@ import trialwise as tw
 from trialwise.contrib.results.zip_archives import Archive
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
+from trialwise.outcomes.outcome_rows import OutcomesUnreadable
 
 
 def sample(identifier: str | int, epoch: int, value: Any = "C", **more: Any) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
-from trialwise.outcomes.outcome_rows import Outcomes
+from trialwise.outcomes.outcome_rows import Outcomes, OutcomesUnreadable
 
 
 def read(path: Path, text: str, **layout: Any) -> Outcomes:

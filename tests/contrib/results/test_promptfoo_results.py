@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
+from trialwise.outcomes.outcome_rows import OutcomesUnreadable
 
 
 def result(

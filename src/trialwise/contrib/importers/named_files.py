@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.file_patterns import TooManyEntries, find_files
-from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.yaml_reading import MAX_BYTES
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.written import show_value as shown
-from trialwise.suite.suite_files import FileUnreadable, read_text
+from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml
 

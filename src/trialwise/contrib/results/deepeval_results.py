@@ -19,9 +19,8 @@ from trialwise.contrib.results.graded_trials import (
     list_items,
     make_format,
 )
-from trialwise.outcomes.bounded_files import Problems, amount, text_of
-from trialwise.outcomes.field_records import Layout
-from trialwise.outcomes.outcome_rows import Outcomes, input_id_of
+from trialwise.outcomes.outcome_reading import Layout
+from trialwise.outcomes.outcome_rows import Outcomes, Problems, amount, input_id_of, text_of
 
 __all__ = ["FORMAT"]
 

@@ -13,14 +13,20 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from trialwise.contrib.results.field_records import Unread, error_class_of, read_mark
+from trialwise.contrib.results.json_lines import parse_document
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Usage
 from trialwise.model.trial import FailReason
-from trialwise.outcomes.bounded_files import Problems, decode_text, read_content
-from trialwise.outcomes.field_records import Layout, Unread, error_class_of
-from trialwise.outcomes.json_lines import parse_document
-from trialwise.outcomes.outcome_reading import ResultFormat
-from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes
+from trialwise.outcomes.outcome_reading import Layout, ResultFormat
+from trialwise.outcomes.outcome_rows import (
+    MOST_ROWS,
+    OutcomeRow,
+    Outcomes,
+    Problems,
+    decode_text,
+    read_content,
+)
 
 __all__ = [
     "Grade",
@@ -153,7 +159,7 @@ def _row(
         # Graders differ between inputs: one that was not asked says nothing of this one.
         return None
     try:
-        mark = layout.mark(grade.value)
+        mark = read_mark(grade.value, layout)
     except Unread as problem:
         problems.add(trial.where, f"{criterion}: {problem}")
         return None

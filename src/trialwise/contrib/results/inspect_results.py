@@ -28,24 +28,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trialwise.contrib.results.field_records import Unread, error_class_of, read_mark
+from trialwise.contrib.results.json_lines import parse_document
 from trialwise.contrib.results.zip_archives import Archive
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import (
+from trialwise.outcomes.outcome_reading import Layout, ResultFormat
+from trialwise.outcomes.outcome_rows import (
+    OutcomeRow,
+    Outcomes,
     Problems,
     amount,
     count,
     decode_text,
+    input_id_of,
     moment,
     read_content,
     read_head,
     text_of,
 )
-from trialwise.outcomes.field_records import Layout, Unread, error_class_of
-from trialwise.outcomes.json_lines import parse_document
-from trialwise.outcomes.outcome_reading import ResultFormat
-from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
 
 __all__ = ["FORMAT", "is_inspect_log", "read_inspect_archive", "read_inspect_log"]
 
@@ -262,7 +264,7 @@ class _Reader:
         self, where: str, criterion: str, value: Any, score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         try:
-            mark = self._layout.mark(self._plain(value))
+            mark = read_mark(self._plain(value), self._layout)
         except Unread as problem:
             self._problems.add(where, f"{criterion}: {problem}")
             return None

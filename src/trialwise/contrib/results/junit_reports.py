@@ -33,12 +33,18 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from trialwise.contrib.results.field_records import error_class_of
 from trialwise.documents.numbers import as_count
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import Problems, read_content
-from trialwise.outcomes.field_records import Layout, error_class_of
-from trialwise.outcomes.outcome_reading import ResultFormat
-from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
+from trialwise.outcomes.outcome_reading import Layout, ResultFormat
+from trialwise.outcomes.outcome_rows import (
+    MOST_ROWS,
+    OutcomeRow,
+    Outcomes,
+    Problems,
+    input_id_of,
+    read_content,
+)
 
 __all__ = ["FORMAT", "read_junit"]
 

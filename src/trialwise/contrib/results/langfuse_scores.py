@@ -19,9 +19,8 @@ from trialwise.contrib.results.graded_trials import (
     gather_outcomes,
     make_format,
 )
-from trialwise.outcomes.bounded_files import Problems, text_of
-from trialwise.outcomes.field_records import Layout
-from trialwise.outcomes.outcome_rows import Outcomes, input_id_of
+from trialwise.outcomes.outcome_reading import Layout
+from trialwise.outcomes.outcome_rows import Outcomes, Problems, input_id_of, text_of
 
 __all__ = ["FORMAT", "is_langfuse_scores", "read_langfuse"]
 

@@ -26,21 +26,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trialwise.contrib.results.field_records import Unread, error_class_of, read_mark
+from trialwise.contrib.results.json_lines import parse_document
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Usage
 from trialwise.model.trial import FailReason
-from trialwise.outcomes.bounded_files import (
+from trialwise.outcomes.outcome_reading import Layout, ResultFormat
+from trialwise.outcomes.outcome_rows import (
+    MOST_ROWS,
+    OutcomeRow,
+    Outcomes,
     Problems,
     amount,
     count,
     decode_text,
+    input_id_of,
     read_content,
     text_of,
 )
-from trialwise.outcomes.field_records import Layout, Unread, error_class_of
-from trialwise.outcomes.json_lines import parse_document
-from trialwise.outcomes.outcome_reading import ResultFormat
-from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
 
 __all__ = ["FORMAT", "is_promptfoo_results", "read_promptfoo"]
 
@@ -222,7 +225,7 @@ def _by_metric(result: Mapping[str, Any], metric: str, layout: Layout) -> dict[s
         return {"passed": True}
     if failed is None and metric in _named_scores(result):
         score = _named_scores(result)[metric]
-        if layout.mark(score).passed:
+        if read_mark(score, layout).passed:
             return {"passed": True}
         return {"passed": False, "explanation": f"scored {score}", "evidence": _reply(result)}
     if failed is None:

@@ -27,9 +27,8 @@ from trialwise.contrib.results.graded_trials import (
     make_format,
 )
 from trialwise.model.reply import Usage
-from trialwise.outcomes.bounded_files import Problems, amount, count, text_of
-from trialwise.outcomes.field_records import Layout
-from trialwise.outcomes.outcome_rows import Outcomes, input_id_of
+from trialwise.outcomes.outcome_reading import Layout
+from trialwise.outcomes.outcome_rows import Outcomes, Problems, amount, count, input_id_of, text_of
 
 __all__ = ["FORMAT", "is_vally_results", "read_vally"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from trialwise.outcomes.bounded_files import MOST_BYTES, OutcomesUnreadable, parse_json, refuse_file
+from trialwise.outcomes.outcome_rows import MOST_BYTES, OutcomesUnreadable, parse_json, refuse_file
 
 __all__ = ["Archive"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from trialwise.contrib.importers.model_endpoints import find_model_endpoint
 from trialwise.contrib.importers.named_files import is_below
 from trialwise.contrib.importers.yaml_mappings import Keys
-from trialwise.suite.suite_files import FileUnreadable, read_bytes
+from trialwise.regular_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import MAX_BYTES
 

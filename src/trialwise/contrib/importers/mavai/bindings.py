@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from trialwise.suite.suite_files import FileUnreadable, read_text
+from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Source
 

@@ -44,7 +44,7 @@ def arguments(given: Any, folder: Path) -> list[Any]:
 def _part(given: Any, folder: Path) -> Any:
     if not isinstance(given, dict) or "sha256" not in given:
         return given
-    from trialwise.suite.suite_files import read_bytes
+    from trialwise.regular_files import read_bytes
 
     (kind,) = set(given) - {"sha256"}
     path = folder / given[kind]

@@ -16,7 +16,7 @@ from typing import Any
 from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.named_files import NamedFile, find_named_files
 from trialwise.contrib.importers.yaml_mappings import read_yaml_text
-from trialwise.suite.suite_files import FileUnreadable
+from trialwise.regular_files import FileUnreadable
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node, plain
 

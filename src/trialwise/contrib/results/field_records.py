@@ -7,23 +7,29 @@ result of one criterion:
     {"input": "q1", "polite": true, "grounded": false}     a trial, result=["polite", "grounded"]
     {"input": "q1", "criterion": "polite", "passed": 1}    one line a criterion
 
-A `Layout` says which field means what, and which values mean passed, failed or broken.
+A `Layout` says which field means what; `read_mark` says which values mean passed, failed or broken.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from trialwise.documents.numbers import as_count
-from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import Problems, amount, count, moment
-from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
-from trialwise.validation import require_choice, require_real
+from trialwise.outcomes.outcome_reading import Layout
+from trialwise.outcomes.outcome_rows import (
+    MOST_ROWS,
+    OutcomeRow,
+    Outcomes,
+    Problems,
+    amount,
+    count,
+    input_id_of,
+    moment,
+)
 
 Record: TypeAlias = tuple[str, Mapping[str, Any]]
 """The place of a record in its file, and its fields."""
@@ -69,8 +75,6 @@ _PASSES = frozenset(
 _FAILS = frozenset(
     ("false", "f", "no", "n", "fail", "failed", "failure", "incorrect", "wrong", "i")
 )
-
-_SKIPS = frozenset(("skip", "skipped", "disabled", "notrun", "not-run", "xfail", "xfailed"))
 
 _MISSING = frozenset(("", "null", "none", "nan", "na", "n/a", "unscored"))
 
@@ -185,7 +189,7 @@ class _Fields:
             return
         for result in self.results:
             try:
-                mark = self._layout.mark(self._value(record, result))
+                mark = read_mark(self._value(record, result), self._layout)
             except Unread as error:
                 message = f"`{result}`: {error}"
                 if error.concerns_all:
@@ -317,142 +321,74 @@ class Mark(NamedTuple):
     """The score that was held against `pass_at`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """Which field means what. Names are those of columns or JSON fields, dotted if nested.
+def read_mark(value: Any, layout: Layout) -> Mark:
+    """Read a value as a result.
 
-    >>> layout = Layout(result=("score",), pass_at=0.7)
-    >>> layout.mark(0.8).passed, layout.mark("error").error_class
-    (True, <ErrorClass.INFRASTRUCTURE: 'infrastructure'>)
+    >>> read_mark("error", Layout()).error_class
+    <ErrorClass.INFRASTRUCTURE: 'infrastructure'>
+
+    Raises:
+        Unread: The value is not a result.
     """
+    if value is None:
+        return Mark(None)
+    if isinstance(value, bool):
+        return Mark(value)
+    if isinstance(value, int | float):
+        return Mark(None) if value != value else _grade(value, layout)  # noqa: PLR0124 - NaN
+    if isinstance(value, str):
+        return _read_word(value, layout)
+    raise Unread(f"{_shorten(value)} is not a single result: name one inside it, such as `a.b`")
 
-    input: str | None = None
-    result: tuple[str, ...] = ()
-    """The fields that hold results; each is a criterion."""
-    criterion: str | None = None
-    """The field that names the criterion, if every criterion has its own line."""
-    trial: str | None = None
-    order: str | None = None
-    latency: str | None = None
-    """The field with the latency in seconds, or in milliseconds if its name ends in `_ms`."""
-    cost: str | None = None
-    explanation: str | None = None
-    evidence: str | None = None
-    passes: frozenset[str] | None = None
-    """Words that mean passed; every other word then means failed."""
-    errors: frozenset[str] = frozenset()
-    """Further words that mean that the trial broke."""
-    skips: frozenset[str] = _SKIPS
-    """Words that mean that there was no trial."""
-    pass_at: float | None = None
-    """The lowest score that passes; without it only 0 and 1 are results."""
-    error_class: ErrorClass | str = ErrorClass.INFRASTRUCTURE
-    """The error class of trials that broke without saying how."""
-    delimiter: str | None = None
-    """The character between columns; by default the most frequent of `,`, `;` and tab."""
-    only: tuple[str, ...] = ()
-    """The criteria that are asked about; what the file says of others need not be a result."""
 
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "passes", None if self.passes is None else _words("passes", self.passes))
-        put(self, "errors", _words("errors", self.errors))
-        put(self, "skips", _words("skips", self.skips))
-        if self.pass_at is not None:
-            put(self, "pass_at", require_real("pass_at", self.pass_at))
-        known = tuple(str(one) for one in ErrorClass)
-        put(self, "error_class", ErrorClass(require_choice("error_class", self.error_class, known)))
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
-            raise InvalidArgument("delimiter", self.delimiter, "be one character, and no quote")
+def _read_word(text: str, layout: Layout) -> Mark:
+    word = " ".join(text.split()).casefold()
+    broken = _find_trouble(word, layout)
+    if word in layout.skips:
+        return Mark(None, skipped=True)
+    if layout.passes is not None and word in layout.passes:
+        return Mark(True)
+    if broken is not None or word in _MISSING:
+        return Mark(None, broken or ErrorClass.NONE)
+    if _NUMBER.fullmatch(word) and (layout.passes is None or layout.pass_at is not None):
+        return _grade(float(word), layout)
+    return Mark(_passes(text, word, layout))
 
-    @property
-    def broken(self) -> ErrorClass:
-        """The class of a trial that broke without saying how."""
-        return ErrorClass(self.error_class)
 
-    def choose(self, known: Iterable[str], usual: Iterable[str]) -> tuple[str, ...]:
-        """Return the criteria to read: those named as results or asked about, or the usual ones.
+def _grade(score: float, layout: Layout) -> Mark:
+    return Mark(_reaches(score, layout), score=None if layout.pass_at is None else float(score))
 
-        >>> Layout(only=("right", "of another file")).choose(["right", "steps"], ["steps"])
-        ('right',)
-        """
-        kept = frozenset(known)
-        return self.result or tuple(one for one in self.only if one in kept) or tuple(usual)
 
-    @property
-    def passing(self) -> str:
-        """What counts as passed, if this layout changes it."""
-        parts = [] if self.pass_at is None else [f">= {self.pass_at:g}"]
-        parts += [] if self.passes is None else [f"in {', '.join(sorted(self.passes))}"]
-        return " or ".join(parts)
+def _find_trouble(word: str, layout: Layout) -> ErrorClass | None:
+    found = layout.broken if word in layout.errors else _ERRORS.get(word)
+    return layout.broken if found is ErrorClass.INFRASTRUCTURE else found
 
-    def mark(self, value: Any) -> Mark:
-        """Read a value as a result.
 
-        Raises:
-            Unread: The value is not a result.
-        """
-        if value is None:
-            return Mark(None)
-        if isinstance(value, bool):
-            return Mark(value)
-        if isinstance(value, int | float):
-            return Mark(None) if value != value else self._grade(value)  # noqa: PLR0124 - NaN
-        if isinstance(value, str):
-            return self._word(value)
-        raise Unread(f"{_shorten(value)} is not a single result: name one inside it, such as `a.b`")
+def _passes(text: str, word: str, layout: Layout) -> bool:
+    if layout.passes is not None and layout.pass_at is None:
+        return False
+    if word in _PASSES or word in _FAILS:
+        return word in _PASSES
+    raise Unread(
+        f"{_shorten(text)} is neither passed nor failed; say which words pass (passes), or "
+        "give the least score that does (pass_at)"
+    )
 
-    def _word(self, text: str) -> Mark:
-        word = " ".join(text.split()).casefold()
-        broken = self._broken(word)
-        if word in self.skips:
-            return Mark(None, skipped=True)
-        if self.passes is not None and word in self.passes:
-            return Mark(True)
-        if broken is not None or word in _MISSING:
-            return Mark(None, broken or ErrorClass.NONE)
-        if _NUMBER.fullmatch(word) and (self.passes is None or self.pass_at is not None):
-            return self._grade(float(word))
-        return Mark(self._passes(text, word))
 
-    def _grade(self, score: float) -> Mark:
-        return Mark(self._reaches(score), score=None if self.pass_at is None else float(score))
-
-    def _broken(self, word: str) -> ErrorClass | None:
-        found = self.broken if word in self.errors else _ERRORS.get(word)
-        return self.broken if found is ErrorClass.INFRASTRUCTURE else found
-
-    def _passes(self, text: str, word: str) -> bool:
-        if self.passes is not None and self.pass_at is None:
-            return False
-        if word in _PASSES or word in _FAILS:
-            return word in _PASSES
-        raise Unread(
-            f"{_shorten(text)} is neither passed nor failed; say which words pass (passes), or "
-            "give the least score that does (pass_at)"
-        )
-
-    def _reaches(self, score: float) -> bool:
-        if self.pass_at is not None:
-            return score >= self.pass_at
-        if score in (0, 1):
-            return score == 1
-        raise ScoreUnread(
-            f"a score of {score!r} is neither 0 nor 1: say which score passes, such as "
-            "`--pass-at 0.7` (in Python `pass_at=0.7`)"
-        )
+def _reaches(score: float, layout: Layout) -> bool:
+    if layout.pass_at is not None:
+        return score >= layout.pass_at
+    if score in (0, 1):
+        return score == 1
+    raise ScoreUnread(
+        f"a score of {score!r} is neither 0 nor 1: say which score passes, such as "
+        "`--pass-at 0.7` (in Python `pass_at=0.7`)"
+    )
 
 
 def error_class_of(text: str, layout: Layout) -> ErrorClass:
     """Find the class of an error by its message: a timeout is the service's own failure."""
     return ErrorClass.TIMEOUT if _TIMEOUT.search(text) else layout.broken
-
-
-def _words(argument: str, given: Iterable[str]) -> frozenset[str]:
-    words = [" ".join(str(one).split()).casefold() for one in given]
-    if not all(words):
-        raise InvalidArgument(argument, given, "be words")
-    return frozenset(words)
 
 
 def _shorten(value: object) -> str:

@@ -14,10 +14,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trialwise.outcomes.bounded_files import Problems, decode_text, parse_json, read_content
-from trialwise.outcomes.field_records import Layout, Record, read_records
-from trialwise.outcomes.outcome_reading import ResultFormat, json_formats
-from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
+from trialwise.contrib.results.field_records import Record, read_records
+from trialwise.outcomes.outcome_reading import (
+    Layout,
+    ResultFormat,
+    json_formats,
+    name_type,
+    parse_lines,
+)
+from trialwise.outcomes.outcome_rows import (
+    Outcomes,
+    Problems,
+    decode_text,
+    parse_json,
+    read_content,
+)
 
 _LINES = (".jsonl", ".ndjson")
 
@@ -63,32 +74,6 @@ def parse_document(
     return [fields for _, fields in records], records
 
 
-def parse_lines(text: str, problems: Problems) -> list[Record]:
-    """Parse one object a line, each with its place; blank lines do not count.
-
-    >>> parse_lines('{"input": "q1", "passed": true}', Problems("runs.jsonl"))
-    [('line 1', {'input': 'q1', 'passed': True})]
-    """
-    records: list[Record] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        where = f"line {number}"
-        if len(records) >= MOST_ROWS:
-            raise problems.refuse(where, f"at most {MOST_ROWS:,} lines are read")
-        try:
-            value = parse_json(line)
-        except ValueError as error:
-            problems.add(where, f"a JSON object is expected ({error})")
-            continue
-        if isinstance(value, dict):
-            records.append((where, value))
-        else:
-            problems.add(where, f"a JSON object is expected, not {_name_type(value)}")
-    problems.check()
-    return records
-
-
 def read_json_records(
     given: list[Any] | list[Record], *, name: str, layout: Layout, problems: Problems
 ) -> Outcomes:
@@ -99,18 +84,11 @@ def read_json_records(
         if isinstance(value, dict):
             records.append((where, value))
         else:
-            problems.add(where, f"an object is expected, not {_name_type(value)}")
+            problems.add(where, f"an object is expected, not {name_type(value)}")
     problems.check()
     if not records:
         raise problems.refuse("", "the file holds no outcomes")
     return read_records(records, name=name, form="jsonl", layout=layout, problems=problems)
-
-
-def _name_type(value: Any) -> str:
-    if value is None:
-        return "null"
-    kinds = {bool: "true or false", str: "a text", list: "a list", dict: "an object"}
-    return kinds.get(type(value), "a number")
 
 
 FORMAT = ResultFormat(name="jsonl", read=read_jsonl)

@@ -17,10 +17,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from trialwise.outcomes.bounded_files import Problems, decode_text, read_content
-from trialwise.outcomes.field_records import Layout, Record, read_records
-from trialwise.outcomes.outcome_reading import ResultFormat
-from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
+from trialwise.contrib.results.field_records import Record, read_records
+from trialwise.outcomes.outcome_reading import Layout, ResultFormat
+from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes, Problems, decode_text, read_content
 
 _MOST_COLUMNS = 10_000
 _DELIMITERS = (",", ";", "\t")
