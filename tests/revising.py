@@ -18,7 +18,6 @@ from trialwise.model.evidence import (
     Note,
     NoteKind,
     PValue,
-    Threshold,
     TrialCounts,
 )
 from trialwise.model.intent import Intent
@@ -33,7 +32,11 @@ __all__ = ["criterion_plan", "replace"]
 
 T = TypeVar("T")
 
-_PLANNED = {one.name for one in dataclasses.fields(CriterionPlan)} - {"design", "estimator"}
+_GROUPS = [one for one in dataclasses.fields(CriterionPlan) if one.metadata]
+_PLANNED = {
+    *(one.name for one in dataclasses.fields(CriterionPlan)),
+    *(name for one in _GROUPS for name in one.default_factory.__slots__),  # type: ignore[union-attr]
+} - {"design", "estimator"}
 _WORDS = {one.name for one in dataclasses.fields(Wording)}
 _COUNTS = {one.name for one in dataclasses.fields(TrialCounts)}
 _RUN = {"contract", "intent", "analysis", "claim", "guards", "covariates", "factors", "horizon"}
@@ -61,21 +64,14 @@ def replace(value: T, /, **changes: Any) -> T:
         changes = _finding_changes(value, changes)
     elif isinstance(value, Verdict):
         changes = _verdict_changes(value, changes)
+    elif isinstance(value, CriterionPlan):
+        return value.change(**changes)  # type: ignore[return-value]
     return dataclasses.replace(value, **changes)  # type: ignore[type-var]
 
 
 def criterion_plan(criterion: str, **given: Any) -> CriterionPlan:
     """A plan with what a test says of it, and nothing else."""
-    usual: dict[str, Any] = {
-        "experiment": "",
-        "procedure": "COMPLIANCE",
-        "rule": None,
-        "decision_rule": None,
-        "alpha": None,
-        "trials": 0,
-        "threshold": Threshold(),
-    }
-    return CriterionPlan(criterion=criterion, **(usual | given))
+    return CriterionPlan(criterion=criterion, procedure="COMPLIANCE", trials=0).change(**given)
 
 
 def _finding_changes(finding: Finding, changes: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +90,7 @@ def _finding_changes(finding: Finding, changes: dict[str, Any]) -> dict[str, Any
         texts: Sequence[str] = left.pop("caveats")
         plan = dataclasses.replace(plan, caveats=())
         left["notes"] = tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in texts)
-    plan = dataclasses.replace(plan, **take(_PLANNED))
+    plan = plan.change(**take(_PLANNED))
     words = dataclasses.replace(finding.words, **take(_WORDS))
     evidence = finding.evidence
     found = take(_EVIDENCE)

@@ -37,7 +37,6 @@ def _criterion(name: str, experiment: str, given: Mapping[str, Any]) -> Criterio
         criterion=name,
         experiment=experiment,
         procedure="COMPLIANCE" if design is None else "SEQUENTIAL",
-        stops_early=design is not None,
         rule="wilson",
         decision_rule=None,
         alpha=0.05,
@@ -45,6 +44,8 @@ def _criterion(name: str, experiment: str, given: Mapping[str, Any]) -> Criterio
         cutoff=given.get("cutoff"),
         design=design,
         threshold=Threshold(),
+    ).change(
+        stops_early=design is not None,
         each_input=given.get("each_input", False),
         rides_along=given.get("rides_along", False),
         curtailed=given.get("curtailed", True),

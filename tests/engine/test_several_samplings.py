@@ -62,7 +62,7 @@ def _walk(  # noqa: PLR0911
     failures = 0
     for trials, passed in enumerate(passes[: one.trials], 1):
         failures += not passed
-        if one.stops_early:
+        if one.counting.stops_early:
             design: Any = one.design
             if failures <= design.accept[trials]:
                 return "PASS", trials, failures
@@ -73,7 +73,7 @@ def _walk(  # noqa: PLR0911
                 return "INCONCLUSIVE", trials, failures
         else:
             assert one.cutoff is not None
-            most = one.cutoff - 1 if one.most_failing is None else one.most_failing
+            most = one.cutoff - 1 if one.failing.most_failing is None else one.failing.most_failing
             if trials - failures >= one.cutoff:
                 return "PASS", trials, failures
             if failures >= one.trials - most:
@@ -98,7 +98,9 @@ def _check_finding(plan: Plan, finding: Any, says: Says, ran: Sequence[Trial]) -
             assert len(ran) >= (5 if kind == "never" else 1)
         return
     mine = plan.criteria_of(experiment.name)
-    order = issue_places(experiment, seed=plan.seed, each_input=any(c.each_input for c in mine))
+    order = issue_places(
+        experiment, seed=plan.seed, each_input=any(c.counting.each_input for c in mine)
+    )
     if not one.each_input:
         passes = [says(experiment.name, index, kind) for index in range(len(order))]
         decision, trials, failures = _walk(one, passes)
@@ -160,7 +162,7 @@ def test_a_run_that_ends_with_a_failure_has_decided_nothing_wrongly(
     is_open = [one.decision == "INCONCLUSIVE" for one in ended]
 
     for here, there in zip(ended, whole, strict=True):
-        if not here.plan.counts_every_trial:
+        if not here.plan.counting.counts_every_trial:
             assert here.decision in ("INCONCLUSIVE", there.decision)
     if any(
         here and one.decision != "INCONCLUSIVE" for here, one in zip(is_open, whole, strict=True)

@@ -517,7 +517,7 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
 
     finding = correct(
         found,
-        replace(planned, errors=errors),
+        planned.change(errors=errors),
         Rows.of(trials),
         StopReason.COMPLETE,
     )

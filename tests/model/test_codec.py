@@ -700,7 +700,7 @@ def experiment(**changed: Any) -> dict[str, Any]:
 
 
 def criterion(**changed: Any) -> dict[str, Any]:
-    return {"criteria": (replace(CRITERION, **changed),)}
+    return {"criteria": (CRITERION.change(**changed),)}
 
 
 @pytest.mark.parametrize(

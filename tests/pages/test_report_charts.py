@@ -75,12 +75,11 @@ def test_a_fixed_design_does_what_its_paths_do(
         criterion="c",
         procedure="COMPLIANCE",
         alpha=0.05,
-        fail_alpha=0.05 if leaves_open else None,
         trials=limits.cap,
         cutoff=cutoff,
-        most_failing=most if leaves_open else None,
-        curtailed=limits.curtailed,
-    )
+    ).change(curtailed=limits.curtailed)
+    if leaves_open:
+        plan = plan.change(most_failing=most, fail_alpha=0.05)
     found = count_fixed(plan, cutoff, most, 0.5, 0.5)
     assert found.at is not None
     chance = found.at(float(rate))

@@ -44,9 +44,8 @@ def decide_sequential(
         beta=design.beta,
         trials=design.cap,
         design=design,
-        stops_early=True,
         threshold=Threshold(required_rate=design.p0, alternative_rate=design.p1),
-    )
+    ).change(stops_early=True)
     counts = Counts(tally=tally, decision=claimed, intent=intent)
     return find_procedure(plan.procedure).decide(plan, counts).to_finding(plan)
 
@@ -114,8 +113,7 @@ def decide_claimed(
             return decide_compliance(
                 criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent
             )
-        plan = replace(
-            plan,
+        plan = plan.change(
             procedure="COMPLIANCE",
             decision_rule=decision_rule or _name_rule(claim),
             estimator=claim.estimator,

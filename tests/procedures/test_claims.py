@@ -667,7 +667,7 @@ def test_claimed_findings_stand_beside_either_rule_set() -> None:
     verdict = compose([exact, decide_claimed("c", counts, CORPUS, 0.9, corpus_size=20)])
 
     assert Decision.PASS is verdict.decision
-    assert exact.design.achieved_size == verdict.false_compliance_envelope  # type: ignore[union-attr]
+    assert exact.design.achieved_size == verdict.envelopes.false_compliance_envelope  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("intent", list(Intent))

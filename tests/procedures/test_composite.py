@@ -162,8 +162,8 @@ def test_a_wrong_pass_is_as_likely_as_the_largest_and_a_wrong_fail_as_all_togeth
     assume(findings or latency)
     verdict = compose(findings, latency)
     for procedure, envelope in (
-        ("COMPLIANCE", verdict.false_compliance_envelope),
-        ("REGRESSION", verdict.false_degradation_envelope),
+        ("COMPLIANCE", verdict.envelopes.false_compliance_envelope),
+        ("REGRESSION", verdict.envelopes.false_degradation_envelope),
     ):
         levels = [part.alpha for part in findings if part.procedure is procedure and part.alpha]
         passes = procedure == "COMPLIANCE"
@@ -192,8 +192,8 @@ def test_one_refused_part_refuses_the_whole(
     assert verdict.findings == tuple(parts)
     assert verdict.latency == tuple(latency)
     assert verdict.triggers == ()
-    assert verdict.false_compliance_envelope is None
-    assert verdict.false_degradation_envelope is None
+    assert verdict.envelopes.false_compliance_envelope is None
+    assert verdict.envelopes.false_degradation_envelope is None
     reasons = {reason for part in chosen for reason in part.refusals}
     assert verdict.refusals == tuple(
         reason
@@ -307,10 +307,12 @@ def test_the_consult_advice_contract(rule: str) -> None:
     # Nobody knows the baseline's true rate; at any the exact rules keep to alpha.
     alarm = compared.design.design_false_alarm
     assert alarm is not None
-    assert verdict.false_degradation_envelope == max(compared.design.alpha, alarm)
+    assert verdict.envelopes.false_degradation_envelope == max(compared.design.alpha, alarm)
     cutoff = verdict.findings[2].cutoff
     assert cutoff is not None
-    assert verdict.false_compliance_envelope == pytest.approx(binom.sf(cutoff - 1, 800, 0.98))
+    assert verdict.envelopes.false_compliance_envelope == pytest.approx(
+        binom.sf(cutoff - 1, 800, 0.98)
+    )
     assert (verdict.latency, verdict.latency_decision) == ((), None)
 
 

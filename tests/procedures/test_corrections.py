@@ -385,7 +385,7 @@ def test_a_judged_rate_is_corrected(question: dict[str, Any]) -> None:
         found = _decide_kinds(together, kinds)
         # A share of the level at each look is another rule, so that the plans have none.
         single, split = (
-            _decide_kinds(replace(one, criteria=(replace(one.criteria[0], looks=()),)), kinds)
+            _decide_kinds(replace(one, criteria=(one.criteria[0].change(looks=()),)), kinds)
             for one in (alone, strict)
         )
         assert (found.single_decision, found.decision) == (single.decision, split.decision)

@@ -177,9 +177,9 @@ def test_never_fails_rides_on_the_trials_of_the_others() -> None:
     """Alone it needs a number of its own; beside others it asks for none."""
     silent = criterion("o", never_fails=True)
     both = plan(criterion(), silent)
-    assert [False, True] == [one.rides_along for one in both.criteria]
+    assert [False, True] == [one.counting.rides_along for one in both.criteria]
     (alone,) = plan(silent).criteria
-    assert (False, 100, 100) == (alone.rides_along, alone.trials, alone.cutoff)
+    assert (False, 100, 100) == (alone.counting.rides_along, alone.trials, alone.cutoff)
 
 
 def test_every_input_is_a_stream_of_its_own_with_each_input() -> None:
@@ -348,7 +348,7 @@ def test_measuring_decides_nothing() -> None:
     """No cutoff, no alpha, no curtailment, whatever the criterion asks."""
     found = plan(criterion(), criterion("r", no_worse_than="baseline"), trials=30, measuring=True)
     assert {(None, None, False)} == {
-        (one.cutoff, one.alpha, one.curtailed) for one in found.criteria
+        (one.cutoff, one.alpha, one.counting.curtailed) for one in found.criteria
     }
     assert found.purpose == "measure"
 

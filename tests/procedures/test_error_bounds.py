@@ -51,7 +51,7 @@ def test_a_fixed_criterion_states_its_achieved_size() -> None:
     assert bound.raw == pytest.approx(_size(cutoff, 100, 0.9), abs=1e-12)
     assert bound.is_exact
     assert wrong_fail.raw == pytest.approx(1 - bound.raw, abs=1e-12)
-    assert result.verdict.false_compliance_envelope == pytest.approx(bound.raw)
+    assert result.verdict.envelopes.false_compliance_envelope == pytest.approx(bound.raw)
     assert f"{bound.raw:.6f}" in result.transparent()
     assert "at most Σα" not in result.transparent()
 
@@ -75,7 +75,7 @@ def test_every_input_counts_in_the_sum_of_wrong_fails_and_over_a_horizon() -> No
     criterion = tw.Criterion("ok", tw.equals("ok"), at_least=0.8, margin=0.3, each_input=True)
     verdict = _run([criterion], inputs=10, horizon=2).verdict
     one = _walk(verdict.findings[0].by_input[0].plan.design, 0.8)[1]
-    assert verdict.false_rejection_envelope == pytest.approx(10 * one, abs=1e-9)
+    assert verdict.envelopes.false_rejection_envelope == pytest.approx(10 * one, abs=1e-9)
     together = 2 * 10 * one
     if together < 1:
         assert verdict.horizon_false_alarm == pytest.approx(together, abs=1e-9)

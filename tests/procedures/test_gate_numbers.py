@@ -268,7 +268,7 @@ def judged(
         fingerprints={"inputs": "f"},
     )
     criteria = tuple(
-        replace(one, advisory=("no gold set",) if one.criterion in advising else ())
+        one.change(advisory=("no gold set",) if one.criterion in advising else ())
         for one in plan.criteria
     )
     results = {"P": PASSED, "F": FAILED, ".": SILENT}

@@ -908,8 +908,10 @@ def test_gated_trials_are_all_run() -> None:
     """A criterion that is certain early must not take the gate's runs away."""
     made = contract(Stability(), at_least=0.5, trials=20)
 
-    assert [False] == [one.curtailed for one in plan(made).criteria]
-    assert [True] == [one.curtailed for one in plan(contract(at_least=0.5, trials=20)).criteria]
+    assert [False] == [one.counting.curtailed for one in plan(made).criteria]
+    assert [True] == [
+        one.counting.curtailed for one in plan(contract(at_least=0.5, trials=20)).criteria
+    ]
 
 
 def test_a_baseline_is_measured_without_gates() -> None:
@@ -949,7 +951,7 @@ def test_a_failed_gate_fails_the_run_and_enters_no_envelope() -> None:
 
     assert (Decision.FAIL, Decision.PASS) == (verdict.decision, verdict.functional_decision)
     assert [("gate", "stability")] == [(one.kind, one.name) for one in verdict.triggers]
-    assert plain.false_compliance_envelope == verdict.false_compliance_envelope
+    assert plain.envelopes.false_compliance_envelope == verdict.envelopes.false_compliance_envelope
 
 
 def test_a_gate_that_asks_nothing_decides_nothing() -> None:

@@ -9,7 +9,7 @@ every table and every judged count is then summed where a PASS, or a FAIL, would
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
 from random import Random
@@ -180,19 +180,19 @@ PASSED, FAILED = trial_of("+"), trial_of("-")
 def two_rates(good: float, bad: float) -> CriterionPlan:
     (plan,) = planned(Criterion("c", Measured(LABELS), at_least=good, margin=good - bad)).criteria
     # The rule of plans from before 0.2; tests/stats/test_judged_tests.py is about the present one.
-    return replace(plan, alpha=ALPHA, beta=BETA, corrected_by=(), looks=())
+    return plan.change(alpha=ALPHA, beta=BETA, corrected_by=(), looks=())
 
 
 @cache
 def one_rate(required: float, n: int) -> CriterionPlan:
     (plan,) = planned(Criterion("c", Measured(LABELS), at_least=required), trials=n).criteria
     assert plan.alpha == ALPHA
-    return replace(plan, corrected_by=(), looks=())
+    return plan.change(corrected_by=(), looks=())
 
 
 def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) -> Decision | None:
     """What `conclude_corrected` says of k judged passes of n."""
-    plan = replace(two_rates(*rates), errors=made(table))
+    plan = two_rates(*rates).change(errors=made(table))
     rows = [PASSED] * k + [FAILED] * (n - k)
     tally = Tally(trials=n, passed=k)
     return conclude_corrected(plan, CountedTrials(tally=tally, rows=Rows.of(rows))).decision
@@ -200,7 +200,7 @@ def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) ->
 
 def complied(table: Sequence[int], k: int, n: int, required: float) -> Decision | None:
     """What `correct` leaves of a fixed design's decision on k judged passes of n."""
-    plan = replace(one_rate(required, n), errors=made(table))
+    plan = one_rate(required, n).change(errors=made(table))
     found = COMPLIANCE.conclude(plan, CountedTrials(tally=Tally(trials=n, passed=k)))
     rows = Rows.of([PASSED] * k + [FAILED] * (n - k))
     return correct(found, plan, rows, StopReason.COMPLETE).decision
@@ -669,7 +669,7 @@ def test_the_counts_of_replies_are_those_of_the_shipped_decisions(replies: int) 
     for table in some_tables(m, 2, seed=5):
         place = place_of(table, m)
         first, last = with_replies(m, n, replies, rates)
-        plan = replace(two_rates(*rates), errors=made(table))
+        plan = two_rates(*rates).change(errors=made(table))
 
         def said(k: int, plan: CriterionPlan = plan) -> Decision | None:
             all_rows = [PASSED] * k + [FAILED] * (replies - k) + rows

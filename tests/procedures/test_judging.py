@@ -202,7 +202,7 @@ def test_each_input_is_judged_and_the_multiplicity_is_stated() -> None:
     size = sum(math.comb(10, k) for k in range(cutoff, 11)) / 2**10
     some = as_probability(1 - (1 - size) ** 3)
     assert f"some input PASSes in {some} of runs" in finding.statement
-    assert verdict.false_compliance_envelope == pytest.approx(size)
+    assert verdict.envelopes.false_compliance_envelope == pytest.approx(size)
 
 
 def test_latency_is_of_successful_trials_and_advisory_unless_enforced() -> None:

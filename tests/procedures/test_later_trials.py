@@ -138,13 +138,12 @@ def make_finding(
         criterion="c",
         procedure="SEQUENTIAL",
         trials=100,
-        withdrawn_by=level,
         threshold=Threshold(
             required_rate=required,
             alternative_rate=required if low is None else low,
             baseline=reference,
         ),
-    )
+    ).change(withdrawn_by=level)
     tally = Tally(trials=25, passed=25)
     more = later or Tally(trials=0, passed=0)
     every = Tally(trials=25 + more.trials, passed=25 + more.passed)
@@ -423,7 +422,7 @@ def test_what_is_not_about_a_rate_is_never_withdrawn(early: tw.Criterion) -> Non
     """A failure is a FAIL wherever it comes; a mean has no such test."""
     result = run(changes, early)
 
-    assert result.record.plan.criteria[0].withdrawn_by is None
+    assert result.record.plan.criteria[0].others.withdrawn_by is None
     assert result.verdict.findings[0].withdrawn is None
 
 
@@ -553,7 +552,7 @@ def test_a_plan_without_the_rule_is_decided_without_it() -> None:
     record = stored.record()
     finding = record.verdict.findings[0]
 
-    assert [one.withdrawn_by for one in record.plan.criteria] == [None, None]
+    assert [one.others.withdrawn_by for one in record.plan.criteria] == [None, None]
     assert plan_hash(record.plan) == stored.plan_hash
     assert (finding.decision, finding.later) == (Decision.PASS, Tally(trials=40, passed=23))
     found = verify(record, known_hash=stored.plan_hash).differences

@@ -134,7 +134,7 @@ def test_a_procedure_of_another_distribution_plans_runs_decides_explains_and_sto
     assert result.verdict.decision is tw.Decision.FAIL
     assert (finding.procedure, finding.decision_rule) == ("BETTING", "betting/kelly")
     assert finding.tally.trials == 30
-    assert result.verdict.false_rejection_envelope == pytest.approx(0.05)
+    assert result.verdict.envelopes.false_rejection_envelope == pytest.approx(0.05)
     (section,) = procedure_of(finding).explain(finding)
     assert section.heading == "BETS"
     (expected,) = forecast(result.record.plan)

@@ -64,11 +64,11 @@ def test_a_fixed_number_states_the_chance_of_either_cutoff() -> None:
     finding = cut_short(range(5), 50, trials=100, undecided="inconclusive")
     plan, p = finding.plan, 0.9
     assert plan.cutoff is not None
-    assert plan.most_failing is not None
+    assert plan.failing.most_failing is not None
     share = sum(
         comb(50, more) * p**more * (1 - p) ** (50 - more)
         for more in range(51)
-        if 45 + more >= plan.cutoff or 45 + more <= plan.most_failing
+        if 45 + more >= plan.cutoff or 45 + more <= plan.failing.most_failing
     )
     assert f"up to 50 more trials, which decide it in {100 * share:.1f} % of runs" in finding.advice
 

@@ -308,9 +308,9 @@ def test_its_errors_enter_the_verdicts_envelopes() -> None:
     assert isinstance(design, SequentialDesign)
     fails = design.operating_characteristic(design.p0).fails
     assert Decision.PASS is verdict.decision
-    assert verdict.false_rejection_envelope == pytest.approx(2 * fails)
+    assert verdict.envelopes.false_rejection_envelope == pytest.approx(2 * fails)
     passes = design.operating_characteristic(design.p1).passes
-    assert verdict.false_acceptance_envelope == pytest.approx(passes)
+    assert verdict.envelopes.false_acceptance_envelope == pytest.approx(passes)
 
 
 def test_a_pass_below_the_required_rate_is_qualified() -> None:

@@ -164,7 +164,7 @@ class TestPlans:
         Nothing is shared, so nothing changes.
         """
         (plan,) = check([criterion("a", margin=0.1)]).criteria
-        assert plan.shared_by == 1
+        assert plan.counting.shared_by == 1
         assert plan.design == SequentialDesign.optimal(
             0.9, 0.8, beta=0.05, mix=likely_mix(0.9, 0.8)
         )
@@ -175,7 +175,7 @@ class TestPlans:
         """
         criteria = [criterion(f"c{k}", margin=0.1) for k in range(8)]
         first, second = check(criteria), check(criteria)
-        assert {plan.shared_by for plan in first.criteria} == {8}
+        assert {plan.counting.shared_by for plan in first.criteria} == {8}
         (design,) = {plan.design for plan in first.criteria}
         assert isinstance(design, SequentialDesign)
         assert first.experiments[0].trials == design.cap == 135
@@ -195,7 +195,7 @@ class TestPlans:
         Their trials add up, and no maximum is waited for.
         """
         plan = check([criterion(name, margin=0.1, each_input=True) for name in "ab"])
-        assert {one.shared_by for one in plan.criteria} == {1}
+        assert {one.counting.shared_by for one in plan.criteria} == {1}
 
     def test_split_errors_share_their_trials_too(self) -> None:
         """
@@ -203,7 +203,7 @@ class TestPlans:
         """
         plan = check([criterion(n, margin=0.4, beta=0.2) for n in "ab"], correction="bonferroni")
         for one in plan.criteria:
-            assert one.shared_by == 2
+            assert one.counting.shared_by == 2
             assert isinstance(one.design, SequentialDesign)
             assert run_lengths(one.design, 0.9)[2] <= 0.025 + 1e-12
             assert run_lengths(one.design, 0.5)[1] <= 0.1 + 1e-12

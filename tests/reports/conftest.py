@@ -76,8 +76,7 @@ def _plan(contract: str, inputs: Sequence[str], findings: Sequence[Finding], tri
                 alpha=one.alpha,
                 trials=trials,
                 threshold=one.threshold,
-                each_input=bool(one.by_input),
-            )
+            ).change(each_input=bool(one.by_input))
             for one in findings
         ),
     )

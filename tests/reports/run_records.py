@@ -154,14 +154,14 @@ def _references(baseline: Baseline) -> dict[str, BaselineReference]:
 def run(plan: Plan, service: Service, *, stop_after: int | None = None) -> list[Trial]:
     """Trials in issue order until every criterion is settled or so many are in."""
     sampling = plan.experiments[0]
-    each_input = any(one.each_input for one in plan.criteria)
+    each_input = any(one.counting.each_input for one in plan.criteria)
     streams = {
         (one.criterion, each): Stream(one.limits)
         for one in plan.criteria
-        if not one.rides_along
-        for each in (sampling.input_ids if one.each_input else (None,))
+        if not one.counting.rides_along
+        for each in (sampling.input_ids if one.counting.each_input else (None,))
     }
-    asks_all = any(one.asks_every_input for one in plan.criteria)
+    asks_all = any(one.counting.asks_every_input for one in plan.criteria)
     unasked = set(sampling.input_ids if asks_all else ())
     trials: list[Trial] = []
     for index, place in enumerate(issue_places(sampling, seed=plan.seed, each_input=each_input)):

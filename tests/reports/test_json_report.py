@@ -27,6 +27,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.codec import from_plain
 from trialwise.model.evidence import (
+    FLAT,
     CutoffEvidence,
     EstimatedEvidence,
     Evidence,
@@ -160,8 +161,13 @@ class Definitions(dict[str, Any]):
         hints = get_type_hints(cls, localns=names_of(cls))
         if cls is SequentialDesign:  # spells itself: an undefined certificate is null
             hints["certificate"] = float | None
-        properties = first | {one.name: self.of(hints[one.name]) for one in fields(cls) if one.init}
-        whole = {
+        properties = dict(first)
+        for one in fields(cls):
+            if one.metadata == FLAT:  # its fields stand beside the others
+                properties |= self.whole(hints[one.name], {})["properties"]
+            elif one.init:
+                properties[one.name] = self.of(hints[one.name])
+        whole: dict[str, Any] = {
             "type": "object",
             "additionalProperties": False,
             "required": list(properties),

@@ -99,7 +99,9 @@ class Played:
     def __post_init__(self) -> None:
         inputs = len(self.plan.experiments[0].input_ids)
         self.streams = {
-            one.criterion: [Stream(one.limits) for _ in range(inputs if one.each_input else 1)]
+            one.criterion: [
+                Stream(one.limits) for _ in range(inputs if one.counting.each_input else 1)
+            ]
             for one in self.plan.criteria
         }
 

@@ -116,10 +116,10 @@ def test_the_composite_is_fail_and_names_its_trigger(verdict: tw.Verdict) -> Non
 def test_the_envelopes_are_kept_apart_by_direction(verdict: tw.Verdict) -> None:
     """Achieved errors of either direction, not the levels 0.05 and 0.001; observational in none."""
     alarm = verdict.findings[0].design.design_false_alarm  # type: ignore[union-attr]
-    assert verdict.false_degradation_envelope == pytest.approx(alarm)
+    assert verdict.envelopes.false_degradation_envelope == pytest.approx(alarm)
     size = verdict.findings[2].design.achieved_size  # type: ignore[union-attr]
-    assert verdict.false_compliance_envelope == pytest.approx(size)
-    assert verdict.false_rejection_envelope is None
+    assert verdict.envelopes.false_compliance_envelope == pytest.approx(size)
+    assert verdict.envelopes.false_rejection_envelope is None
 
 
 def test_the_regression_is_decided_on_the_integer_cutoff(verdict: tw.Verdict) -> None:

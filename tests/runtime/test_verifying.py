@@ -370,7 +370,7 @@ def with_criterion(kept: RunRecord, **changes: Any) -> RunRecord:
     from trialwise.model.plan_hashes import plan_hash
 
     (criterion,) = kept.plan.criteria
-    plan = replace(kept.plan, criteria=(replace(criterion, **changes),))
+    plan = replace(kept.plan, criteria=(criterion.change(**changes),))
     known = replace(kept.verdict.reproducibility, plan_hash=plan_hash(plan))
     return replace(kept, plan=plan, verdict=replace(kept.verdict, reproducibility=known))
 

@@ -30,10 +30,10 @@ class Progress:
     def __init__(self, plan: CriterionPlan, *, inputs: int, concurrency: int) -> None:
         limits = plan.limits
         self.plan = plan
-        self.each_input = plan.each_input
-        self.has_looks = bool(plan.looks)
+        self.each_input = plan.counting.each_input
+        self.has_looks = bool(plan.judging.looks)
         """Whether it may be decided at looks, which need to know of trials without a reply."""
-        self.streams = [Stream(limits) for _ in range(inputs if plan.each_input else 1)]
+        self.streams = [Stream(limits) for _ in range(inputs if plan.counting.each_input else 1)]
         self.open_streams = len(self.streams)
         """Those that more trials can still change."""
         self._trials = 0
@@ -45,7 +45,7 @@ class Progress:
         self.is_given_up = False
         """Whether the run no longer waits for it, because its judge does not answer."""
         # One input that is nearly decided must not hold up the others behind it in the order.
-        self._horizon = None if plan.each_input else Horizon.of(limits.design, concurrency)
+        self._horizon = None if plan.counting.each_input else Horizon.of(limits.design, concurrency)
 
     def add(self, index: int, position: int, passed: bool | None, place: int | None = None) -> bool:
         """Take one trial's outcome; True if that settled its stream.
@@ -72,7 +72,7 @@ class Progress:
 
     def overturn(self, passed: bool | None) -> bool:
         """Turn a PASS that any failure of the run ends; True if this trial does so."""
-        is_late = passed is False and self.plan.counts_every_trial and self.is_settled
+        is_late = passed is False and self.plan.counting.counts_every_trial and self.is_settled
         if not is_late or self.decision is Decision.FAIL:
             return False
         self._decision = Decision.FAIL

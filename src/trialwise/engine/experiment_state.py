@@ -61,7 +61,9 @@ class ExperimentState:
         self.order = array(
             "I",
             issue_places(
-                experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
+                experiment,
+                seed=plan.seed,
+                each_input=any(one.counting.each_input for one in criteria),
             ),
         )
         self._planned = len(self.order)
@@ -76,7 +78,7 @@ class ExperimentState:
             Progress(one, inputs=len(experiment.input_ids), concurrency=self.concurrency)
             for one in criteria
         )
-        deciding = [one for one in self.progress if not one.plan.rides_along]
+        deciding = [one for one in self.progress if not one.plan.counting.rides_along]
         self._pooled = [one for one in deciding if not one.each_input]
         self._by_input = [one for one in deciding if one.each_input]
         self._open_pooled = len(self._pooled)
@@ -236,7 +238,7 @@ class ExperimentState:
         waiting = [
             stream.next_place
             for one in self.progress
-            if not (one.plan.rides_along or one.is_given_up)
+            if not (one.plan.counting.rides_along or one.is_given_up)
             for stream in one.streams
             if stream.has_gap
         ]
@@ -250,13 +252,13 @@ class ExperimentState:
     @property
     def _is_given_up(self) -> bool:
         """Whether the run has given up every open criterion because their judges do not answer."""
-        deciding = [one for one in self.progress if not one.plan.rides_along]
+        deciding = [one for one in self.progress if not one.plan.counting.rides_along]
         return bool(deciding) and all(one.is_given_up for one in deciding)
 
     @property
     def stop(self) -> StopReason:
         """Why a finished experiment needs no further trial."""
-        reasons = {one.stop for one in self.progress if not one.plan.rides_along}
+        reasons = {one.stop for one in self.progress if not one.plan.counting.rides_along}
         ran_all = len(self.trials) >= len(self.order)
         if self.runs_all or (ran_all and StopReason.COMPLETE in reasons):
             return StopReason.COMPLETE
@@ -431,7 +433,7 @@ class ExperimentState:
 
     def _give_up(self, progress: Progress) -> None:
         """Stop waiting for a judge that does not answer; the other criteria continue."""
-        was_open = 0 if progress.plan.rides_along else progress.open_streams
+        was_open = 0 if progress.plan.counting.rides_along else progress.open_streams
         progress.is_given_up = True
         if was_open:
             self._open -= was_open
@@ -478,7 +480,7 @@ class ExperimentState:
     def _settle(self, progress: Progress) -> None:
         # Counted down rather than asked for: there may be thousands of streams, and `is_settled`
         # is asked after every trial.
-        if not progress.plan.rides_along and not progress.is_given_up:
+        if not progress.plan.counting.rides_along and not progress.is_given_up:
             self._open -= 1
             self._open_pooled -= not progress.each_input
 

@@ -153,7 +153,9 @@ class RunState:
         # A gate looks at all runs; it is decided once they are in.
         self._settles = not (options.keep_going or plan.gates or plan.purpose == "measure")
         # Plans from before `family` do not say whose FAIL holds, and ran to their end.
-        self._corrects = plan.correction != "none" and not any(one.family for one in plan.criteria)
+        self._corrects = plan.correction != "none" and not any(
+            one.others.family for one in plan.criteria
+        )
         # Whether the criteria of the current experiment were looked at: those that were decided
         # before a restart settle nothing any more.
         self._has_looked = False
@@ -323,9 +325,9 @@ class RunState:
         for one in experiment.progress:
             plan = one.plan
             # The errors of a judge, and a correction, may still turn a FAIL.
-            may_turn = plan.advisory or plan.errors or self._corrects
+            may_turn = plan.standing.advisory or plan.judging.errors or self._corrects
             if one.has_failed and not (
-                may_turn or (plan.family and not plan.family.keeps_boundaries)
+                may_turn or (plan.others.family and not plan.others.family.keeps_boundaries)
             ):
                 why = (
                     f"{plan.criterion} failed, so the run cannot pass any more and ended; "

@@ -22,11 +22,13 @@ class UnaskedInputs:
 
     def __init__(self, criteria: Sequence[CriterionPlan], inputs: int) -> None:
         self._open = {
-            place: set(range(inputs)) for place, one in enumerate(criteria) if one.asks_every_input
+            place: set(range(inputs))
+            for place, one in enumerate(criteria)
+            if one.counting.asks_every_input
         }
         self.is_kept = bool(self._open)
         """Whether any criterion asks every input, so that there is something to keep track of."""
-        self._curtailed = {place for place in self._open if criteria[place].curtailed}
+        self._curtailed = {place for place in self._open if criteria[place].counting.curtailed}
         self._in_flight: set[int] = set()
 
     @property

@@ -38,6 +38,7 @@ from trialwise.model._forms import (
     mapping,
 )
 from trialwise.model._hints import LATER, read_hints
+from trialwise.model.evidence import FLAT
 from trialwise.model.plan import Plan
 from trialwise.stats.result_types import Undefined
 
@@ -121,7 +122,22 @@ class _Record:
     def _fields(self) -> list[tuple[str, Form]]:
         hints = read_hints(self._cls)
         # What a class derives from its other fields is not written.
-        return [(one.name, _form(hints[one.name])) for one in fields(self._cls) if one.init]
+        return [
+            (one.name, _form(hints[one.name]))
+            for one in fields(self._cls)
+            if one.init and one.name not in self._groups
+        ]
+
+    @cached_property
+    def _groups(self) -> dict[str, _Record]:
+        """The fields that group others, which are written and read beside the rest."""
+        marked = (one for one in fields(self._cls) if one.metadata == FLAT)
+        return {one.name: _record(read_hints(self._cls)[one.name]) for one in marked}
+
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        """The group of each field that belongs to one."""
+        return {name: group for group, one in self._groups.items() for name, _ in one._fields}
 
     @cached_property
     def _encoders(self) -> list[tuple[str, Callable[[Any], Any]]]:
@@ -155,6 +171,8 @@ class _Record:
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
+        for group, record in self._groups.items():
+            plain |= record.encode(getattr(value, group))
         return plain
 
     def decode(self, plain: Any) -> Any:
@@ -164,15 +182,21 @@ class _Record:
             raise Misfit(plain, f"be a mapping of the fields of {self._cls.__name__}")
         given: dict[str, Any] = {}
         decoders = self._decoders
+        grouped: dict[str, dict[str, Any]] = {}
         name = ""
         try:
             for name, part in plain.items():
+                if name in self._owners:
+                    grouped.setdefault(self._owners[name], {})[name] = part
+                    continue
                 if name not in decoders:
                     raise Misfit(part, f"not be there: {self._cls.__name__} has no such field")
                 given[name] = decoders[name](part)
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
+        for group, part in grouped.items():
+            given[group] = self._groups[group].decode(part)
         if missing := self._required_fields - given.keys():
             raise Misfit(plain, f"hold {', '.join(map(repr, sorted(missing)))}")
         return self._make(given)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from trialwise.model.criterion import Origin
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
         StratifiedContainment,
         StratifiedEstimate,
     )
+
+
+#: Marks a field that groups others. Records hold these side by side, as all versions have done, so
+#: that a plan keeps its hash.
+FLAT = MappingProxyType({"flat": True})
 
 
 class StopReason(StrEnum):
@@ -282,6 +288,23 @@ class ScoreSummary:
     interval: Interval | None
     """Bounds on the mean; None where nothing beyond the trials is claimed."""
     trials: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelopes:
+    """How often the criteria of one kind are wrong together.
+
+    All four are of achieved errors, and None where no criterion can err so or nothing is bounded.
+    """
+
+    false_compliance_envelope: float | None = None
+    """The largest chance of a PASS of one fixed compliance criterion although its rate is bad."""
+    false_degradation_envelope: float | None = None
+    """The sum over regression criteria: some FAIL although nothing has changed."""
+    false_rejection_envelope: float | None = None
+    """The sum over sequential criteria: some FAIL although every rate is as required."""
+    false_acceptance_envelope: float | None = None
+    """The largest over sequential criteria: all PASS although one rate is bad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from trialwise.model.claim import Claim, Estimator, SamplingMode
 from trialwise.model.contract import Prevalence
-from trialwise.model.evidence import Guard, Threshold
+from trialwise.model.evidence import FLAT, Guard, Threshold
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
@@ -141,6 +141,90 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a plan takes over from its criterion as it is."""
+
+    category: str = ""
+    categorical: bool = False
+    """Whether it is a prohibition, which no number of trials shows."""
+    discharged_by: str = ""
+    """What keeps the prohibition; empty where nothing is named."""
+    analysis: Analysis | None = None
+    """Whose trials decide it; None where it is the run's."""
+    intent: Intent | None = None
+    """Verification or smoke; None if it has the intent of the run."""
+    pass_at: float | None = None
+    """The score from which a reply passes; None where replies are not graded."""
+    graders: tuple[tuple[str, float], ...] = ()
+    """The name and the weight of each check that gives a part of the score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counting:
+    """Which trials count for a criterion, and when counting may end."""
+
+    each_input: bool = False
+    rides_along: bool = False
+    """Whether it is scored on whatever trials the other criteria need, and asks for none."""
+    asks_every_input: bool = False
+    """Whether it cannot PASS before every input was tried."""
+    counts_every_trial: bool = False
+    """Whether any failure in the run decides it, whichever criterion needed the trial."""
+    shared_by: int = 1
+    """How many criteria share the trials, where its design was chosen for the longest of them."""
+    min_probes: int | None = None
+    curtailed: bool = True
+    stops_early: bool = False
+    """Whether the boundaries of its design may decide after any trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """What FAILs by a fixed number of trials, where what shows neither side is INCONCLUSIVE."""
+
+    most_failing: int | None = None
+    """The most successes that FAIL, where a count says so; else None."""
+    fail_alpha: float | None = None
+    """The largest probability of a wrong FAIL; None: FAIL is the lack of PASS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """What is known of the errors of a criterion's judge, and what is made of it."""
+
+    errors: Confusion | None = None
+    """How often its judge is wrong, where it is a judge's and that was measured."""
+    corrected_by: tuple[str, ...] = ()
+    """The exact tests that have to agree on a judged rate; empty in plans from before 0.2."""
+    looks: tuple[JudgedLook, ...] = ()
+    """The counts that decide a judged rate before all trials are in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Why a criterion has no part in the verdict; nothing where it has one."""
+
+    advisory: tuple[str, ...] = ()
+    """Why it can only advise, where it rests on a judge whose errors are not known well enough."""
+    reported_at: float | None = None
+    """The confidence of its interval, where it is only reported; None where it is decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """What else bears on a decision: other decisions, earlier runs and later trials."""
+
+    uncorrected: Design | None = None
+    """What it would be decided by on its own, in corrected plans from before `family`."""
+    family: Family | None = None
+    """What it is corrected together with; None where it is decided on its own."""
+    together: JointErrors | None = None
+    """What this run is worth together with those before that were INCONCLUSIVE on it."""
+    withdrawn_by: float | None = None
+    """The level at which trials after the decision withdraw it; None where none can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPlan:
     """How one criterion will be decided."""
 
@@ -157,72 +241,42 @@ class CriterionPlan:
     """N, or the most trials of a sequential decision; of each input with `each_input`."""
     cutoff: int | None = None
     """The fewest successes that PASS, for a fixed design."""
-    most_failing: int | None = None
-    """The most successes that FAIL, where what shows neither side is INCONCLUSIVE; else None."""
-    fail_alpha: float | None = None
-    """The largest probability of a wrong FAIL of a fixed design; None: FAIL is the lack of PASS."""
+    failing: Failing = field(default_factory=Failing, metadata=FLAT)
     design: Design | None = None
     threshold: Threshold = field(default_factory=Threshold)
     estimator: Estimator | None = None
-    each_input: bool = False
-    rides_along: bool = False
-    """Whether it is scored on whatever trials the other criteria need, and asks for none."""
-    asks_every_input: bool = False
-    """Whether it cannot PASS before every input was tried."""
-    counts_every_trial: bool = False
-    """Whether any failure in the run decides it, whichever criterion needed the trial."""
-    uncorrected: Design | None = None
-    """What it would be decided by on its own, in corrected plans from before `family`."""
-    family: Family | None = None
-    """What it is corrected together with; None where it is decided on its own."""
-    shared_by: int = 1
-    """How many criteria share the trials, where its design was chosen for the longest of them."""
-    min_probes: int | None = None
-    category: str = ""
-    curtailed: bool = True
+    terms: Terms = field(default_factory=Terms, metadata=FLAT)
+    counting: Counting = field(default_factory=Counting, metadata=FLAT)
+    judging: Judging = field(default_factory=Judging, metadata=FLAT)
+    standing: Standing = field(default_factory=Standing, metadata=FLAT)
+    others: Others = field(default_factory=Others, metadata=FLAT)
     caveats: tuple[str, ...] = ()
-    advisory: tuple[str, ...] = ()
-    """Why it can only advise, where it rests on a judge whose errors are not known well enough."""
-    errors: Confusion | None = None
-    """How often its judge is wrong, where it is a judge's and that was measured."""
-    corrected_by: tuple[str, ...] = ()
-    """The exact tests that have to agree on a judged rate; empty in plans from before 0.2."""
-    looks: tuple[JudgedLook, ...] = ()
-    """The counts that decide a judged rate before all trials are in."""
-    stops_early: bool = False
-    """Whether the boundaries of its design may decide after any trial."""
-    analysis: Analysis | None = None
-    """Whose trials decide it; None where it is the run's."""
-    reported_at: float | None = None
-    """The confidence of its interval, where it is only reported; None where it is decided."""
-    intent: Intent | None = None
-    """Verification or smoke; None if it has the intent of the run."""
-    categorical: bool = False
-    """Whether it is a prohibition, which no number of trials shows."""
-    discharged_by: str = ""
-    """What keeps the prohibition; empty where nothing is named."""
-    together: JointErrors | None = None
-    """What this run is worth together with those before that were INCONCLUSIVE on it."""
-    pass_at: float | None = None
-    """The score from which a reply passes; None where replies are not graded."""
-    graders: tuple[tuple[str, float], ...] = ()
-    """The name and the weight of each check that gives a part of the score."""
-    withdrawn_by: float | None = None
-    """The level at which trials after the decision withdraw it; None where none can."""
+
+    def change(self, **given: Any) -> CriterionPlan:
+        """Return the plan with other values of its fields, or of the fields that it groups."""
+        groups = {
+            one.name: {name: given.pop(name) for name in inner.__slots__ if name in given}
+            for one in fields(self)
+            if one.metadata and (inner := getattr(self, one.name))
+        }
+        changed = {
+            name: replace(getattr(self, name), **inner) for name, inner in groups.items() if inner
+        }
+        return replace(self, **given, **changed)
 
     @property
     def limits(self) -> Limits:
         """When its stream is decided."""
         has_stages = bool(getattr(self.design, "accept", ()))
-        boundaries = self.design if self.stops_early or has_stages else None
+        boundaries = self.design if self.counting.stops_early or has_stages else None
         return Limits(
             self.trials,
             self.cutoff,
             cast("SequentialDesign | None", boundaries),
-            self.curtailed,
-            self.most_failing,
-            self.fail_alpha is not None,
-            self.looks,
+            self.counting.curtailed,
+            self.failing.most_failing,
+            self.failing.fail_alpha is not None,
+            self.judging.looks,
         )
 
 
@@ -339,15 +393,17 @@ class Plan:
     @property
     def reported(self) -> frozenset[str]:
         """The criteria that are measured and shown, and have no part in anything else."""
-        return frozenset(one.criterion for one in self.criteria if one.reported_at is not None)
+        return frozenset(
+            one.criterion for one in self.criteria if one.standing.reported_at is not None
+        )
 
     def analysis_of(self, criterion: CriterionPlan) -> Analysis:
         """Return whose trials decide a criterion."""
-        return self.analysis if criterion.analysis is None else criterion.analysis
+        return criterion.terms.analysis or self.analysis
 
     def intent_of(self, criterion: CriterionPlan) -> Intent:
         """Return the intent of a criterion: its own, or else that of the run."""
-        return self.intent if criterion.intent is None else criterion.intent
+        return criterion.terms.intent or self.intent
 
     def is_smoke(self, criterion: CriterionPlan) -> bool:
         """Return whether a criterion is a quick check in a run that is evidence otherwise."""

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from trialwise.model.claim import Claim
 from trialwise.model.evidence import (
+    FLAT,
     Breakdown,
     Diagnostics,
+    Envelopes,
     Evidence,
     ExperimentSummary,
     Guard,
@@ -210,7 +212,7 @@ class Finding:
     @property
     def category(self) -> str:
         """The class of failure that the criterion guards against."""
-        return self.plan.category
+        return self.plan.terms.category
 
     @property
     def threshold(self) -> Threshold:
@@ -220,12 +222,12 @@ class Finding:
     @property
     def advisory(self) -> tuple[str, ...]:
         """Why it is reported and left out of the verdict's decision; nothing where it counts."""
-        return self.plan.advisory
+        return self.plan.standing.advisory
 
     @property
     def planned_trials(self) -> int | None:
         """Trials of the plan, of all inputs together; None where it takes the others' trials."""
-        if self.plan.rides_along:
+        if self.plan.counting.rides_along:
             return None
         return self.plan.trials * (len(self.by_input) or 1)
 
@@ -313,7 +315,7 @@ class Finding:
         ground = getattr(self.evidence, "ground", None)
         if self.words.label or not ground or self.decision is not Decision.FAIL:
             return self.words.label
-        return "" if self.plan.fail_alpha is not None else f"{self.decision} ({ground})"
+        return "" if self.plan.failing.fail_alpha is not None else f"{self.decision} ({ground})"
 
     @property
     def confidence_statement(self) -> str:
@@ -324,7 +326,7 @@ class Finding:
     def caveats(self) -> tuple[str, ...]:
         """Everything that qualifies the decision without changing it, and why it only advises."""
         # That a criterion is only reported is what it was asked for, and not a caveat.
-        reasons = self.advisory[self.plan.reported_at is not None :]
+        reasons = self.advisory[self.plan.standing.reported_at is not None :]
         return (*(f"Advisory: {reason}." for reason in reasons), *self.qualifications)
 
     @property
@@ -421,17 +423,7 @@ class Verdict:
     functional_decision: Decision | None = None
     latency_decision: Decision | None = None
     triggers: tuple[Trigger, ...] = ()
-    false_compliance_envelope: float | None = None
-    """The largest chance of a PASS of one fixed compliance criterion although its rate is bad.
-
-    All four are of achieved errors, and None where no criterion can err so or nothing is bounded.
-    """
-    false_degradation_envelope: float | None = None
-    """The sum over regression criteria: some FAIL although nothing has changed."""
-    false_rejection_envelope: float | None = None
-    """The sum over sequential criteria: some FAIL although every rate is as required."""
-    false_acceptance_envelope: float | None = None
-    """The largest over sequential criteria: all PASS although one rate is bad."""
+    envelopes: Envelopes = field(default_factory=Envelopes, metadata=FLAT)
     refusals: tuple[Refusal, ...] = ()
     plan: Plan | None = None
     """What was run; None where findings were put together without a run."""

@@ -400,8 +400,8 @@ def _add_disclosures(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
         caveats.append(_sized_by(given, criterion.trials, asked))
     if asked.order is Order.UNKNOWN:
         caveats.append(_SHUFFLED)
-    each = criterion.each_input
+    each = criterion.counting.each_input
     least = min(experiment.count_trials_by_input().values()) if each else len(experiment.trials)
     # All trials of the design exist, so all of them are looked at.
     short = least < criterion.trials
-    return replace(criterion, curtailed=short, caveats=tuple(caveats))
+    return criterion.change(curtailed=short, caveats=tuple(caveats))

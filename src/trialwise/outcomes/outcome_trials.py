@@ -331,14 +331,14 @@ def _reach(
     criterion: CriterionPlan, place: int, trials: Sequence[Trial], analysis: Analysis
 ) -> tuple[set[int], StopReason]:
     """Return the trials that a criterion looks at, and why it looks no further."""
-    if criterion.rides_along:
+    if criterion.counting.rides_along:
         return {trial.index for trial in trials}, StopReason.COMPLETE
-    sequential = criterion.stops_early
+    sequential = criterion.counting.stops_early
     streams: dict[str, Stream] = {}
     seen: Counter[str] = Counter()
     indexes: set[int] = set()
     for trial in trials:
-        key = trial.input_id if criterion.each_input else ""
+        key = trial.input_id if criterion.counting.each_input else ""
         stream = streams.setdefault(key, Stream(criterion.limits))
         # A fixed design uses all of its trials, even if fewer already decide it.
         if not stream.is_settled if sequential else seen[key] < criterion.trials:

@@ -64,7 +64,7 @@ def _list_sections(verdict: Verdict) -> Iterator[Section]:
     yield from list_caveat_sections(verdict)
     for number, finding in enumerate(verdict.findings, start=1):
         place = f"CRITERION {number} of {len(verdict.findings)}: {finding.criterion}"
-        advises = finding.advisory and finding.plan.reported_at is None
+        advises = finding.advisory and finding.plan.standing.reported_at is None
         advisory = ", advisory" if advises else ""
         yield make_section(f"{place} ({name_mode(finding)}{advisory})", [])
         yield from list_criterion_sections(finding, verdict)

@@ -39,7 +39,7 @@ def _list_availability(verdict: Verdict) -> str:
     plan = verdict.plan
     if plan is None or plan.analysis is Analysis.INTENT_TO_TREAT:
         return f"{_NONE}: every criterion counts what never reached the service as failed"
-    counts = [one for one in plan.criteria if one.analysis is Analysis.INTENT_TO_TREAT]
+    counts = [one for one in plan.criteria if one.terms.analysis is Analysis.INTENT_TO_TREAT]
     if not counts:
         return f"{_NONE}: no criterion is about availability"
     names = ", ".join(one.criterion for one in counts)

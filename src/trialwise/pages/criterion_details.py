@@ -183,7 +183,7 @@ def _name_section(finding: Finding) -> str:
 def _list_badges(record: RunRecord, finding: Finding) -> tuple[Badge, ...]:
     """List the decision, and whether it only advises."""
     badge = make_finding_badge(record, finding)
-    advises = finding.advisory and finding.plan.reported_at is None
+    advises = finding.advisory and finding.plan.standing.reported_at is None
     return (badge, Badge(word="advisory", tone="quiet")) if advises else (badge,)
 
 

@@ -98,10 +98,10 @@ def chart_trials(finding: Finding, curve: Sequence[Chance]) -> Chart:
         for rate in _list_stated(finding)
         if rate in at
     ]
-    each = " for each input" if finding.plan.each_input else ""
-    took = "" if finding.plan.each_input else f"; this run took {taken:,}"
+    each = " for each input" if finding.plan.counting.each_input else ""
+    took = "" if finding.plan.counting.each_input else f"; this run took {taken:,}"
     guides = _list_guides(finding)
-    if not finding.plan.each_input:
+    if not finding.plan.counting.each_input:
         guides = (*guides, Guide(value=taken, label=f"this run: {taken:,}", axis="y"))
     points = tuple((one.rate, one.mean_trials or 0.0) for one in curve)
     chart = chart_lines(
@@ -133,7 +133,7 @@ def _list_guides(finding: Finding) -> tuple[Guide, ...]:
 def _write_verdicts_summary(finding: Finding, curve: Sequence[Chance]) -> str:
     at = {one.rate: one for one in curve}
     stated = [at[rate] for rate in _list_stated(finding) if rate in at]
-    each = "Of one input: at" if finding.plan.each_input else "At"
+    each = "Of one input: at" if finding.plan.counting.each_input else "At"
     said = []
     for number, one in enumerate(stated):
         where = f"{each if not number else 'at'} a true rate of {as_percent(round(one.rate, 4))}"

@@ -41,7 +41,7 @@ def name_mode(finding: Finding) -> str:
     """Inferential or observational, and where the threshold comes from."""
     if not procedure_of(finding).claims_rate:
         return "observational"
-    if finding.plan.reported_at is not None:
+    if finding.plan.standing.reported_at is not None:
         return "report only"
     return f"inferential, {finding.threshold.origin}, {finding.procedure.lower()}"
 
@@ -149,7 +149,7 @@ def find_alternative(finding: Finding) -> float | None:
 
 def write_need(finding: Finding) -> str:
     """Write what is asked of the rate, in the fewest words."""
-    if finding.plan.reported_at is not None:
+    if finding.plan.standing.reported_at is not None:
         return "report only"
     if not procedure_of(finding).claims_rate:
         return "no failure"
@@ -243,7 +243,8 @@ def sum_up_scores(finding: Finding) -> str:
     stopped = found is not None and "descriptive" in (found.method or "")
     late = ", descriptive: the run stopped early" if stopped else ""
     inside = f" ({level} interval{late})" if level else ""
-    passes = "" if finding.plan.pass_at is None else f"; {finding.plan.pass_at:g} passes"
+    pass_at = finding.plan.terms.pass_at
+    passes = "" if pass_at is None else f"; {pass_at:g} passes"
     of = as_count(scores.trials, "score")
     return f"mean score {as_score(scores.mean)}{ends}{inside} of {of}{passes}"
 
@@ -260,7 +261,7 @@ def collect_scores(finding: Finding) -> dict[str, float | int | None]:
         "score_high": None if found is None else found.high,
         "score_confidence": None if found is None else found.confidence,
         "scores": scores.trials,
-        "pass_at": finding.plan.pass_at,
+        "pass_at": finding.plan.terms.pass_at,
     }
     if procedure_of(finding).decides_mean:
         facts["required_mean"] = find_required(finding)

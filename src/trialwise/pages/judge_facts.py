@@ -106,7 +106,7 @@ def explain_advisory_run(verdict: Verdict) -> str:
 
 def count_reported(verdict: Verdict) -> int:
     """Count the criteria that are measured and shown on purpose, and decide nothing."""
-    return sum(one.plan.reported_at is not None for one in verdict.findings)
+    return sum(one.plan.standing.reported_at is not None for one in verdict.findings)
 
 
 def describe_left_out(advising: int, reported: int, *, kind: str = "") -> str:

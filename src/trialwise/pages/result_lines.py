@@ -114,7 +114,7 @@ def _criterion(
         label = one.label or status.value
         kind = LineKind.INPUT if is_input else LineKind.CRITERION
         yield ResultLine(
-            kind=kind if one.plan.reported_at is None else LineKind.REPORTED,
+            kind=kind if one.plan.standing.reported_at is None else LineKind.REPORTED,
             contract=verdict.contract,
             name=f"{one.criterion} [{one.input_id}]" if is_input else one.criterion,
             status=status,
@@ -200,7 +200,7 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
 def _needs_word(finding: Finding, stop: StopReason) -> bool:
     """Return whether a line has to say how its trials ended."""
     return (
-        finding.plan.reported_at is None
+        finding.plan.standing.reported_at is None
         and not write_later(finding)
         and (stop.is_premature or finding.decision is Decision.INCONCLUSIVE)
     )
@@ -277,7 +277,7 @@ def _reason(finding: Finding) -> str:
     """Return how the run ended, what was refused, and what the rate was held against."""
     threshold = finding.threshold
     parts = []
-    if finding.stop is not None and finding.plan.reported_at is None:
+    if finding.stop is not None and finding.plan.standing.reported_at is None:
         parts.append(_word_stop(finding, finding.stop))
     parts += filter(None, [write_coverage(finding)])
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
@@ -301,10 +301,10 @@ def _criterion_facts(
 ) -> dict[str, Fact]:
     interval, threshold = finding.interval, finding.threshold
     baseline, difference = threshold.baseline, pick_difference(finding)
-    together, tally = finding.plan.together, pick_tally(finding)
+    together, tally = finding.plan.others.together, pick_tally(finding)
     later = finding.later if write_later(finding) else None
     return {
-        "decision": None if finding.plan.reported_at is not None else finding.decision,
+        "decision": None if finding.plan.standing.reported_at is not None else finding.decision,
         "label": label,
         "single_decision": finding.single_decision,
         "advisory": advisory,

@@ -229,10 +229,10 @@ def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
         "usd": spent.usd,
         "latency_mean_s": None if latency is None else latency.mean_s,
         "latency_maximum_s": None if latency is None else latency.maximum_s,
-        "false_compliance_envelope": verdict.false_compliance_envelope,
-        "false_degradation_envelope": verdict.false_degradation_envelope,
-        "false_rejection_envelope": verdict.false_rejection_envelope,
-        "false_acceptance_envelope": verdict.false_acceptance_envelope,
+        "false_compliance_envelope": verdict.envelopes.false_compliance_envelope,
+        "false_degradation_envelope": verdict.envelopes.false_degradation_envelope,
+        "false_rejection_envelope": verdict.envelopes.false_rejection_envelope,
+        "false_acceptance_envelope": verdict.envelopes.false_acceptance_envelope,
     }
 
 
@@ -373,7 +373,7 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for finding in verdict.findings:
         if verdict.aborted and not finding.tally.trials:
             continue  # why nothing was measured is said already
-        if finding.plan.reported_at is not None and finding.tally.trials:
+        if finding.plan.standing.reported_at is not None and finding.tally.trials:
             continue  # it was to decide nothing
         # A smoke run that was too small to show its rate says so beside its PASS.
         is_small = finding.caution is Caution.FEASIBILITY_REFUSED

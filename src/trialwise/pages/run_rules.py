@@ -135,8 +135,8 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
         if plan.correction == "none"
         for experiment in plan.experiments
         for one in plan.criteria_of(experiment.name)
-        if one.alpha is not None and not one.advisory
-        for _ in (experiment.input_ids if one.each_input else (None,))
+        if one.alpha is not None and not one.standing.advisory
+        for _ in (experiment.input_ids if one.counting.each_input else (None,))
     ]
     if advice := advise_correction(len(levels), max(levels, default=0.0)):
         lines += _wrap(f"{advice}.", "", width)

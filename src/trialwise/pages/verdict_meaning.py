@@ -250,7 +250,9 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     decides = not is_measured(record)
     reported = count_reported(verdict)
     advising = [
-        one.decision for one in verdict.findings if one.advisory and one.plan.reported_at is None
+        one.decision
+        for one in verdict.findings
+        if one.advisory and one.plan.standing.reported_at is None
     ]
     decisions = [one.decision for one in verdict.findings if not one.advisory]
     latency = [one.decision for one in verdict.latency]

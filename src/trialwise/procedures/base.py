@@ -120,7 +120,6 @@ class Situation:
         """
         has_gap = criterion.categorical and not criterion.discharged_by
         usual = {
-            "criterion": criterion.name,
             "experiment": self.experiment,
             "category": criterion.category,
             "threshold": self.start_threshold(criterion),
@@ -134,7 +133,9 @@ class Situation:
             "pass_at": criterion.lowest_pass,
             "graders": criterion.graders,
         }
-        return CriterionPlan(**(usual | given))  # type: ignore[arg-type]
+        return CriterionPlan(criterion=criterion.name, procedure="", trials=0).change(
+            **(usual | given)
+        )
 
 
 def rate_below(rate: float, margin: float) -> float:
@@ -278,7 +279,7 @@ class Procedure:
         from trialwise.procedures.deciding.partial_findings import conclude_certain, conclude_short
 
         # A look at a judged rate is decided as the end is, by the corrected rate.
-        is_look = bool(plan.looks) and counts.decision is not None
+        is_look = bool(plan.judging.looks) and counts.decision is not None
         if counts.is_complete or is_look:
             return self.conclude(plan, counts)
         if counts.decision is not None:
@@ -345,7 +346,7 @@ class Procedure:
         """Say in numbers of trials what PASSes and what FAILs."""
         if plan.cutoff is None or plan.cutoff > plan.trials:
             return f"no count of {plan.trials} trials would PASS"
-        most = plan.cutoff - 1 if plan.most_failing is None else plan.most_failing
+        most = plan.cutoff - 1 if plan.failing.most_failing is None else plan.failing.most_failing
         fails = f"FAIL with at most {most}" if most >= 0 else "never FAIL"
         between = ", between: INCONCLUSIVE" if most < plan.cutoff - 1 else ""
         rule = f"PASS with at least {plan.cutoff} of {plan.trials}, {fails}{between}"
@@ -353,16 +354,16 @@ class Procedure:
 
     def describe_share(self, plan: CriterionPlan) -> str:
         """Say which counts of a corrected criterion decide whatever the others decide."""
-        family = plan.family
+        family = plan.others.family
         if family is None or plan.alpha is None:
             return ""
         sure = ""
-        if plan.cutoff is not None and not plan.stops_early:
+        if plan.cutoff is not None and not plan.counting.stops_early:
             from trialwise.procedures.planning.families import scale_levels
 
             strict = scale_levels(plan, lambda level: level * family.least_share)
             passes = "" if strict.cutoff is None else f"PASS with at least {strict.cutoff}"
-            most = strict.most_failing
+            most = strict.failing.most_failing
             if self.compares_baseline:
                 passes, most = "", (strict.cutoff or 0) - 1
             fails = "" if most is None or most < 0 else f"FAIL with at most {most}"

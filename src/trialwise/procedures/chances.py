@@ -83,7 +83,7 @@ class Part(NamedTuple):
 def list_parts(plan: Plan) -> Iterator[Part]:
     """List the parts of a contract that take part in its verdict, and those that do not."""
     for one in plan.criteria:
-        if one.advisory and one.reported_at is None:
+        if one.standing.advisory and one.standing.reported_at is None:
             yield Part(one.criterion, _leave_out(ADVISES))
         else:
             found = characterize(one, plan.intent_of(one))
@@ -100,7 +100,7 @@ def list_parts(plan: Plan) -> Iterator[Part]:
 
 def _count_streams(criterion: CriterionPlan, plan: Plan) -> int:
     """Count how often a criterion is decided: once, or once for each input."""
-    if not criterion.each_input:
+    if not criterion.counting.each_input:
         return 1
     of = (len(one.input_ids) for one in plan.experiments if one.name == criterion.experiment)
     return next(of, 1)
@@ -119,7 +119,7 @@ def _correct(found: Characteristic, criterion: CriterionPlan, plan: Plan) -> Cha
     """
     if plan.correction == "none" or plan.family_size < 2:
         return found
-    is_split = criterion.uncorrected is not None or criterion.stops_early
+    is_split = criterion.others.uncorrected is not None or criterion.counting.stops_early
     parts = 1 if is_split else plan.family_size
     ranked = sum(_count_streams(one, plan) for one in plan.criteria if one.alpha is not None)
     steps = {Decision.FAIL: 1, Decision.PASS: 1 if plan.correction == "bonferroni" else ranked}
@@ -228,15 +228,15 @@ def forecast(plan: Plan) -> tuple[Forecast, ...]:
 def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
     streams = _count_streams(criterion, plan)
     procedure, alone = find_procedure(criterion.procedure), criterion
-    if criterion.family is not None and not criterion.stops_early:
+    if criterion.others.family is not None and not criterion.counting.stops_early:
         # What the others decide can only add to what holds whatever they decide.
         from trialwise.procedures.planning.families import scale_levels
 
-        share = criterion.family.least_share
+        share = criterion.others.family.least_share
         alone = scale_levels(criterion, lambda level: share * level)
-    family = criterion.family
+    family = criterion.others.family
     # By e-values and by BY an end at a boundary may still not hold.
-    is_open = family is not None and criterion.stops_early and not family.keeps_boundaries
+    is_open = family is not None and criterion.counting.stops_early and not family.keeps_boundaries
     found = () if is_open else characterize(alone, plan.intent_of(criterion)).chances
     return Forecast(
         criterion=criterion.criterion,
@@ -247,8 +247,8 @@ def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
         chances=found,
         are_least=family is not None and family.correction != "bonferroni",
         # Its rule says already that it is only reported.
-        advisory=criterion.advisory[criterion.reported_at is not None :],
-        labels=None if criterion.errors is None else criterion.errors.labels,
+        advisory=criterion.standing.advisory[criterion.standing.reported_at is not None :],
+        labels=None if criterion.judging.errors is None else criterion.judging.errors.labels,
     )
 
 
@@ -274,9 +274,9 @@ def find_limiting(plan: Plan) -> tuple[LimitingCriteria, ...]:
         if len(criteria) < 2:
             continue
         needs = {
-            each.criterion: each.trials * (len(one.input_ids) if each.each_input else 1)
+            each.criterion: each.trials * (len(one.input_ids) if each.counting.each_input else 1)
             for each in criteria
-            if not each.rides_along
+            if not each.counting.rides_along
         }
         most = max(needs.values(), default=0)
         names = tuple(name for name, trials in needs.items() if trials == most)
@@ -406,7 +406,7 @@ def word_joint_errors(plan: CriterionPlan) -> str:
     Args:
         plan: With its joint errors.
     """
-    joint = plan.together
+    joint = plan.others.together
     if joint is None:
         return ""
     values = {Decision.PASS: joint.wrong_pass, Decision.FAIL: joint.wrong_fail}
@@ -423,7 +423,7 @@ def word_joint_errors(plan: CriterionPlan) -> str:
     before = "the run before" if count == 1 else f"the {count} runs before"
     newest = joint.runs[0] if count == 1 else f"the newest is {joint.runs[0]}"
     which = "either run" if count == 1 else f"any of the {count + 1} runs"
-    each = " For each input:" if plan.each_input else ""
+    each = " For each input:" if plan.counting.each_input else ""
     if not said:
         return (
             f"INCONCLUSIVE in {before} ({newest}). If the service has not changed, running again "

@@ -112,7 +112,7 @@ def limit_by_levels(plan: CriterionPlan, alpha_limits: Decision = Decision.PASS)
         alpha_limits: The wrong decision that `alpha` limits. The other one has `beta` or
             `fail_alpha`, if it is limited.
     """
-    levels = {Decision.PASS: plan.alpha, Decision.FAIL: plan.fail_alpha}
+    levels = {Decision.PASS: plan.alpha, Decision.FAIL: plan.failing.fail_alpha}
     if alpha_limits is Decision.FAIL:
         levels = {Decision.PASS: plan.beta, Decision.FAIL: plan.alpha}
     names = {Decision.PASS: "PASS although it is too low", Decision.FAIL: "FAIL as required"}
@@ -175,7 +175,7 @@ def count_fixed(
             RuleError(
                 wrong=Decision.FAIL,
                 event=f"FAIL at a true rate of {as_percent(required)}",
-                allowed=plan.fail_alpha,
+                allowed=plan.failing.fail_alpha,
                 actual=raw_cdf(most, size, required),
                 rate=required,
             ),

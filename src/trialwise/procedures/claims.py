@@ -79,7 +79,7 @@ class _Plan(NamedTuple):
     @property
     def trials(self) -> int:
         """Planned, or the most of a sequential decision; of all inputs together."""
-        return self.criterion.trials * (self.inputs if self.criterion.each_input else 1)
+        return self.criterion.trials * (self.inputs if self.criterion.counting.each_input else 1)
 
     @property
     def repetitions(self) -> Sequence[int]:
@@ -138,7 +138,7 @@ def check_claim(
         intent: Verification refuses some of what smoke only discloses.
     """
     procedure = find_procedure(criterion.procedure)
-    if not procedure.claims_rate or criterion.reported_at is not None:
+    if not procedure.claims_rate or criterion.standing.reported_at is not None:
         return ClaimCheck((), ())
     plan = _Plan(criterion, experiment, procedure)
     found = list(_list_doubts(claim, plan))

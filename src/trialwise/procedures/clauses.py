@@ -23,23 +23,24 @@ def state_clause(plan: CriterionPlan, role: str = "") -> str:
         plan: The criterion's.
         role: What its inputs are evidence of, where that is known.
     """
-    if not plan.categorical or not plan.discharged_by:
+    if not plan.terms.categorical or not plan.terms.discharged_by:
         return ""
+    keeps = plan.terms.discharged_by
     if role in CHALLENGES:
         return (
-            f" It is evidence for what keeps the prohibition: {plan.discharged_by}. It does not "
-            "prove the prohibition."
+            f" It is evidence for what keeps the prohibition: {keeps}. It does not prove the "
+            "prohibition."
         )
     return (
-        f" The prohibition is kept by: {plan.discharged_by}. This criterion does not show it; it "
-        "says whether a failure got through."
+        f" The prohibition is kept by: {keeps}. This criterion does not show it; it says "
+        "whether a failure got through."
     )
 
 
 def describe_clause(plan: CriterionPlan) -> str:
     """Describe a prohibition before a run, as the rest of a sentence; nothing for others."""
-    if not plan.categorical:
+    if not plan.terms.categorical:
         return ""
-    if not plan.discharged_by:
+    if not plan.terms.discharged_by:
         return f". GAP: {GAP}"
-    return f". It watches a prohibition, which is kept by: {plan.discharged_by}"
+    return f". It watches a prohibition, which is kept by: {plan.terms.discharged_by}"

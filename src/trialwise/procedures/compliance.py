@@ -104,8 +104,7 @@ class Compliance(Procedure):
             return plan
         # A matched estimator looks at who passed, not only at how many: it decides at the end,
         # and no number of successes says what it will say.
-        return replace(
-            plan,
+        return plan.change(
             rule=None,
             decision_rule=f"compliance/{claim.estimator}/{claim.estimand}{AGREEING}",
             estimator=claim.estimator,
@@ -199,9 +198,9 @@ class Compliance(Procedure):
                 f"{self.describe_share(plan)}"
             )
             open_between = ", FAIL where its upper bound is below it, between: INCONCLUSIVE"
-            return by if plan.fail_alpha is None else f"{by}{open_between}"
+            return by if plan.failing.fail_alpha is None else f"{by}{open_between}"
         required = plan.threshold.required_rate
-        if plan.corrected_by:
+        if plan.judging.corrected_by:
             shown = f"PASS where {plan.trials} trials show a corrected rate above {required:g}"
             return f"{shown}, FAIL where they show one below{self.describe_share(plan)}"
         if plan.cutoff is None and required is not None and passes_on_observed_rate(plan):
@@ -215,14 +214,15 @@ class Compliance(Procedure):
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Count the binomial chances of the two cutoffs, or of a smoke run's observed rate."""
         required, cutoff = plan.threshold.required_rate, plan.cutoff
-        is_counted = isinstance(plan.design, ComplianceCutoff) and plan.errors is None
+        is_counted = isinstance(plan.design, ComplianceCutoff) and plan.judging.errors is None
         if not is_counted or required is None:
             return limit_by_levels(plan)
         if cutoff is None:
             cutoff = plan.trials + 1
             if intent is Intent.SMOKE and passes_on_observed_rate(plan):
                 cutoff = math.ceil(as_written(required) * plan.trials)
-        most = cutoff - 1 if plan.most_failing is None else min(plan.most_failing, cutoff - 1)
+        most = plan.failing.most_failing
+        most = cutoff - 1 if most is None else min(most, cutoff - 1)
         shown = plan.threshold.alternative_rate or required
         return count_fixed(plan, cutoff, most, required, shown)
 
@@ -322,7 +322,7 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
         observed = observed_status(tally, required)
         decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
         caution = Caution.for_decision(decision, observed)
-    if decision is Decision.FAIL and plan.most_failing is not None:
+    if decision is Decision.FAIL and plan.failing.most_failing is not None:
         # FAIL shows a rate below the required one, and what shows neither side is open.
         if find_ground(plan, tally) != SHOWN_BELOW:
             decision = Decision.INCONCLUSIVE
@@ -383,7 +383,7 @@ def find_ground(plan: CriterionPlan, tally: Tally, *, is_whole: bool = True) -> 
         # Wilson's bound at a count that chose its own size is wrong in up to 20 % of runs, so the
         # trials that were left out count as passed.
         size, passed = plan.trials, plan.trials - tally.failed
-    most = find_most_failing(required, size, plan.fail_alpha or plan.alpha, rule)
+    most = find_most_failing(required, size, plan.failing.fail_alpha or plan.alpha, rule)
     return SHOWN_BELOW if passed <= most else NOT_SHOWN
 
 
@@ -395,7 +395,7 @@ def decision_interval(
         return None
     k, n, alpha = tally.passed, tally.trials, plan.alpha
     # A sequential plan keeps the level of a wrong PASS apart.
-    below, above = alpha if plan.beta is None else plan.beta, plan.fail_alpha or alpha
+    below, above = alpha if plan.beta is None else plan.beta, plan.failing.fail_alpha or alpha
     confidence = complement(float(as_written(below) + as_written(above)))
     if rule == "wilson":
         size, most = n, k

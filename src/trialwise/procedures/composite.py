@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.errors import InvalidArgument
+from trialwise.model.evidence import Envelopes
 from trialwise.model.verdict import (
     Decision,
     Dimension,
@@ -51,7 +52,7 @@ def state_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
 def _describe_levels(parts: Sequence[Finding]) -> str:
     """Say how often some input is decided wrongly; a family says it of all its decisions."""
     plan = parts[0].plan
-    levels = "" if plan.family else describe_inputs(parts[0], len(parts))
+    levels = "" if plan.others.family else describe_inputs(parts[0], len(parts))
     if not levels:
         return ""
     from trialwise.procedures.planning.families import advise_correction
@@ -123,10 +124,12 @@ def compose(
         functional_decision=functional,
         latency_decision=timing,
         triggers=tuple(_list_triggers(verdict, decision)),
-        false_compliance_envelope=_bound(families.get("false-compliance"), Decision.PASS),
-        false_degradation_envelope=_bound(families.get("false-degradation"), Decision.FAIL),
-        false_rejection_envelope=_bound(families.get("false-rejection"), Decision.FAIL),
-        false_acceptance_envelope=_bound(families.get("false-rejection"), Decision.PASS),
+        envelopes=Envelopes(
+            false_compliance_envelope=_bound(families.get("false-compliance"), Decision.PASS),
+            false_degradation_envelope=_bound(families.get("false-degradation"), Decision.FAIL),
+            false_rejection_envelope=_bound(families.get("false-rejection"), Decision.FAIL),
+            false_acceptance_envelope=_bound(families.get("false-rejection"), Decision.PASS),
+        ),
     )
 
 

@@ -173,7 +173,7 @@ def _conclude_corpus(case: ClaimedCounts, alpha: float | None, plan: CriterionPl
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
     limits = partial(finite_corpus_interval, k, n, N, confidence=complement(alpha))
     low, interval, ground = limits(side="lower").interval.low, limits().interval, None
-    if (level := plan.fail_alpha) is not None:
+    if (level := plan.failing.fail_alpha) is not None:
         most = most_failing_successes(case.required_rate, n, N, alpha=level)
         if decision is Decision.FAIL and k > most:
             decision = Decision.INCONCLUSIVE

@@ -243,8 +243,8 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     assert alpha is not None
     estimator, estimand = case.claim.estimator, case.claim.estimand
     assert estimator is not None
-    is_versioned, fail_alpha = has_agreeing_interval(plan), plan.fail_alpha or alpha
-    leaves_open = plan.fail_alpha is not None
+    is_versioned, fail_alpha = has_agreeing_interval(plan), plan.failing.fail_alpha or alpha
+    leaves_open = plan.failing.fail_alpha is not None
     # Plans of earlier versions are decided as they were planned.
     is_exact = is_versioned or (plan.decision_rule or "").startswith("compliance/stratified-exact/")
     untried = _find_untried(case, estimator)

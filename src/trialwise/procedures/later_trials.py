@@ -34,9 +34,9 @@ FEWEST = 10
 
 def let_withdraw(plan: CriterionPlan) -> CriterionPlan:
     """Return a plan whose decision later trials can withdraw, if it is about their rate."""
-    is_plain = plan.errors is None and plan.estimator is None
+    is_plain = plan.judging.errors is None and plan.estimator is None
     may = find_procedure(plan.procedure).may_be_withdrawn and is_plain
-    return replace(plan, withdrawn_by=LEVEL) if may else plan
+    return plan.change(withdrawn_by=LEVEL) if may else plan
 
 
 def withdraw(finding: Finding, run: Plan) -> Finding:
@@ -82,7 +82,7 @@ def withdraw(finding: Finding, run: Plan) -> Finding:
 
 def _is_contradicted(finding: Finding) -> bool:
     """Return whether the trials after a decision show a rate on the other side of it."""
-    level, counts = finding.plan.withdrawn_by, finding.counts
+    level, counts = finding.plan.others.withdrawn_by, finding.counts
     later = None if counts is None else counts.later
     if level is None or later is None or later.trials < FEWEST:
         return False

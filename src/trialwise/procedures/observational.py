@@ -72,11 +72,11 @@ class Observational(Procedure):
         """One failure decides at any time; its absence only once every input was asked."""
         if counts.tally.failed:
             return self.conclude(plan, counts)
-        has_own_size = plan.counts_every_trial and not plan.rides_along
+        has_own_size = plan.counting.counts_every_trial and not plan.counting.rides_along
         is_short = counts.stop.is_premature and not (has_own_size and counts.is_complete)
-        if plan.asks_every_input and is_short:
+        if plan.counting.asks_every_input and is_short:
             return conclude_short(plan, counts)
-        if plan.asks_every_input and counts.unasked and counts.tally.trials:
+        if plan.counting.asks_every_input and counts.unasked and counts.tally.trials:
             return _leave_open(counts)
         return super().decide(plan, replace(counts, decision=None))
 
@@ -88,7 +88,7 @@ class Observational(Procedure):
         else:
             decision, caution = (Decision.FAIL if tally.failed else Decision.PASS), None
         # Below the probes that an operator asks for, PASS would say too much (§1.4.5).
-        few = plan.min_probes is not None and tally.trials < plan.min_probes
+        few = plan.counting.min_probes is not None and tally.trials < plan.counting.min_probes
         return Conclusion(
             decision=decision,
             tally=tally,
@@ -105,9 +105,13 @@ class Observational(Procedure):
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say what a single failure does."""
         clause = describe_clause(plan)
-        if plan.asks_every_input:
+        if plan.counting.asks_every_input:
             rule = "FAIL with the first failure, PASS once every input was asked without one"
-            own = "" if plan.rides_along else f", in at least {as_count(plan.trials, 'trial')}"
+            own = (
+                ""
+                if plan.counting.rides_along
+                else f", in at least {as_count(plan.trials, 'trial')}"
+            )
             return f"{rule}{own}{clause}"
         return f"PASS without a failure in at least {plan.trials}, FAIL with one{clause}"
 
@@ -116,7 +120,7 @@ class Observational(Procedure):
         never = RuleError(
             wrong=Decision.FAIL, event="FAIL although no reply fails", allowed=0.0, actual=0.0
         )
-        if plan.rides_along:
+        if plan.counting.rides_along:
             missed = {Decision.PASS: "passes unless a failure is seen"}
             return Characteristic(errors=(never,), uncounted=missed)
 

@@ -24,13 +24,15 @@ def find_looks(plan: CriterionPlan) -> tuple[JudgedLook, ...]:
         "COMPLIANCE": (required, alpha),
         "SEQUENTIAL": (plan.threshold.alternative_rate, plan.beta),
     }.get(plan.procedure)
-    is_one_rate = plan.estimator is None and not plan.each_input and not plan.rides_along
-    if shown is None or plan.errors is None or not is_one_rate:
+    is_one_rate = (
+        plan.estimator is None and not plan.counting.each_input and not plan.counting.rides_along
+    )
+    if shown is None or plan.judging.errors is None or not is_one_rate:
         return ()
     return plan_looks(
-        plan.errors,
+        plan.judging.errors,
         plan.trials,
-        cast("tuple[Correction, ...]", plan.corrected_by),
+        cast("tuple[Correction, ...]", plan.judging.corrected_by),
         above=cast("tuple[float, float]", shown),
         below=cast("tuple[float, float]", (required, alpha)),
     )
@@ -46,9 +48,9 @@ def find_share(plan: CriterionPlan, trials: int, *, is_look: bool) -> float:
     """
     from trialwise.stats.judged_looks import LAST_SHARE
 
-    if not plan.looks:
+    if not plan.judging.looks:
         return 1.0
-    shares = {look.trials: look.share for look in plan.looks}
+    shares = {look.trials: look.share for look in plan.judging.looks}
     return shares.get(trials, LAST_SHARE) if is_look else LAST_SHARE
 
 
@@ -57,6 +59,6 @@ def describe_looks(plan: CriterionPlan) -> str:
     early = [
         f"after {look.trials} with at most {look.accept} failures (PASS) "
         f"or at least {look.reject} (FAIL)"
-        for look in plan.looks
+        for look in plan.judging.looks
     ]
     return f"; it may stop {' or '.join(early)}" if early else ""

@@ -212,7 +212,7 @@ class Regression(Procedure):
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Average over the baselines that could have been measured at the baseline's rate."""
         design = plan.design
-        if not isinstance(design, RegressionCutoff) or plan.errors is not None:
+        if not isinstance(design, RegressionCutoff) or plan.judging.errors is not None:
             return super().characterize(plan, intent)
 
         def at(rate: float) -> Chance:
@@ -451,7 +451,7 @@ def _bound_difference(
         tally.passed,
         tally.trials,
         fails=conclusion.decision is Decision.FAIL,
-        curtailed=plan.curtailed and design.trials == plan.trials,
+        curtailed=plan.counting.curtailed and design.trials == plan.trials,
     )
 
 

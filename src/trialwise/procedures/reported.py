@@ -91,8 +91,8 @@ class Reported(Procedure):
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say that it only reports."""
-        assert plan.reported_at is not None
-        level = as_percent(plan.reported_at)
+        assert plan.standing.reported_at is not None
+        level = as_percent(plan.standing.reported_at)
         rule = f"reported with its {level} interval, and no part of the verdict"
         return f"{rule}{describe_clause(plan)}"
 
@@ -108,7 +108,7 @@ class Reported(Procedure):
             ("Mode", "report only: no threshold decides, and no error rate is claimed"),
             ("Question", f"what is the rate of {finding.criterion}?"),
         ]
-        interval, level = finding.interval, finding.plan.reported_at
+        interval, level = finding.interval, finding.plan.standing.reported_at
         if interval is None or level is None:
             return (make_section("HYPOTHESIS TEST", rows),)
         ends = f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
@@ -120,9 +120,9 @@ PROCEDURE = Reported()
 
 
 def _find_interval(plan: CriterionPlan, passed: int, trials: int) -> Interval:
-    assert plan.reported_at is not None
+    assert plan.standing.reported_at is not None
     compute = wilson_interval if plan.rule == "wilson" else clopper_pearson
-    return compute(passed, trials, confidence=plan.reported_at)
+    return compute(passed, trials, confidence=plan.standing.reported_at)
 
 
 def _state(plan: CriterionPlan, passed: int, trials: int, interval: Interval) -> str:

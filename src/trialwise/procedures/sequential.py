@@ -115,7 +115,7 @@ class Sequential(Procedure):
         Boundaries for outcomes that are seen without error would keep neither level where a judge
         errs, so a plan with a judge's errors has none (`planning.criterion_plans`).
         """
-        if plan.stops_early:
+        if plan.counting.stops_early:
             return _conclude(plan, counts.tally, counts.intent)
         return super().decide(plan, counts)
 
@@ -127,10 +127,10 @@ class Sequential(Procedure):
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say when the boundaries can decide first, and what they do at the cap."""
-        if plan.stops_early:
+        if plan.counting.stops_early:
             text = _describe(cast("SequentialDesign", plan.design))
-            if plan.shared_by > 1:
-                text += f"; chosen for the longest of {plan.shared_by} criteria on the same trials"
+            if (shared := plan.counting.shared_by) > 1:
+                text += f"; chosen for the longest of {shared} criteria on the same trials"
             return text + self.describe_share(plan)
         good, bad = plan.threshold.required_rate, plan.threshold.alternative_rate
         return (
@@ -140,7 +140,7 @@ class Sequential(Procedure):
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Walk the boundaries; a rate that is corrected for a judge's errors has only levels."""
-        if not plan.stops_early:
+        if not plan.counting.stops_early:
             return super().characterize(plan, intent)
         return walk_design(cast("SequentialDesign", plan.design))
 

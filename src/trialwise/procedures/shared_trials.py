@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -139,8 +139,8 @@ def share_trials(
         design = choose_shared(usual, len(places), others=others, cache=cache)
         if design is not usual:
             for place in places:
-                chosen[place] = replace(
-                    chosen[place], design=design, trials=design.cap, shared_by=count
+                chosen[place] = chosen[place].change(
+                    design=design, trials=design.cap, shared_by=count
                 )
     return chosen
 
@@ -148,8 +148,8 @@ def share_trials(
 def _is_adjustable(plan: CriterionPlan) -> bool:
     design = plan.design
     return (
-        plan.stops_early
-        and not plan.each_input
+        plan.counting.stops_early
+        and not plan.counting.each_input
         and isinstance(design, SequentialDesign)
         and design.method is Method.OPTIMAL
         and design.always_decides
@@ -160,12 +160,16 @@ def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
     groups: list[CriteriaGroup] = []
     least = 0
     for plan in plans:
-        if plan.rides_along:
-            least = max(least, min(plan.trials, inputs) if plan.asks_every_input else 0)
-        elif plan.stops_early and not plan.each_input and isinstance(plan.design, SequentialDesign):
+        if plan.counting.rides_along:
+            least = max(least, min(plan.trials, inputs) if plan.counting.asks_every_input else 0)
+        elif (
+            plan.counting.stops_early
+            and not plan.counting.each_input
+            and isinstance(plan.design, SequentialDesign)
+        ):
             groups.append(CriteriaGroup(plan.design, 1))
         else:
-            least = max(least, plan.trials * (inputs if plan.each_input else 1))
+            least = max(least, plan.trials * (inputs if plan.counting.each_input else 1))
     return OtherCriteria(tuple(groups), least)
 
 

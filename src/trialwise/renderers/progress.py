@@ -305,9 +305,9 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
     """Return what is asked and by which rule, in a line."""
     if plan.purpose == "measure":
         return "measured"
-    if criterion.reported_at is not None:
+    if criterion.standing.reported_at is not None:
         return "reported only"
-    each = ", each input on its own" if criterion.each_input else ""
+    each = ", each input on its own" if criterion.counting.each_input else ""
     if not procedure_of(criterion).claims_rate:
         return f"never fails, observed{each}"
     required, baseline = criterion.threshold.required_rate, criterion.threshold.baseline

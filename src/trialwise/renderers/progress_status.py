@@ -82,7 +82,7 @@ class Snapshot:
                 criterion=one.criterion,
                 trials=0,
                 passed=0,
-                planned=one.trials * (inputs[one.experiment] if one.each_input else 1),
+                planned=one.trials * (inputs[one.experiment] if one.counting.each_input else 1),
             )
             for one in plan.criteria
         )
@@ -134,7 +134,7 @@ class Snapshot:
         standing = {one.criterion: one for one in self.standings}
         for plan in self.plan.criteria:
             one = standing.get(plan.criterion)
-            if one is None or one.decision is not None or plan.rides_along:
+            if one is None or one.decision is not None or plan.counting.rides_along:
                 continue
             lacks = max(0, one.planned - one.trials)
             missing[plan.experiment] = max(missing.get(plan.experiment, 0), lacks)
@@ -167,10 +167,10 @@ def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
     Where every input has a verdict of its own there is no such number; what only observes the
     trials of the others is told by its failures.
     """
-    if plan.rides_along:
+    if plan.counting.rides_along:
         failed = standing.trials - standing.passed
         return f"{failed} failed so far" if failed else "no failure so far"
-    if plan.each_input:
+    if plan.counting.each_input:
         return ""
     limits = plan.limits
     trials, failures = standing.trials, standing.trials - standing.passed
@@ -269,7 +269,7 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
         and decision is None
         and plan is not None
         and plan.alpha is not None
-        and not plan.each_input
+        and not plan.counting.each_input
         and standing.has_rate
     )
     counts = f"{passed:,}/{trials:,}" if standing.has_rate else f"{trials:,}"

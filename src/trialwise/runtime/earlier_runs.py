@@ -144,10 +144,10 @@ def note_old_margin(plan: Plan, store: Path) -> str:
     names = [
         one.criterion
         for one in plan.criteria
-        if one.stops_early
+        if one.counting.stops_early
         and one.threshold.alternative_rate == one.threshold.required_rate
         and (before := planned.get(one.criterion)) is not None
-        and before.stops_early
+        and before.counting.stops_early
         and not has_agreeing_interval(before)
         and _has_old_margin(before.threshold)
     ]
@@ -205,7 +205,7 @@ def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None
 
 
 def _with_joint_errors(plan: CriterionPlan, before: list[OpenRun] | None) -> CriterionPlan:
-    joined = replace(plan, together=join_errors(plan, before or ()))
+    joined = plan.change(together=join_errors(plan, before or ()))
     told = word_joint_errors(joined)
     return replace(joined, caveats=(*joined.caveats, told)) if told else plan
 
@@ -218,13 +218,13 @@ def _question(plan: Plan, name: str) -> tuple[object, ...] | None:
             inputs = [each.fingerprint for each in plan.experiments if each.name == one.experiment]
             return (
                 threshold.required_rate,
-                threshold.alternative_rate if one.stops_early else None,
+                threshold.alternative_rate if one.counting.stops_early else None,
                 None if threshold.baseline is None else threshold.baseline.identifier,
                 plan.structure.get(name),
                 inputs,
                 plan.claim,
                 dict(plan.factors),
-                one.each_input,
+                one.counting.each_input,
             )
     return None
 

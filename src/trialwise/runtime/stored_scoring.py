@@ -119,9 +119,12 @@ def _read_kept(stored: StoredRun) -> list[tuple[Trial, KeptAnswer]]:
 def _could_stop(stored: StoredRun) -> bool:
     """Return whether the number of a run's trials may depend on what its checks said."""
     stops = any(
-        one.stops_early or one.looks or one.curtailed or one.each_input
+        one.counting.stops_early
+        or one.judging.looks
+        or one.counting.curtailed
+        or one.counting.each_input
         for one in stored.plan.criteria
-        if not one.rides_along
+        if not one.counting.rides_along
     )
     if stops or not (stored.path / "record.json").exists():
         return True

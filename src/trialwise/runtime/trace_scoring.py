@@ -180,7 +180,7 @@ def _assign_answers(plan: Plan, answers: Answers) -> Iterator[tuple[tuple[int, i
     """Yield the index and the seed of each planned trial with the next answer to its input."""
     left = {place: iter(mine) for place, mine in answers.items()}
     for one in plan.experiments:
-        each = any(criterion.each_input for criterion in plan.criteria_of(one.name))
+        each = any(criterion.counting.each_input for criterion in plan.criteria_of(one.name))
         seed_of = trial_seeds(plan.seed, one.name)
         for index, place in enumerate(issue_places(one, seed=plan.seed, each_input=each)):
             yield (index, seed_of(index)), next(left[one.name, one.input_ids[place]])

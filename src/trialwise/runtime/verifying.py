@@ -160,10 +160,10 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
     """Yield whether each criterion's rule is the one that its threshold and its levels lead to."""
     for criterion in plan.criteria:
         path = f"plan.criteria[{criterion.criterion}]"
-        if criterion.looks:
+        if criterion.judging.looks:
             looks = find_looks(criterion)
-            yield from list_differences(f"{path}.looks", list(criterion.looks), list(looks))
-        if criterion.stops_early:
+            yield from list_differences(f"{path}.looks", list(criterion.judging.looks), list(looks))
+        if criterion.counting.stops_early:
             yield from _boundary_differences(path, criterion)
             continue
         derived = procedure_of(criterion).derive_design(criterion)
@@ -233,7 +233,7 @@ def _issue_differences(
 
     criteria = plan.criteria_of(experiment.name)
     places = issue_places(
-        experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
+        experiment, seed=plan.seed, each_input=any(one.counting.each_input for one in criteria)
     )
     seed_of = trial_seeds(plan.seed, experiment.name)
     names = tuple(one.criterion for one in criteria)

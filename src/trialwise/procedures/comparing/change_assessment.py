@@ -194,7 +194,7 @@ def _advisory(name: str, *records: RunRecord) -> tuple[str, ...]:
         for record in records
         for one in record.plan.criteria
         if one.criterion == name
-        for reason in one.advisory
+        for reason in one.standing.advisory
     )
     return tuple(dict.fromkeys(found))
 

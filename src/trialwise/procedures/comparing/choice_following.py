@@ -104,7 +104,7 @@ def find_criteria(plans: Sequence[Plan], criterion: str | None) -> tuple[tuple[s
         if criterion not in known:
             raise InvalidArgument("criterion", criterion, f"be one of {', '.join(known)}")
         return (criterion,), known[criterion]
-    decided = {one.criterion for one in plans[0].criteria if one.reported_at is None}
+    decided = {one.criterion for one in plans[0].criteria if one.standing.reported_at is None}
     counted = {name: place for name, place in known.items() if name in decided} or known
     if not counted:
         raise InvalidArgument("criterion", None, "exist: the arms share no criterion")

@@ -189,7 +189,7 @@ def plan_rules(
     ):
         # Repeats of an input are one unit for a population, and no test is made without a claim.
         return {}
-    advisory = {one.criterion for plan in plans for one in plan.criteria if one.advisory}
+    advisory = {one.criterion for plan in plans for one in plan.criteria if one.standing.advisory}
     # What only advises ends no comparison, and takes no part of the level.
     tests = [one for one in _list_tests(plans, labels, question) if one[2] not in advisory]
     share = 1 if question.correction == "none" else max(1, len(tests))

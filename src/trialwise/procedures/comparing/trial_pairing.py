@@ -163,9 +163,9 @@ def _is_fixed(plan: Plan, name: str) -> bool:
     if plan.purpose == "measure" or any(one.experiment == name for one in plan.latency):
         return True
     return not any(
-        one.limits.design is not None or (one.curtailed and one.cutoff is not None)
+        one.limits.design is not None or (one.counting.curtailed and one.cutoff is not None)
         for one in plan.criteria_of(name)
-        if not one.rides_along
+        if not one.counting.rides_along
     )
 
 

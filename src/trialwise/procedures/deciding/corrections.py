@@ -54,7 +54,7 @@ def correct_findings(
     """
     if plan.correction == "none" or plan.family_size < 2:
         return list(findings)
-    if all(one.plan.family is None for one in findings):
+    if all(one.plan.others.family is None for one in findings):
         from trialwise.procedures.deciding.earlier_corrections import correct_passes
 
         return correct_passes(findings, plan)
@@ -68,11 +68,13 @@ class _Correction:
         self, findings: Sequence[Finding], plan: Plan, decide: Callable[[CriterionPlan], Finding]
     ) -> None:
         self._findings, self._plan, self._decide = findings, plan, decide
-        self._members = [one for one in findings if one.plan.family is not None]
-        self._guarantee = describe_guarantee([one.plan.family for one in self._members])  # type: ignore[misc]
+        self._members = [one for one in findings if one.plan.others.family is not None]
+        self._guarantee = describe_guarantee([one.plan.others.family for one in self._members])  # type: ignore[misc]
         self._at_share: dict[float, list[Finding]] = {}
         self._singles = [
-            _decide_counts(part, 1.0, plan.intent_of(one.plan)) if one.plan.stops_early else part
+            _decide_counts(part, 1.0, plan.intent_of(one.plan))
+            if one.plan.counting.stops_early
+            else part
             for one in self._members
             for part in _split(one)
         ]
@@ -82,7 +84,7 @@ class _Correction:
         shares = {side: self._find_shares(side) for side in (Decision.PASS, Decision.FAIL)}
         places, corrected = count(), []
         for one in self._findings:
-            if one.plan.family is None:
+            if one.plan.others.family is None:
                 corrected.append(one)
             elif not one.by_input:
                 corrected.append(self._correct(next(places), shares))
@@ -118,8 +120,8 @@ class _Correction:
 
     def _decide_at(self, finding: Finding, share: float) -> Sequence[Finding]:
         plan, by_evidence = finding.plan, self._plan.correction == "e-bh"
-        counts_rate = isinstance(plan.design, ComplianceCutoff) and plan.errors is None
-        if plan.stops_early or (by_evidence and counts_rate):
+        counts_rate = isinstance(plan.design, ComplianceCutoff) and plan.judging.errors is None
+        if plan.counting.stops_early or (by_evidence and counts_rate):
             intent = self._plan.intent_of(plan)
             decide = partial(_decide_counts, share=share, intent=intent, by_evidence=by_evidence)
             return [decide(part) for part in _split(finding)]
@@ -132,7 +134,7 @@ class _Correction:
 
     def _correct(self, place: int, shares: dict[Decision, tuple[float, ...]]) -> Finding:
         single = self._singles[place]
-        family = single.plan.family
+        family = single.plan.others.family
         assert family is not None
         if single.decision is None or single.words.label or _is_cut_short(single):
             return replace(single, single_decision=single.decision)
@@ -163,7 +165,7 @@ class _Correction:
 
     def _describe(self, found: Finding, single: Finding, chosen: dict[Decision, float]) -> Finding:
         """Say what the family decides and guarantees, and what the criterion would be alone."""
-        family = found.plan.family
+        family = found.plan.others.family
         assert family is not None
         levels = {
             Decision.PASS: family.wrong_pass * chosen[Decision.PASS],
@@ -231,7 +233,7 @@ def _is_shown(side: Decision, finding: Finding) -> bool:
         return False
     if side is Decision.PASS:
         return finding.decision is side and not procedure.compares_baseline
-    if finding.plan.errors is not None:
+    if finding.plan.judging.errors is not None:
         return finding.decision is side
     ground, required = _find_ground(finding), finding.threshold.required_rate
     if ground is None and procedure.decides_fixed_rate and interval and required:
@@ -259,7 +261,7 @@ def _decide_counts(
     finding: Finding, share: float, intent: Intent, *, by_evidence: bool = False
 ) -> Finding:
     """Decide where counting ended at a share of the undivided levels, by p-values or e-values."""
-    family, tally, design = finding.plan.family, finding.tally, finding.design
+    family, tally, design = finding.plan.others.family, finding.tally, finding.design
     assert family is not None
     # What was cut short, or taken back for another reason, shows nothing.
     if _is_cut_short(finding) or not tally.trials:
@@ -295,7 +297,7 @@ _GROUNDS = {Decision.PASS: None, Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSI
 
 
 def _state_counts(finding: Finding, decision: Decision, intent: Intent) -> str:
-    tally, design, family = finding.tally, finding.design, finding.plan.family
+    tally, design, family = finding.tally, finding.design, finding.plan.others.family
     if isinstance(design, SequentialDesign) and decision is not Decision.INCONCLUSIVE:
         return state_stop(decision, tally, design, intent)
     required = as_percent(finding.threshold.required_rate or 0)

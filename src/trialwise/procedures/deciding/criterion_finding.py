@@ -172,7 +172,7 @@ def decide_criterion(
     """
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
     rows = Rows.of(trials, place)
-    if not criterion.each_input:
+    if not criterion.counting.each_input:
         return _Stream(criterion, plan, experiment, stop).decide(rows)
     by_input = rows.split(experiment.input_ids)
     stream = _Stream(criterion, plan, experiment, stop, inputs=len(by_input))
@@ -209,7 +209,7 @@ class _Stream(NamedTuple):
         if counts_all:
             # One failure is all that `never_fails` waits for. A rate needs some measured trial, and
             # a request that was refused as wrong says nothing of either.
-            is_counted = criterion.counts_every_trial and not all(
+            is_counted = criterion.counting.counts_every_trial and not all(
                 row.course.error_class is ErrorClass.CONFIGURATION for row, _ in used.kinds
             )
             is_failed = conclusion.decision is Decision.FAIL
@@ -225,18 +225,18 @@ class _Stream(NamedTuple):
         procedure = find_procedure(criterion.procedure)
         conclusion = procedure.complete(criterion, conclusion, reason, plan)
         disclosed = disclose_counts(
-            rows, analysis=self.analysis, skips_unjudged=criterion.stops_early
+            rows, analysis=self.analysis, skips_unjudged=criterion.counting.stops_early
         )
         ends = counts.decision is not None or counts.is_complete
         after = rows[len(used) :] if ends else rows[:0]
         ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
         last = used.places[-1] if ends_early and used else None
-        if criterion.withdrawn_by is None:
+        if criterion.others.withdrawn_by is None:
             # What no later trial can withdraw is at least qualified by them.
             disclosed += compare_later(self._leave_out(used), self._leave_out(after))
         if disclosed:
             conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
-        if criterion.errors is not None and conclusion.evidence.judged is None:
+        if criterion.judging.errors is not None and conclusion.evidence.judged is None:
             from trialwise.procedures.deciding.judge_corrections import correct
 
             conclusion = correct(conclusion, criterion, counts.rows, reason)
@@ -259,7 +259,7 @@ class _Stream(NamedTuple):
         )
 
     def _sum_up_scores(self, rows: Rows) -> ScoreSummary | None:
-        if self.criterion.pass_at is None:
+        if self.criterion.terms.pass_at is None:
             return None
         from trialwise.procedures.mean_score import summarize_scores
 
@@ -270,7 +270,7 @@ class _Stream(NamedTuple):
 
     def _decide_alone(self, rows: Rows) -> Decision | None:
         """Return what the design with undivided error limits makes of the same trials."""
-        design = self.criterion.uncorrected
+        design = self.criterion.others.uncorrected
         if design is None:
             return None
         boundaries = cast("SequentialDesign", design)
@@ -300,7 +300,7 @@ class _Stream(NamedTuple):
 
     def _tally_all(self, rows: Rows) -> Tally:
         fair = self._leave_out(rows)
-        if self.criterion.stops_early:
+        if self.criterion.counting.stops_early:
             fair = fair.keep(lambda row: row.passed or not row.is_unjudged)
         return tally_of(fair, len(fair), fair.passed)
 
@@ -309,7 +309,7 @@ class _Stream(NamedTuple):
 
         What came back after a gap was not issued later than the trial that is missing.
         """
-        if self.criterion.withdrawn_by is None:
+        if self.criterion.others.withdrawn_by is None:
             return None
         places = self._find_places(rows)
         gap = bisect_right(range(len(places)), 0, key=lambda k: places[k] - k)
@@ -337,7 +337,7 @@ class _Stream(NamedTuple):
         Returns the rows that were reached, excused trials included, and what was counted of them.
         """
         criterion = self.criterion
-        if criterion.rides_along or criterion.counts_every_trial:
+        if criterion.counting.rides_along or criterion.counting.counts_every_trial:
             return rows, self._count_all(rows)
         stream = self._feed(rows, criterion.limits)
         places = self._find_places(rows)
@@ -345,7 +345,7 @@ class _Stream(NamedTuple):
         if rows and max(places) >= stream.next_place:
             used = rows.select([place < stream.next_place for place in places])
         silent = 0
-        if not criterion.stops_early:
+        if not criterion.counting.stops_early:
             silent = used.count(
                 lambda row: not row.passed and row.is_unjudged and not self._is_left_out(row)
             )
@@ -363,10 +363,12 @@ class _Stream(NamedTuple):
         """Count every trial of the run, whichever criterion needed it."""
         fair, least = self._leave_out(rows), self.criterion.trials
         is_whole = not self.stop.is_premature and len(rows) >= least
-        is_complete = bool(rows) if self.criterion.rides_along else is_whole or len(fair) >= least
+        is_complete = (
+            bool(rows) if self.criterion.counting.rides_along else is_whole or len(fair) >= least
+        )
         counts = self._make_counts(rows, len(fair), fair.passed, is_complete=is_complete)
         # One failure is certain at any time, also of a criterion with a number of trials.
-        has_failed = self.criterion.counts_every_trial and counts.tally.failed
+        has_failed = self.criterion.counting.counts_every_trial and counts.tally.failed
         return replace(counts, decision=Decision.FAIL) if has_failed else counts
 
     def _find_places(self, rows: Rows) -> Sequence[int]:
@@ -406,12 +408,12 @@ class _Stream(NamedTuple):
         return found
 
     def _find_reason(self, counts: Counts) -> StopReason:
-        if self.criterion.rides_along:
+        if self.criterion.counting.rides_along:
             return self.stop if self.stop.is_premature else StopReason.COMPLETE
         if counts.is_complete:
             return StopReason.COMPLETE
         if counts.decision is not None:
-            is_sequential = self.criterion.stops_early or self.criterion.looks
+            is_sequential = self.criterion.counting.stops_early or self.criterion.judging.looks
             return StopReason.DECIDED if is_sequential else StopReason.CURTAILED
         # The others were decided, and this one was given up because its judge did not answer.
         return self.stop if self.stop.is_premature else StopReason.ERROR_RATE
@@ -438,10 +440,12 @@ def _over_inputs(
         caution=first.caution,
         refusals=first.refusals,
         stop=next((part.stop for part in parts if part.stop is not None), None),
-        notes=disclose_counts(rows, analysis=analysis, skips_unjudged=criterion.stops_early),
+        notes=disclose_counts(
+            rows, analysis=analysis, skips_unjudged=criterion.counting.stops_early
+        ),
         counts=counts,
         by_input=parts,
-        scores=_sum_up_inputs(parts) if criterion.pass_at is not None else None,
+        scores=_sum_up_inputs(parts) if criterion.terms.pass_at is not None else None,
     )
 
 

@@ -25,7 +25,7 @@ def correct_passes(findings: Sequence[Finding], plan: Plan) -> list[Finding]:
     fixed = [
         (part, part.p_value.value)
         for part in streams
-        if part.plan.uncorrected is None and part.p_value is not None
+        if part.plan.others.uncorrected is None and part.p_value is not None
     ]
     adjusted = dict(zip((id(part) for part, _ in fixed), _adjust(fixed, plan), strict=True))
     return [_correct(one, plan, adjusted) for one in findings]
@@ -64,7 +64,7 @@ def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Findin
             single=combine(singles),
             plan=plan,
         )
-    if finding.plan.uncorrected is not None:
+    if finding.plan.others.uncorrected is not None:
         return _note(finding, single=finding.single_decision, plan=plan)
     ratio = adjusted.get(id(finding))
     if ratio is None or finding.decision not in (Decision.PASS, Decision.FAIL):

@@ -56,7 +56,11 @@ def correct(
         rows: The trials that the analysis counts, in order.
         stop: Why no further trial was counted: a plan that may stop early pays for it in width.
     """
-    errors, required, decision = plan.errors, plan.threshold.required_rate, conclusion.decision
+    errors, required, decision = (
+        plan.judging.errors,
+        plan.threshold.required_rate,
+        conclusion.decision,
+    )
     if errors is None or required is None or plan.alpha is None or not rows:
         return conclusion
     kindly = decision is Decision.FAIL
@@ -99,14 +103,15 @@ def _find_unlike_labels(plan: CriterionPlan, rows: Rows) -> str:
 
     Labels of an older version of the service would otherwise be evidence for the new one.
     """
-    if "pooled" not in plan.corrected_by or plan.errors is None:
+    errors = plan.judging.errors
+    if "pooled" not in plan.judging.corrected_by or errors is None:
         return ""
     heard = rows.keep(lambda row: not (row.is_unheard or row.is_unjudged))
     passed = sum(heard.mark(lambda row: row.passed))
-    if not heard or compare_labels(passed, len(heard), plan.errors) >= UNLIKE:
+    if not heard or compare_labels(passed, len(heard), errors) >= UNLIKE:
         return ""
     return (
-        f"The judge passes {as_observed(plan.errors.judged_rate)} of the labelled outputs and "
+        f"The judge passes {as_observed(errors.judged_rate)} of the labelled outputs and "
         f"{as_observed(passed / len(heard))} of these trials, so the labels are not those of "
         "the service as it is now. Draw new labels, or remove `labels_count_as_trials`."
     )
@@ -118,7 +123,7 @@ def _decides_alone(plan: CriterionPlan, conclusion: Conclusion) -> bool:
     Plans from before 0.2 and estimators of other rates only let it object. Without a measured trial
     there is nothing to correct.
     """
-    is_tested = bool(plan.corrected_by) and plan.estimator is None
+    is_tested = bool(plan.judging.corrected_by) and plan.estimator is None
     return is_tested and conclusion.decision is not None and bool(conclusion.tally.trials)
 
 
@@ -135,7 +140,7 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
         plan: The criterion's, whose threshold names both rates.
         counts: All planned trials.
     """
-    errors, threshold, rows = plan.errors, plan.threshold, counts.rows
+    errors, threshold, rows = plan.judging.errors, plan.threshold, counts.rows
     good, bad = threshold.required_rate, threshold.alternative_rate
     alpha, beta = plan.alpha, plan.beta
     assert errors is not None
@@ -225,11 +230,11 @@ class _Question:
 
     @property
     def corrections(self) -> tuple[Correction, ...]:
-        return cast("tuple[Correction, ...]", self.plan.corrected_by) or CORRECTIONS[:2]
+        return cast("tuple[Correction, ...]", self.plan.judging.corrected_by) or CORRECTIONS[:2]
 
     def decide(self, correction: Correction, required: float, alpha: float) -> JudgedDecision:
         """Decide by one correction; `alpha` is the error in one direction."""
-        errors, outcomes = self.plan.errors, self.outcomes
+        errors, outcomes = self.plan.judging.errors, self.outcomes
         assert errors is not None
         if not outcomes:
             nothing = Undefined("no reply was judged")
@@ -243,7 +248,7 @@ class _Question:
                 correction=correction,
             )
         # Boxes were decided by two-sided intervals at the same level.
-        is_tested = bool(self.plan.corrected_by)
+        is_tested = bool(self.plan.judging.corrected_by)
         return decide_judged(
             sum(outcomes),
             len(outcomes),

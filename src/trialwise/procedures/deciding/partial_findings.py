@@ -31,8 +31,10 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     if decision is Decision.PASS:
         why = f"{tally.passed} passed, and {needed} are enough"
     elif decision is Decision.INCONCLUSIVE:
-        why = f"neither PASS ({needed}) nor FAIL (at most {plan.most_failing}) can be reached"
-    elif plan.most_failing is not None:
+        why = (
+            f"neither PASS ({needed}) nor FAIL (at most {plan.failing.most_failing}) can be reached"
+        )
+    elif plan.failing.most_failing is not None:
         why = f"with {failures}, at most {plan.trials - tally.failed} of {plan.trials} can pass"
     else:
         why = f"with {failures}, {needed} can no longer be reached"
@@ -81,7 +83,7 @@ def word_more_trials(plan: CriterionPlan, tally: Tally) -> str:
 def _find_chance(plan: CriterionPlan, tally: Tally, rate: float) -> float | None:
     """Return the chance of a PASS or FAIL by the end; None where the counts do not tell."""
     limits, left = plan.limits, plan.trials - tally.trials
-    if plan.errors is not None or plan.estimator is not None:
+    if plan.judging.errors is not None or plan.estimator is not None:
         return None
     if (design := limits.design) is not None:
         from trialwise.stats.sequential.characteristic import chance_to_decide

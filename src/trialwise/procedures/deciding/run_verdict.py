@@ -75,7 +75,7 @@ def decide_run(
         from trialwise.procedures.deciding.corrections import correct_findings
 
         findings = correct_findings(findings, plan, decide)
-    if any(one.withdrawn_by is not None for one in plan.criteria):
+    if any(one.others.withdrawn_by is not None for one in plan.criteria):
         from trialwise.procedures.later_trials import withdraw
 
         findings = [withdraw(one, plan) for one in findings]

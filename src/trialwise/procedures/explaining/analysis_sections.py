@@ -55,9 +55,13 @@ def explain_hypotheses(
         ("PASS iff", passes),
         ("Test type", test),
     ]
-    how, family = "unadjusted per-test", finding.plan.family
+    how, family = "unadjusted per-test", finding.plan.others.family
     if family is not None:
-        part = f"1/{family.decisions} of the level" if finding.plan.stops_early else "the level"
+        part = (
+            f"1/{family.decisions} of the level"
+            if finding.plan.counting.stops_early
+            else "the level"
+        )
         how = f"{part} of {family.decisions} decisions together, {CLAIMS[family.correction][0]}"
     elif finding.single_decision is not None:
         how = "corrected together with other decisions"

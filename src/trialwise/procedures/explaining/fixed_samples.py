@@ -213,9 +213,9 @@ def _compliance_size(design: ComplianceCutoff, plan: CriterionPlan) -> Rows:
         ("  interpretation", f"probability of a PASS at exactly {rate}"),
     ]
     error = characterize(plan).error_of(Decision.FAIL)
-    if error is None or error.actual is None or plan.most_failing is None:
+    if error is None or error.actual is None or plan.failing.most_failing is None:
         return rows
-    tail = f"P_(p = {error.rate:g})(K ≤ {plan.most_failing})"
+    tail = f"P_(p = {error.rate:g})(K ≤ {plan.failing.most_failing})"
     return [
         *rows,
         ("Achieved size, FAIL", f"{as_computed(error.actual)} = {tail}"),

@@ -304,9 +304,11 @@ class Grading:
         names = tuple(one.criterion for one in criteria)
         # A criterion that is only reported has no verdict of its own, and its grades still count.
         advising = {
-            one.criterion for one in criteria if one.advisory[one.reported_at is not None :]
+            one.criterion
+            for one in criteria
+            if one.standing.advisory[one.standing.reported_at is not None :]
         }
-        reported = {one.criterion for one in criteria if one.reported_at is not None}
+        reported = {one.criterion for one in criteria if one.standing.reported_at is not None}
         if gate.criterion is not None:
             named = (gate.criterion,)
             return cls(counting=named, advising=tuple(advising.intersection(named)))

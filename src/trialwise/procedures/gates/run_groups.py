@@ -35,7 +35,7 @@ def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[Cri
     runs = _fewest(
         experiment.trials - experiment.further,
         experiment.repetitions,
-        each_input=any(one.each_input for one in criteria),
+        each_input=any(one.counting.each_input for one in criteria),
         once=experiment.sampling_mode in _ONCE,
         draw=experiment.draw,
     )

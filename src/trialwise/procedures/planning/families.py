@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
@@ -106,31 +105,30 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
         reasons, errors = (*reasons, _UNMEASURED_SCORES), None
     if not reasons and errors is None:
         return plan
-    if plan.reported_at is not None:
+    if plan.standing.reported_at is not None:
         # It has no decision that the errors of a judge could change.
-        return replace(plan, advisory=(*plan.advisory, *reasons))
-    if errors is not None and plan.stops_early:
+        return plan.change(advisory=(*plan.standing.advisory, *reasons))
+    if errors is not None and plan.counting.stops_early:
         # The boundaries are for outcomes that are seen without error. The corrected rate decides
         # once all trials are in, and has a rule of its own.
-        plan = replace(plan, stops_early=False, design=None, decision_rule=CORRECTED_RATE)
-    planned = replace(
-        plan,
+        plan = plan.change(stops_early=False, design=None, decision_rule=CORRECTED_RATE)
+    planned = plan.change(
         advisory=reasons,
         errors=errors,
         corrected_by=() if errors is None else _TESTS[counts_labels(criterion.checks)],
         # What the judge said so far may be certain and the rate corrected for its errors still not.
-        curtailed=plan.curtailed and errors is None,
+        curtailed=plan.counting.curtailed and errors is None,
         caveats=(*plan.caveats, *_caveats(plan)),
     )
     # Advice ends no run, and `curtail: false` asks for all trials.
-    may_stop = errors is not None and not reasons and plan.curtailed
-    return replace(planned, looks=find_looks(planned)) if may_stop else planned
+    may_stop = errors is not None and not reasons and plan.counting.curtailed
+    return planned.change(looks=find_looks(planned)) if may_stop else planned
 
 
 def _caveats(plan: CriterionPlan) -> Iterator[str]:
     if find_procedure(plan.procedure).compares_baseline:
         yield _BOTH_JUDGED
-    elif plan.each_input:
+    elif plan.counting.each_input:
         yield _POOLED_LABELS
     elif plan.estimator is not None:
         yield _ALIKE_TRIALS
@@ -210,15 +208,15 @@ def plan_corrected(
         wrong_fail=criterion.wrong_fail if criterion.pass_from is None else alone.alpha,
         fails_open=not situation.leaves_open(criterion)
         and (procedure.decides_fixed_rate or procedure.decides_mean)
-        and alone.errors is None,
-        keeps_boundaries=alone.stops_early
+        and alone.judging.errors is None,
+        keeps_boundaries=alone.counting.stops_early
         and options.correction in ("bonferroni", "holm", "bh")
         # The errors of Wald's boundaries are approximate.
         and criterion.method != "wald",
     )
-    if not alone.stops_early:
-        return _explain_shortage(alone, situation, decisions) or replace(
-            alone, family=family, curtailed=False, looks=()
+    if not alone.counting.stops_early:
+        return _explain_shortage(alone, situation, decisions) or alone.change(
+            family=family, curtailed=False, looks=()
         )
     # `power` says the same as `beta`, which stands here instead of it.
     share = replace(
@@ -230,7 +228,7 @@ def plan_corrected(
     split = plan_criterion(share, situation)
     if isinstance(split, Refused):
         return Refused(f"with 1/{decisions} of the error limits (correction), {split.reason}")
-    return replace(split, family=family)
+    return split.change(family=family)
 
 
 def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
@@ -242,12 +240,9 @@ def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> Criter
         plan: What was planned.
         scale: What becomes of each level.
     """
-    levels: dict[str, Any] = {
-        name: scale(level)
-        for name in ("alpha", "beta", "fail_alpha")
-        if (level := getattr(plan, name)) is not None
-    }
-    scaled = replace(plan, **levels)
+    given = {"alpha": plan.alpha, "beta": plan.beta, "fail_alpha": plan.failing.fail_alpha}
+    levels = {name: scale(level) for name, level in given.items() if level is not None}
+    scaled = plan.change(**levels)
     design, required = plan.design, plan.threshold.required_rate
     if isinstance(design, MeanDesign):
         low, high = scale(design.low_error), scale(design.high_error)
@@ -255,10 +250,10 @@ def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> Criter
     derived = find_procedure(plan.procedure).derive_design(scaled)
     if derived is None:
         return scaled
-    if isinstance(derived, ComplianceCutoff) and required and scaled.fail_alpha:
-        most = find_most_failing(required, plan.trials, scaled.fail_alpha, derived.rule)
+    if isinstance(derived, ComplianceCutoff) and required and scaled.failing.fail_alpha:
+        most = find_most_failing(required, plan.trials, scaled.failing.fail_alpha, derived.rule)
         highest = plan.trials if derived.cutoff is None else derived.cutoff - 1
-        scaled = replace(scaled, most_failing=min(most, highest))
+        scaled = scaled.change(most_failing=min(most, highest))
     return replace(scaled, design=derived, cutoff=getattr(derived, "cutoff", None))
 
 

@@ -85,7 +85,7 @@ def plan_run(
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
         found = [plan_corrected(one, situation.under_intent_of(one), decisions) for one in criteria]
         planned = [one for one in found if not isinstance(one, Refused)]
-        if not measuring and sum(one.stops_early for one in planned) > 1:
+        if not measuring and sum(one.counting.stops_early for one in planned) > 1:
             from trialwise.procedures.shared_trials import share_trials
 
             planned = share_trials(planned, len(sampling.inputs), cache=cache)
@@ -114,7 +114,7 @@ def plan_run(
     if refusals:
         raise DesignRefused(tuple(refusals))
     order = {criterion.name: place for place, criterion in enumerate(contract.criteria)}
-    is_corrected = any(one.family is not None for one in plans)
+    is_corrected = any(one.others.family is not None for one in plans)
     return Plan(
         contract=contract.name,
         seed=seed,
@@ -160,15 +160,19 @@ def _riding(plans: Sequence[CriterionPlan], sampling: Sampling) -> list[Criterio
     """
     inputs = len(sampling.inputs)
     largest = max(
-        (one.trials * (inputs if one.each_input else 1) for one in plans if not one.rides_along),
+        (
+            one.trials * (inputs if one.counting.each_input else 1)
+            for one in plans
+            if not one.counting.rides_along
+        ),
         default=None,
     )
     if largest is None:
-        return [replace(one, rides_along=False) for one in plans]
+        return [one.change(rides_along=False) for one in plans]
     return [
         # A limit may leave fewer trials than there are inputs; its own plan knows that.
-        replace(one, trials=size, cutoff=None if one.reported_at else size)
-        if one.rides_along
+        replace(one, trials=size, cutoff=None if one.standing.reported_at else size)
+        if one.counting.rides_along
         else one
         for one in plans
         for size in (max(largest, min(one.trials, inputs)),)
@@ -183,7 +187,7 @@ def _experiment(
     fingerprint: str,
 ) -> ExperimentPlan:
     name, inputs = criteria[0].experiment, sampling.inputs
-    trials = max(one.trials * (len(inputs) if one.each_input else 1) for one in criteria)
+    trials = max(one.trials * (len(inputs) if one.counting.each_input else 1) for one in criteria)
     draw = options.draw or default_draw()
     further = _count_further(sampling, criteria, trials, draw, options.max_trials)
     return ExperimentPlan(
@@ -214,11 +218,11 @@ def _count_further(
     limit: int | None,
 ) -> int:
     """Return how many inputs random draws may miss although a criterion must ask every input."""
-    if not any(one.asks_every_input for one in criteria):
+    if not any(one.counting.asks_every_input for one in criteria):
         return 0
     # A balanced order leaves nothing out once every slot is drawn.
     most = len(sampling.inputs) - 1 if draw == "independent" else max(0, sampling.slots - trials)
-    if any(one.each_input for one in criteria) or most <= 0:
+    if any(one.counting.each_input for one in criteria) or most <= 0:
         return 0
     most = min(most, len(sampling.inputs) - 1)
     return most if limit is None else max(0, min(most, limit - trials))
@@ -240,7 +244,9 @@ def _mode(
     if contract.claim.population is PopulationClaim.FINITE_CORPUS:
         whole = trials >= inputs
         return SamplingMode.EXHAUSTIVE if whole else SamplingMode.WITHOUT_REPLACEMENT
-    if all(one.each_input and find_procedure(one.procedure).may_stop_early for one in criteria):
+    if all(
+        one.counting.each_input and find_procedure(one.procedure).may_stop_early for one in criteria
+    ):
         return SamplingMode.ADAPTIVE
     if draw == "balanced" and trials <= inputs:
         return SamplingMode.EXHAUSTIVE if trials == inputs else SamplingMode.WITHOUT_REPLACEMENT
@@ -271,7 +277,7 @@ def _give_gates_runs(
             or unstated_runs(gate, experiment.name, contract, options)
         )
     ]
-    return [replace(one, curtailed=False, looks=()) for one in criteria], refusals
+    return [one.change(curtailed=False, looks=()) for one in criteria], refusals
 
 
 def _gates(contract: Contract) -> tuple[Gate, ...]:
@@ -293,7 +299,7 @@ def _check_claims(
     for one in criteria:
         # Inputs that are tried again are a hard invalidator of a claim about a population.
         strict = options.smoke_refuses != "nothing"
-        intent = Intent.VERIFICATION if strict else one.intent or options.intent
+        intent = Intent.VERIFICATION if strict else one.terms.intent or options.intent
         reasons, caveats = check_claim(contract.claim, one, experiment, intent)
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)) if caveats else one)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_percent
-from trialwise.model.plan import CriterionPlan
+from trialwise.model.plan import CriterionPlan, Failing
 from trialwise.procedures.base import rate_below
 from trialwise.procedures.characteristic import count_fixed
 from trialwise.procedures.sequential import GENEROUS, count_passes_needed
@@ -120,10 +120,9 @@ class _Question:
             criterion="",
             procedure="COMPLIANCE",
             alpha=self.level,
-            fail_alpha=self.level,
             trials=trials,
             cutoff=cutoff,
-            most_failing=most,
+            failing=Failing(most_failing=most, fail_alpha=self.level),
         )
         curve = count_fixed(plan, cutoff, most, self.required, self.required)
         (found,) = replace(curve, states=((self.expected, "expected"),)).chances
