@@ -6,8 +6,8 @@ runs tests/faults and tests/executors with a JUnit report and then this tool on 
 
     python -m tools.write_reliability report.xml
 
-The page has a table for each file of tests: what was tried, in how many cases, and what came of
-it. The texts are the docstrings of the files and tests, so that page and tests cannot disagree.
+The page has a line for each file of tests: what it breaks, in how many cases, and what came of it.
+The texts are the docstrings of the files, so that page and tests cannot disagree.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("tests/faults", "tests/executors")
 PAGE = ROOT / "docs" / "reliability.md"
 _HEAD = """\
-# Reliability
+# Fault tests
 
-This page is written from the results of the fault tests, which `make test-faults` runs. They break
-runs in many ways and look at what is left: each case must end in a verdict or in a clean refusal
-with the [documented exit code](guides/faults-and-resume.md), no paid trial may be lost and none may
-count twice. The tests start real processes and servers. The tables list what ran when this page was
-written.
+`make test-faults` breaks runs in many ways, with real processes and servers, and writes this page
+from what came of it. Each case must end in a verdict or in a clean refusal with the [documented
+exit code](guides/faults-and-resume.md); no paid trial may be lost, and none may count twice. The
+files of tests say what each case does.
 """
 
 
@@ -40,18 +39,16 @@ def write_page(*reports: Path) -> str:
     Args:
         reports: What pytest wrote with `--junitxml`.
     """
-    cases: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    cases: dict[str, Counter[str]] = defaultdict(Counter)
     for case in (one for each in reports for one in ElementTree.parse(each).iter("testcase")):
-        module = case.get("classname", "")
-        function = case.get("name", "").partition("[")[0]
-        cases[module][function][_result(case)] += 1
-    total = sum((sum(one.values(), Counter()) for one in cases.values()), Counter())
-    parts = [_HEAD, f"In all: {_describe(total)}.\n"]
-    tables = [
-        _write_table(ROOT / f"{module.replace('.', '/')}.py", cases[module])
+        cases[case.get("classname", "")][_result(case)] += 1
+    parts = [_HEAD, f"In all: {_describe(sum(cases.values(), Counter()))}.\n"]
+    rows = [
+        _write_row(ROOT / f"{module.replace('.', '/')}.py", cases[module])
         for module in sorted(cases)
     ]
-    return "\n".join([*parts, *_name_missing(set(cases)), *tables])
+    table = ["| what is broken | tests | cases |", "|---|---|---|", *rows, ""]
+    return "\n".join([*parts, *_name_missing(set(cases)), *table])
 
 
 def _name_missing(modules: set[str]) -> list[str]:
@@ -62,30 +59,11 @@ def _name_missing(modules: set[str]) -> list[str]:
     return [f"Not run this time: {', '.join(missing)}.\n"] if missing else []
 
 
-def _write_table(file: Path, found: dict[str, Counter[str]]) -> str:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    title = _first_line(tree).removesuffix(".")
-    texts = {
-        one.name: _first_line(one)
-        for one in ast.walk(tree)
-        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
-    }
-    rows = [
-        f"| {_sentence(name)} {texts.get(name, '')} | {_describe(results)} |"
-        for name, results in found.items()
-    ]
-    place = file.relative_to(ROOT).as_posix()
-    return "\n".join([f"## {title}", "", f"| `{place}` | cases |", "|---|---|", *rows, ""])
-
-
-def _first_line(node: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    text = (ast.get_docstring(node) or "").partition("\n\n")[0]
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def _sentence(name: str) -> str:
-    words = name.removeprefix("test_").replace("_", " ")
-    return f"{words[:1].upper()}{words[1:]}."
+def _write_row(file: Path, results: Counter[str]) -> str:
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    title = " ".join(text.partition("\n\n")[0].split()).removesuffix(".").replace("|", "\\|")
+    place = file.relative_to(ROOT / "tests").as_posix()
+    return f"| {title} | `{place}` | {_describe(results)} |"
 
 
 def _describe(results: Counter[str]) -> str:

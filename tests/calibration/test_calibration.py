@@ -81,27 +81,27 @@ def test_the_exact_rule_set_promises_and_the_wilson_one_discloses() -> None:
             assert row.claimed is ("true percentile" in row.quantity)
 
 
+def make_row(achieved: float, *, claimed: bool = False, bound: Any = "at most") -> Row:
+    return Row(
+        section="s",
+        rule="r",
+        design="d",
+        quantity="q",
+        bound=bound,
+        nominal=0.05,
+        achieved=achieved,
+        claimed=claimed,
+    )
+
+
 def test_a_broken_promise_would_be_called_one() -> None:
     """BROKEN for a promise, exceeds for a disclosure, up to the rounding of a sum."""
-
-    def row(achieved: float, *, claimed: bool, bound: Any = "at most") -> Row:
-        return Row(
-            section="s",
-            rule="r",
-            design="d",
-            quantity="q",
-            bound=bound,
-            nominal=0.05,
-            achieved=achieved,
-            claimed=claimed,
-        )
-
-    assert row(0.05 + 1e-13, claimed=True).status == "holds"
-    assert row(0.0500001, claimed=True).status == "BROKEN"
-    assert row(0.0500001, claimed=False).status == "exceeds"
-    assert row(0.04, claimed=True, bound="at least").status == "BROKEN"
-    assert row(0.06, claimed=True, bound="at least").status == "holds"
-    assert "1 broken" in render_calibration([row(0.06, claimed=True)])
+    assert make_row(0.05 + 1e-13, claimed=True).status == "holds"
+    assert make_row(0.0500001, claimed=True).status == "BROKEN"
+    assert make_row(0.0500001, claimed=False).status == "exceeds"
+    assert make_row(0.04, claimed=True, bound="at least").status == "BROKEN"
+    assert make_row(0.06, claimed=True, bound="at least").status == "holds"
+    assert "1 broken" in render_calibration([make_row(0.06, claimed=True)])
 
 
 def test_the_grid_has_both_rule_sets_every_section_and_every_regime() -> None:
@@ -573,15 +573,22 @@ def test_the_page_is_what_is_computed() -> None:
     assert written.rstrip("\n") == render_calibration_markdown(table()).rstrip("\n")
 
 
-def test_the_tables_of_the_page_are_what_is_computed() -> None:
-    """Every row of every table, whatever the words around them."""
+def test_a_line_of_the_page_sums_up_its_designs() -> None:
+    """The rate furthest to the wrong side, its design, and how many are on that side."""
+    page = render_calibration_markdown([make_row(0.04), make_row(0.07), make_row(0.06)])
+    (line,) = (one for one in page.splitlines() if one.startswith("| r |"))
 
-    def lines(text: str) -> list[str]:
-        return [line for line in text.splitlines() if line.startswith("|")]
+    assert "| 3 | 0.070000 | " in line
+    assert line.endswith("| exceeds in 2 |")
 
-    computed = lines(render_calibration_markdown(table()))
-    assert len(computed) == len(table()) + 2 * 4
-    assert lines(PAGE.read_text(encoding="utf-8")) == computed
+
+def test_every_design_is_in_one_line_of_the_page() -> None:
+    """Their numbers add up, and each section has its table."""
+    page = render_calibration_markdown(table())
+    counts = [line.split(" | ")[3] for line in page.splitlines() if line.startswith("| ")]
+
+    assert len(table()) == sum(int(count) for count in counts if count.isdigit())
+    assert page.count("| rule | computed |") == len({one.section for one in table()})
 
 
 def test_the_page_says_how_many_promises_there_are() -> None:

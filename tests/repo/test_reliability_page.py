@@ -17,13 +17,13 @@ REPORT = """<testsuites><testsuite>
 
 
 def test_the_page_counts_what_passed_and_failed(tmp_path: Path) -> None:
-    """Cases of one test are counted together, and what did not run is named."""
+    """Cases of one file are counted together, and what did not run is named."""
     report = tmp_path / "report.xml"
     report.write_text(REPORT, encoding="utf-8")
     page = write_page(report)
 
     assert "In all: 1 failed, 1 passed." in page
-    assert "| Kills lose nothing and count nothing twice. SIGKILL at random instants" in page
+    assert "| `faults/test_kill.py` | 1 failed, 1 passed |" in page
     (missing,) = (one for one in page.splitlines() if one.startswith("Not run this time: "))
     assert "`tests/faults/test_damaged_journals.py`" in missing
     assert "test_kill.py" not in missing
