@@ -18,6 +18,8 @@ from trialwise.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plan.md"
+#: The same commands with all that they print.
+OUTPUTS = ROOT / "tests" / "cli" / "plan_outputs.md"
 
 #: One plan a form; the first is the bare rate.
 FORMS = {
@@ -53,14 +55,18 @@ def planned(capsys: pytest.CaptureFixture[str], arguments: str) -> str:
 # --- What is printed --------------------------------------------------------------------------
 
 
-def examples() -> list[tuple[str, str]]:
-    """Every command of the page with the output that stands below it."""
-    blocks = re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.S)
+def examples(page: Path) -> list[tuple[str, str]]:
+    """Every command of a page with the output that stands below it."""
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.S)
     pattern = r"\$ trialwise plan ([^\n]*)\n(.*?)(?=\n\$ |\Z)"
     return [found for block in blocks for found in re.findall(pattern, block, flags=re.S)]
 
 
-@pytest.mark.parametrize(("arguments", "output"), examples(), ids=[a for a, _ in examples()])
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [*examples(OUTPUTS), *examples(PAGE)],
+    ids=[*(a for a, _ in examples(OUTPUTS)), *(f"page: {a}" for a, _ in examples(PAGE))],
+)
 def test_the_page_shows_what_the_command_prints(
     arguments: str, output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,7 +82,7 @@ def test_the_page_shows_what_the_command_prints(
 
 def test_the_page_shows_every_form() -> None:
     """A bare rate, and each of the others by its name."""
-    first = {arguments.split()[0] for arguments, _ in examples()}
+    first = {arguments.split()[0] for arguments, _ in examples(PAGE)}
 
     assert set(FORMS) - {"rate"} <= first
     assert any(word.endswith("%") for word in first)
