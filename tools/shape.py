@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "trialwise"
+README = ROOT / "README.md"
 
 #: Participles that do not end in "ed".
 _IRREGULAR = frozenset(
@@ -222,6 +223,17 @@ class SourceFile:
         )
 
 
+def count_words() -> int:
+    """How many words the documentation has: the pages of the site and the README."""
+    pages = [page for page in ROOT.glob("docs/**/*.md") if "_build" not in page.parts]
+    return sum(len(page.read_text(encoding="utf-8").split()) for page in [*pages, README])
+
+
+def count_readme_lines() -> int:
+    """How many lines the README has."""
+    return len(README.read_text(encoding="utf-8").splitlines())
+
+
 class Shape:
     """The files of the package and what they add up to."""
 
@@ -296,6 +308,8 @@ class Shape:
         yield "private imports across packages", str(len(self.private_imports()))
         yield "imports of contrib from the core", str(len(self.contrib_imports()))
         yield "module names used more than once", str(len(self.repeated_module_names()))
+        yield "words of documentation", f"{count_words():,}"
+        yield "lines of the README", str(count_readme_lines())
 
 
 def main(arguments: list[str]) -> int:

@@ -207,15 +207,26 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert set() == named - targets
 
 
-def test_every_function_the_readme_names_exists() -> None:
+def test_every_function_in_the_table_of_statistics_exists() -> None:
     """The table of functions is a table of functions."""
     from trialwise import stats
 
-    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## The statistics")[1]
-    names = re.findall(r"`(\w+)`", table.split("## Proof")[0].split("|---|---|")[1])
-    known = {*dir(stats), "wilson", "exact", "fisher"}
+    table = documents.read("docs/statistics.md").partition("| topic | functions |")[2]
+    names = re.findall(r"`(\w+)`", table.partition("\n\n")[0])
 
-    assert [] == [name for name in names if name not in known]
+    assert names
+    assert [] == [name for name in names if name not in dir(stats)]
+
+
+def test_no_alternative_text_of_an_image_wraps() -> None:
+    """A line that begins with `%` is a comment to the site, and the image would be gone."""
+    wrapped = [
+        f"{page}: {found}"
+        for page in PAGES
+        for found in re.findall(r"!\[[^\]\n]*\n[^\]]*\]", documents.read(page))
+    ]
+
+    assert [] == wrapped
 
 
 def test_every_command_is_documented() -> None:
