@@ -26,6 +26,7 @@ from trialwise.model.options import AbortRule, Budget
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import ErrorClass, FailReason
+from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.streams import Stream
 from trialwise.services import CallableService, CommandService, RecordingError
@@ -84,7 +85,7 @@ async def test_every_trial_gets_its_input_and_seed_in_issue_order(
     )
     assert (20, 20) == (outcome.spending.trials, outcome.spending.attempts)
     kept = list(read_journal(tmp_path / "journal.jsonl"))
-    assert [trial.to_dict() | {"x": "inputs"} for trial in outcome.trials] == kept
+    assert [write_trial(trial) | {"x": "inputs"} for trial in outcome.trials] == kept
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 7])

@@ -22,6 +22,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
+from trialwise.model.trial_lines import read_trial
 from trialwise.services import CallableService, RecordingService, ReplayService
 from trialwise.stores.journal import Journal, read_journal
 
@@ -222,8 +223,7 @@ def strike(path: Path, sent: str, concurrency: int) -> subprocess.CompletedProce
 
 def survivors(path: Path) -> list[Trial]:
     return [
-        Trial.from_dict(line, experiment=line["x"], criteria=("yes",))
-        for line in read_journal(path)
+        read_trial(line, experiment=line["x"], criteria=("yes",)) for line in read_journal(path)
     ]
 
 

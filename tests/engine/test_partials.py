@@ -25,6 +25,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.sampling import Input
 from trialwise.model.trial import ErrorClass, FailReason, Trial
+from trialwise.model.trial_lines import read_trial, write_trial
 from trialwise.services import CallableService, HttpFailure
 from trialwise.stores.journal import Journal, read_journal
 
@@ -192,7 +193,7 @@ def test_a_trial_without_a_reply_keeps_what_it_took(error_class: ErrorClass) -> 
         trial.setup_cost_usd,
     )
     assert ({"name": "search", "args": {"q": "***"}}, {"name": "book"}) == trial.tool_calls
-    again = Trial.from_dict(trial.to_dict(), experiment="inputs", criteria=("c",))
+    again = read_trial(write_trial(trial), experiment="inputs", criteria=("c",))
     assert trial == again
 
 
@@ -275,7 +276,7 @@ async def test_money_that_was_spent_on_nothing_is_spent(
         spent.setup_tokens,
     )
     kept = tuple(
-        Trial.from_dict(line, experiment="inputs", criteria=("c",))
+        read_trial(line, experiment="inputs", criteria=("c",))
         for line in read_journal(tmp_path / "journal.jsonl")
     )
     assert outcome.trials == kept

@@ -19,6 +19,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.sampling import Input
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Trial
+from trialwise.model.trial_lines import read_trial, write_trial
 
 
 def score(
@@ -90,8 +91,8 @@ def test_the_first_postcondition_that_fails_names_the_failure() -> None:
     assert FailReason.CONDITION is trial.outcome("fails").result.reason
     assert ["yes"] == asked
     assert ["note"] == [one.postcondition for one in trial.outcome("fails").others]
-    line = trial.to_dict()
-    again = Trial.from_dict(line, experiment=trial.experiment, criteria=("holds", "fails"))
+    line = write_trial(trial)
+    again = read_trial(line, experiment=trial.experiment, criteria=("holds", "fails"))
     assert trial == again
 
 
@@ -202,9 +203,9 @@ def test_secrets_leave_every_text_that_is_kept() -> None:
     )
     failed = score(Reply(value="hunter2"), criterion("c", tells))
 
-    assert "hunter2" not in json.dumps(trial.to_dict())
+    assert "hunter2" not in json.dumps(write_trial(trial))
     assert ({"name": "f", "arguments": {"***": ["my ***"]}},) == trial.tool_calls
-    assert "hunter2" in json.dumps(failed.to_dict())  # without redaction it stays
+    assert "hunter2" in json.dumps(write_trial(failed))  # without redaction it stays
 
 
 def test_half_a_secret_is_not_left_by_shortening() -> None:
@@ -228,11 +229,11 @@ def test_a_long_reply_is_shortened(limit: int, kept: str | None) -> None:
 def test_whatever_text_is_kept_can_be_written(value: str, limit: int) -> None:
     """Lone surrogates and all: it encodes, it is no longer than allowed, and JSON returns it."""
     trial = score(Reply(value=value), criterion("c", lambda text: False), limit=limit)  # noqa: ARG005
-    line = trial.to_dict()
+    line = write_trial(trial)
 
     json.dumps(line, ensure_ascii=False, allow_nan=False).encode()
     assert len(trial.reply or "") <= limit
-    back = Trial.from_dict(json.loads(json.dumps(line)), experiment="inputs", criteria=("c",))
+    back = read_trial(json.loads(json.dumps(line)), experiment="inputs", criteria=("c",))
     assert trial == back
 
 

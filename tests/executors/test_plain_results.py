@@ -12,6 +12,7 @@ import pytest
 import trialwise as tw
 from trialwise.executors.pool_driver import WorkerFault
 from trialwise.model.trial import Trial
+from trialwise.model.trial_lines import write_trial
 from trialwise.suite import load_suite
 
 AGENT = '''
@@ -113,7 +114,7 @@ criteria:
 
 def describe(trial: Trial) -> tuple[Any, ...]:
     """A trial without its times, its traceback and the addresses of objects."""
-    plain = trial.to_dict()
+    plain = write_trial(trial)
     for name in ("latency_s", "at", "traceback", "setup_s", "trace"):
         plain.pop(name, None)
     return tuple(sorted((key, re.sub("0x\\w+", "", repr(one))) for key, one in plain.items()))

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.trial import ErrorClass, FailReason, Trial
+from trialwise.model.trial import ErrorClass, FailReason
+from trialwise.model.trial_lines import read_trial, write_trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, OutcomesUnreadable, input_id_of
 from trialwise.outcomes.outcome_trials import (
     Experiment,
@@ -103,7 +104,7 @@ def test_a_trial_is_journalled_and_read_back() -> None:
     [experiment] = gather(outcomes(failed, row("a", "y")))
     trial = experiment.trials[0].trial("e", 3, lambda text: text.replace("sk-1", "***"))
     assert "key ***" == trial.outcomes[0].result.explanation
-    assert trial == Trial.from_dict(trial.to_dict(), experiment="e", criteria=("x", "y"))
+    assert trial == read_trial(write_trial(trial), experiment="e", criteria=("x", "y"))
 
 
 def test_blocks_hold_every_input_once() -> None:

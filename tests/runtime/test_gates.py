@@ -17,6 +17,7 @@ import trialwise as tw
 from trialwise.model.gate import Expectation, Reliability, Stability
 from trialwise.model.matcher import Exact
 from trialwise.model.metrics import GateFinding, MetricsEvidence, StabilityEvidence
+from trialwise.model.trial_lines import read_trial, write_trial
 from trialwise.model.verdict import Decision
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import run
@@ -251,8 +252,8 @@ def test_shuffled_keys_make_one_call_and_survive_the_journal(suite: Suite) -> No
     """The counts of a session are kept with its trial, and the verdict follows from them."""
     result = suite("stability: {}\n", "PP", [session(*FOUR)])
     shapes = [trial.shape for trial in result.record.trials]
-    line = json.loads(json.dumps(result.record.trials[0].to_dict()))
-    read = tw.Trial.from_dict(line, experiment="inputs", criteria=("answers",))
+    line = json.loads(json.dumps(write_trial(result.record.trials[0])))
+    read = read_trial(line, experiment="inputs", criteria=("answers",))
 
     assert [(2, 1)] * 2 == [(one.total_calls, one.distinct_calls) for one in shapes if one]
     assert result.record.trials[0] == read

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
+from trialwise.model.trial_lines import write_trial
 from trialwise.suite import Redaction
 
 #: By `redact:`, by `${NAME}` and by an env file. A third of one, anywhere, is too much.
@@ -113,7 +114,7 @@ def find_leaks(folder: Path, **printed: str) -> list[str]:
 def write_record(result: tw.Result) -> str:
     """Everything that a record holds, as one text."""
     texts = result.record.texts
-    trials = [repr(trial.to_dict()) for trial in result.trials]
+    trials = [repr(write_trial(trial)) for trial in result.trials]
     return "\n".join([*trials, str(texts.inputs), str(texts.tracebacks), str(result.to_dict())])
 
 

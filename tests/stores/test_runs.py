@@ -36,9 +36,11 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
+from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign
+from trialwise.stores.journal_repair import repair_run
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 NOW = datetime(2026, 11, 15, 6, 25, 24, 500_000, UTC)
@@ -119,7 +121,7 @@ def trial(
 
 def add(run: StoredRun, *trials: Trial) -> None:
     for one in trials:
-        run.journal.append(one.to_dict() | {"x": one.experiment})
+        run.journal.append(write_trial(one) | {"x": one.experiment})
 
 
 @pytest.fixture
@@ -417,7 +419,7 @@ def test_a_line_that_is_no_trial_of_the_plan_is_damage(
     store: RunStore, changed: dict[str, Any]
 ) -> None:
     """Named by its number."""
-    line = trial(1).to_dict() | {"x": "inputs"} | changed
+    line = write_trial(trial(1)) | {"x": "inputs"} | changed
     with store.create(PLAN, NOW) as run:
         add(run, trial(0))
         run.journal.append({key: value for key, value in line.items() if value is not ...})
@@ -435,6 +437,32 @@ def test_a_verdict_is_not_shown_with_fewer_trials_than_it_was_reached_by(store: 
 
     with pytest.raises(JournalDamaged, match="line 2 "):
         store.load(run.run_id)
+
+
+@pytest.mark.parametrize(
+    ("places", "kept"),
+    [
+        ((0, 1, 2), (0, 1, 2)),
+        ((0, 2), (0, 2)),  # line 2 is lost, so that the number of line 3 no longer fits
+        ((2,), (2,)),
+        ((0, 1, 1, 2), (0, 1, 2)),  # a doubled line is one trial
+        ((0, 0, 0), (0,)),
+        ((0, 2, 1), (0, 2)),  # a line that has moved back is not where it was written
+    ],
+)
+def test_a_repaired_journal_holds_each_line_once_and_in_order(
+    killed: StoredRun, places: tuple[int, ...], kept: tuple[int, ...]
+) -> None:
+    """What a line's number says of its place decides, as far as the lines are whole."""
+    path = killed.path / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[place] for place in places))
+
+    repair = repair_run(killed)["journal.jsonl"]
+
+    assert [trial(one) for one in kept] == list(killed.trials())
+    assert (len(kept), len(places) - len(kept)) == (repair.kept, repair.damaged)
+    assert (repair.aside is None) is (places == (0, 1, 2))
 
 
 # --- The disk ---------------------------------------------------------------------------------
@@ -594,12 +622,13 @@ def test_names_that_are_all_taken_are_an_error(tmp_path: Path) -> None:
 
 KILLED = """
 from datetime import UTC, datetime
+from trialwise.model.trial_lines import write_trial
 from trialwise.stores.runs import RunStore
 store = RunStore(Path(sys.argv[1]))
 there = store.list()
 run = store.resume(there[0].run_id, PLAN) if there else store.create(PLAN, datetime.now(UTC))
 for index in range(len(run.trials()), 100_000):
-    run.journal.append(TRIAL.to_dict() | {"i": index, "x": "inputs"})
+    run.journal.append(write_trial(TRIAL) | {"i": index, "x": "inputs"})
     print(index, flush=True)
 """
 

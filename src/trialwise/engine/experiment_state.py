@@ -24,8 +24,8 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, Trial
+from trialwise.model.trial_lines import PlainTrial
 from trialwise.model.trial_table import TrialTable
-from trialwise.model.trial_text import PlainTrial
 
 _NONE: Sequence[Progress] = ()
 #: At most so many fresh trials for each planned one: a service that is down must not run for ever.

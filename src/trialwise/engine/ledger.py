@@ -12,7 +12,7 @@ from trialwise.engine.text_keeper import TextKeeper
 from trialwise.model.evidence import StopReason
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
-from trialwise.model.trial_text import spell_trial
+from trialwise.model.trial_lines import spell_trial
 
 #: At most so much of a run is lost to a power cut; waiting for the disk after every trial would
 #: cost more than most trials do.

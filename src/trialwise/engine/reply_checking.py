@@ -39,7 +39,7 @@ from trialwise.model.trial import (
     Outcome,
     Trial,
 )
-from trialwise.model.trial_text import make_plain_trial
+from trialwise.model.trial_lines import make_plain_trial
 
 if TYPE_CHECKING:
     from trialwise.engine.run_state import TrialStart

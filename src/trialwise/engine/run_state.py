@@ -25,7 +25,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
-from trialwise.model.trial_text import PlainTrial
+from trialwise.model.trial_lines import PlainTrial
 
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""

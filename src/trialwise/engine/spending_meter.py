@@ -11,8 +11,8 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.model.trial import Trial
+from trialwise.model.trial_lines import PlainTrial
 from trialwise.model.trial_table import TrialTable
-from trialwise.model.trial_text import PlainTrial
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
 _NEARLY = 1 - 1e-9

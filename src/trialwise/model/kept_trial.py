@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trialwise.model.trial import Trial
-from trialwise.model.trial_text import equal_fields
+from trialwise.model.trial_lines import equal_fields
 
 if TYPE_CHECKING:
     from trialwise.model.trial_table import TrialTable

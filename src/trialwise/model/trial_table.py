@@ -22,8 +22,8 @@ from trialwise.model.expense_columns import EXPENSES, ExpenseColumns
 from trialwise.model.kept_trial import KeptTrial, LineReader
 from trialwise.model.score_columns import ScoreColumns
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial, grade_outcome
+from trialwise.model.trial_lines import PlainTrial, read_trial
 from trialwise.model.trial_signs import PLAIN, SIGN_NUMBERS, SIGNS, Course
-from trialwise.model.trial_text import PlainTrial
 
 #: Trials in so many first bytes of a journal are held whole: some 10,000 short ones.
 WHOLE_BYTES = 1 << 21
@@ -193,7 +193,7 @@ class TrialTable(Sequence[Trial]):
         """Hold the trial of a journal's line without making it; False where it has to be made.
 
         Args:
-            line: One that `Trial.to_dict` wrote.
+            line: One that `write_trial` wrote.
             at: Where it begins in the journal.
         """
         # Nearly all trials of a long run are like this: an input that is known passed again.
@@ -464,7 +464,7 @@ class TrialTable(Sequence[Trial]):
             return
         assert self._reader is not None
         line = self._reader.read(_unpack(self._rows, place * _WIDTH)[2])
-        whole = Trial.from_dict(line, experiment=self.experiment, criteria=self.criteria)
+        whole = read_trial(line, experiment=self.experiment, criteria=self.criteria)
         for field in Trial.__slots__:
             try:
                 object.__getattribute__(trial, field)

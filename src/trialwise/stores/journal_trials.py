@@ -8,10 +8,9 @@ from typing import Any
 from trialwise.errors import JournalDamaged
 from trialwise.model.plan import Plan
 from trialwise.model.run_trials import Trials
-from trialwise.model.trial import Trial
+from trialwise.model.trial_lines import read_trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.stores.journal import JournalReader, stream_places
-from trialwise.stores.line_types import is_trial_line
 
 
 def read_trials(path: Path, plan: Plan, *, is_empty: bool = False) -> Trials:
@@ -53,8 +52,8 @@ def _put_line(
         if table.put_line(line, at):
             return True
         _share_reply(line, replies)
-        trial = Trial.from_dict(line, experiment=table.experiment, criteria=table.criteria)
-        if not is_trial_line(line) or len(line["ok"]) != len(table.criteria):
+        trial = read_trial(line, experiment=table.experiment, criteria=table.criteria)
+        if len(line["ok"]) != len(table.criteria):
             return False
         if trial.input_id not in inputs[table.experiment]:
             return False

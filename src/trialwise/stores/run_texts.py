@@ -9,9 +9,9 @@ from typing import Any
 from trialwise.errors import JournalDamaged
 from trialwise.model.kept_texts import RunTexts
 from trialwise.stores.journal import Journal, read_journal
-from trialwise.stores.line_types import is_text_line
 
 TEXTS = "texts.jsonl"
+_WORDS = ("hash", "x", "in", "value", "traceback")
 
 
 class TextLog:
@@ -57,9 +57,17 @@ def read_texts(path: Path) -> RunTexts:
         return RunTexts()
     lines = read_journal(path)
     for number, line in enumerate(lines, start=1):
-        if not is_text_line(line):
+        if not _is_text_line(line):
             raise JournalDamaged(path, line=number)
     try:
         return RunTexts.from_lines(lines)
     except (LookupError, TypeError):
         raise JournalDamaged(path, line=len(lines)) from None
+
+
+def _is_text_line(line: Mapping[str, Any]) -> bool:
+    """Return whether the values of a line have the types that a text has; see `trial_lines`."""
+    expected = line.get("expected")
+    return all(type(line[name]) is str for name in _WORDS if name in line) and (
+        expected is None or type(expected) is str
+    )

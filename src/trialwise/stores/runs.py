@@ -145,7 +145,7 @@ class StoredRun:
 
     @property
     def journal(self) -> Journal:
-        """Where completed trials go: `trial.to_dict() | {"x": trial.experiment}`, each once."""
+        """Where completed trials go: `spell_trial(trial)`, each once."""
         if self._journal is None:
             raise RunNotFound(f"{self.path.name} was opened to be read; resume it to add trials")
         return self._journal
