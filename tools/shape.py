@@ -10,6 +10,7 @@ import ast
 import io
 import re
 import statistics
+import subprocess
 import sys
 import tokenize
 from collections import Counter
@@ -279,6 +280,17 @@ class Shape:
             counts[file.package if file.path.parent != PACKAGE else "."] += file.code_lines
         return dict(counts.most_common())
 
+    @staticmethod
+    def count_commands() -> int:
+        """Count the commands on the help page of `trialwise`."""
+        page = _read_help().partition("\nCommands:\n")[2]
+        return len(re.findall(r"^  \w", page, re.MULTILINE))
+
+    @staticmethod
+    def count_run_options() -> int:
+        """Count the options that the help page of `run` shows, those for help included."""
+        return len(re.findall(r"^  -", _read_help("run"), re.MULTILINE))
+
     def files_naming(self, kind: str) -> list[Path]:
         """Hand-written files of the core that name the sample of a kind."""
         words = SAMPLES[kind]
@@ -305,11 +317,19 @@ class Shape:
         yield "function names of more than one word", f"{100 * longer:.0f} %"
         for kind in SAMPLES:
             yield f"files of the core that name a {kind}", str(len(self.files_naming(kind)))
+        yield "commands on the help page", str(self.count_commands())
+        yield "options that run --help shows", str(self.count_run_options())
         yield "private imports across packages", str(len(self.private_imports()))
         yield "imports of contrib from the core", str(len(self.contrib_imports()))
         yield "module names used more than once", str(len(self.repeated_module_names()))
         yield "words of documentation", f"{count_words():,}"
         yield "lines of the README", str(count_readme_lines())
+
+
+def _read_help(*command: str) -> str:
+    """Read a help page as a user would."""
+    arguments = [sys.executable, "-m", "trialwise.cli.main", *command, "--help"]
+    return subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
 
 
 def main(arguments: list[str]) -> int:

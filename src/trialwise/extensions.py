@@ -30,6 +30,7 @@ REPORTERS = "trialwise.reporters"
 IMPORTERS = "trialwise.importers"
 PROCEDURES = "trialwise.procedures"
 EXECUTORS = "trialwise.executors"
+COMMANDS = "trialwise.commands"
 
 
 class ExtensionError(TrialwiseError):

@@ -198,7 +198,7 @@ def test_a_choice_is_shown_verified_and_reported_again(folder: Path) -> None:
 
 def test_a_choice_is_no_comparison_to_resume(folder: Path) -> None:
     """An unfinished choice is named as what it is, and its arms can be compared as stored runs."""
-    choose("--seed", "1", "--max-usd", "$0.06", "--cost-per-trial", "$0.01")
+    choose("--seed", "1", "--max-usd", "$0.06", "--set", "cost_per_trial=$0.01")
     (name,) = (one.name for one in (folder / ".trialwise" / "comparisons").iterdir())
 
     with pytest.raises(RunNotFound, match="no comparison is unfinished"):

@@ -181,7 +181,7 @@ def test_an_arm_that_nothing_answers_for_is_inconclusive() -> None:
     """As `trialwise run` is, which says the same of the service."""
     nowhere = SUITE.replace('{python: "svc:too"}', '{http: {url: "http://127.0.0.1:9/"}}')
 
-    done = do(nowhere, "compare", "always", "too", "--quiet", "--retries", "0")
+    done = do(nowhere, "compare", "always", "too", "--quiet", "--set", "retries=0")
     assert 3 == done.exit_code
     assert "too could not be measured: Nothing answers at" in done.output
 

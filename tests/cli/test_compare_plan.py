@@ -11,7 +11,7 @@ import pytest
 from tests.cli.suite_folders import Done, enter_folder
 from tests.cli.suite_folders import type_command as do
 
-from trialwise.cli.plan.option_types import QUESTIONS
+from trialwise.cli.options import QUESTIONS
 from trialwise.stats.paired_questions import PAIRED_QUESTIONS
 
 SERVICE = """
@@ -80,7 +80,7 @@ def test_tests_are_criteria_times_candidates(
 @pytest.mark.usefixtures("folder")
 def test_money_is_known_from_the_suite_or_from_earlier_runs() -> None:
     """A cost for each trial, times the trials of all arms."""
-    told = do(SUITE, "compare", "--dry-run", "--trials", "40", "--cost-per-trial", "$0.50")
+    told = do(SUITE, "compare", "--dry-run", "--trials", "40", "--set", "cost_per_trial=$0.50")
     assert "120 trials, $60.00" in told.output
 
     unknown = plan("--trials", "40")

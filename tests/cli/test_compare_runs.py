@@ -104,7 +104,7 @@ def test_a_comparison_is_resumed_without_arguments() -> None:
     whole = found(*started)
     expected = len(calls())
     Path("calls.txt").unlink()
-    cut = found(*started, "--max-usd", "$0.11", "--cost-per-trial", "$0.01")
+    cut = found(*started, "--max-usd", "$0.11", "--set", "cost_per_trial=$0.01")
     assert cut["decision"] == "INCONCLUSIVE"
     assert len(calls()) < expected
 
@@ -119,7 +119,7 @@ def test_a_comparison_is_resumed_without_arguments() -> None:
 def test_a_comparison_is_resumed_by_name_and_refused_with_another_question() -> None:
     """What it asked is kept with it."""
     started = ("support", "good", "--trials", "30", "--seed", "1")
-    compare(*started, "--max-usd", "$0.11", "--cost-per-trial", "$0.01")
+    compare(*started, "--max-usd", "$0.11", "--set", "cost_per_trial=$0.01")
     (name,) = (one.name for one in Path(".trialwise/comparisons").iterdir())
 
     with pytest.raises(RunNotFound, match="another question"):

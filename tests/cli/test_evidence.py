@@ -7,12 +7,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click import UsageError
 from tests.cli.suite_folders import enter_folder
 from tests.cli.suite_folders import type_command as do
 
 import trialwise as tw
 from trialwise.runtime.rerunning import TrialNotFound
+from trialwise.runtime.selecting import NothingSelected
 
 SERVICE = """
 import os
@@ -231,7 +231,7 @@ def test_a_run_may_ask_one_input(folder: Path) -> None:
     assert "about this input, not about others" in text
     (texts,) = folder.glob(".trialwise/runs/*/texts.jsonl")
     assert texts.read_text().count('"value"') == 1
-    with pytest.raises(UsageError, match="did you mean 'q28'"):
+    with pytest.raises(NothingSelected, match="did you mean 'q28'"):
         do(suite, "run", "-q", "--input", "q29")
 
 

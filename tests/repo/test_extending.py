@@ -192,8 +192,8 @@ def test_the_exports_and_the_stubs_name_them(tree: Path) -> None:
 
 
 def test_the_setting_is_an_option_an_argument_and_a_key(tree: Path, tmp_path: Path) -> None:
-    help_page = python(tree, "-m", "trialwise.cli.main", "run", "--help")
-    assert "--patience" in help_page
+    help_page = python(tree, "-m", "trialwise.cli.main", "run", "--help-all")
+    assert "\n  patience " in help_page
     assert "How long to be patient." in help_page
     settings = (tree / "src/trialwise/model/run_settings.py").read_text()
     assert "    patience_s: float | None\n" in settings

@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from trialwise.cli.main import cli
 from trialwise.extensions import (
     CHECKS,
+    COMMANDS,
     ExtensionError,
     extension_names,
     find_extension,
@@ -23,12 +26,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def install(site: Path, distribution: str, **checks: str) -> None:
+def install(site: Path, distribution: str, group: str = CHECKS, **checks: str) -> None:
     folder = site / f"{distribution}-1.2.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
     lines = "".join(f"{name} = {value}\n" for name, value in checks.items())
-    (folder / "entry_points.txt").write_text(f"[{CHECKS}]\n{lines}")
+    (folder / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
 
 def as_text(loaded: object) -> str | None:
@@ -94,3 +97,22 @@ def test_a_distribution_that_is_on_the_path_twice_counts_once(
     install(again, "sqlcheck", is_sql="sqlcheck_e:IS_SQL")
     monkeypatch.syspath_prepend(str(again))
     assert find_extension(CHECKS, "is_sql", as_text) == "the check"
+
+
+def test_an_extension_adds_a_command(site: Path) -> None:
+    """A function or a click command; its docstring is its help, and only a second page loads it."""
+    (site / "fleet_a.py").write_text(
+        "import click\n\n\ndef fleet() -> int:\n    '''Run every suite of the fleet.'''\n"
+        "    click.echo('sailing')\n    return 3\n"
+    )
+    install(site, "fleet", COMMANDS, fleet="fleet_a:fleet", adrift="missing_module:command")
+    short = CliRunner().invoke(cli, ["--help"])
+
+    assert "fleet" not in short.output
+    assert "fleet_a" not in sys.modules
+    done = CliRunner().invoke(cli, ["fleet"], standalone_mode=False)
+    assert ("sailing\n", 3) == (done.stdout, done.return_value)
+    assert "Run every suite of the fleet." in CliRunner().invoke(cli, ["fleet", "--help"]).output
+    whole = CliRunner().invoke(cli, ["--help-all"])
+    assert "  adrift  cannot be imported" in " ".join(whole.output.split("\n")), whole.output
+    assert "  fleet   Run every suite of the fleet." in whole.output

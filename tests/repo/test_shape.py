@@ -64,3 +64,11 @@ def test_a_new_one_touches_few_files(shape: Shape, kind: str, most: int) -> None
     named = [path.name for path in shape.files_naming(kind)]
 
     assert len(named) <= most, named
+
+
+def test_the_help_pages_stay_short() -> None:
+    """
+    What is used every day; `--help-all` lists the rest.
+    """
+    assert Shape.count_commands() <= 12
+    assert Shape.count_run_options() <= 20

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from trialwise.cli.selecting import Chosen, load, resize
+from trialwise.cli.options import read_changes
 from trialwise.declarations.nearest_names import suggest_name
+from trialwise.runtime.selecting import Chosen, load
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -75,7 +76,8 @@ def choose_arms(
             raise click.UsageError(f"{name}: there is no such file")
     if stored or (names and all(map(_is_kept, names))):
         return StoredArms(_read_suite(file), tuple(_open_stored(names, given)))
-    suite = _load_suite(names, file, without_services=without_services)
+    settings = given.get("settings", ())
+    suite = _load_suite(names, file, settings, without_services=without_services)
     if suite is None:
         return StoredArms(None, tuple(_open_stored(names, given)))
     there = _Names(suite)
@@ -95,7 +97,7 @@ def choose_arms(
             )
             raise click.UsageError(message)
     arms = there.list_arms(names, with_itself=with_itself)
-    sized = tuple(resize([(suite, one) for one in arms], given))
+    sized = tuple(read_changes(given).resize([(suite, one) for one in arms]))
     short = [one.arm or one.name for one in arms]
     labels = short if len(set(short)) == len(short) else [one.name for one in arms]
     if with_itself:
@@ -206,12 +208,14 @@ class _Names:
 # --- What was run before --------------------------------------------------------------------------
 
 
-def _load_suite(names: Sequence[str], file: Path | None, *, without_services: bool) -> Suite | None:
+def _load_suite(
+    names: Sequence[str], file: Path | None, settings: Sequence[str], *, without_services: bool
+) -> Suite | None:
     """Load the suite; None where there is none and the names may be those of runs."""
     from trialwise.suite import SuiteNotFound
 
     try:
-        return load(file, without_services=without_services, with_arms=True)
+        return load(file, settings=settings, without_services=without_services, with_arms=True)
     except SuiteNotFound:
         if file is not None or not names:
             raise

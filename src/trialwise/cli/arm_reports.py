@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trialwise.cli.output_files import build_output_option, require_folder
+from trialwise.cli.options import build_output_option, require_folder
 from trialwise.reports.answer_reports import (
     ANSWER_FORMATS,
     match_answer_format,

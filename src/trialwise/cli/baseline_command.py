@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import json_option
+from trialwise.cli.options import json_option
 from trialwise.errors import BaselineError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Entry:
 
     def data(self) -> dict[str, Any]:
         """Return the baseline as plain values."""
-        from trialwise.cli.printing import near
+        from trialwise.documents.printable import near
 
         one = self.baseline
         expires = one.expires_at
@@ -165,8 +165,8 @@ def render_shelf(shelf: Shelf, able: Capabilities) -> str:
 
 def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: datetime) -> str:
     """One baseline, with everything that decides whether it is a reference."""
-    from trialwise.cli.printing import near
     from trialwise.documents.numbers import as_count, as_seconds
+    from trialwise.documents.printable import near
     from trialwise.stats.latency_percentiles import nearest_rank_percentile
 
     facts = [
@@ -347,7 +347,8 @@ def promote(file: Path, folder: Path | None, as_json: bool) -> int:
     Example:
       trialwise baseline promote artifacts/support-agent.json
     """
-    from trialwise.cli.printing import near, say, say_json
+    from trialwise.cli.printing import say, say_json
+    from trialwise.documents.printable import near
 
     store = _store(folder)
     path = store.promote(file)
@@ -378,7 +379,8 @@ def prune(keep: int, yes: bool, folder: Path | None, contract: str | None, as_js
     Example:
       trialwise baseline prune --keep 3 --yes
     """
-    from trialwise.cli.printing import near, say, say_json
+    from trialwise.cli.printing import say, say_json
+    from trialwise.documents.printable import near
 
     store = _store(folder)
     old = (store.prune if yes else store.list_old)(keep, contract=contract)

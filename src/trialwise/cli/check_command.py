@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from trialwise.cli.arm_choice import check_section
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.option_types import RATE
-from trialwise.cli.selecting import (
-    choose_sized,
+from trialwise.cli.options import (
+    RATE,
+    GroupedCommand,
     criterion_option,
     json_option,
-    load_all,
-    prepare_chosen,
     selection,
     size_options,
 )
 
 if TYPE_CHECKING:
     from trialwise.model.plan import Plan
+    from trialwise.runtime.selecting import Selection
 
 
-@click.command("check")
+@click.command(
+    "check",
+    cls=GroupedCommand,
+    groups={
+        "Choose": "files expression tags criteria",
+        "Size": "option_trials option_max_trials",
+        "Decide": "option_intent settings expect",
+        "Limits": "option_max_usd option_max_seconds",
+        "Output": "as_json",
+    },
+)
 @selection
 @criterion_option
 @size_options
@@ -34,14 +43,7 @@ if TYPE_CHECKING:
     help="The true rate you expect: compare the ways to ask for each required rate there.",
 )
 @json_option
-def command(
-    names: tuple[str, ...],
-    files: tuple[Path, ...],
-    tags: tuple[str, ...],
-    expect: float | None,
-    as_json: bool,
-    **given: Any,
-) -> int:
+def command(selected: Selection, expect: float | None, as_json: bool) -> int:
     """Check a suite and say what it would do: rules in counts, chances, cost.
 
     No service is called. Exits 2 where the file is wrong or a design cannot support its claim.
@@ -52,19 +54,21 @@ def command(
       trialwise check support-agent --trials 200
       trialwise check --expect 97%
     """
-    from trialwise.cli.printing import near, say, say_json
+    from trialwise.cli.printing import say, say_json
     from trialwise.documents.numbers import as_all
+    from trialwise.documents.printable import near
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_choices, render_rules, render_together
     from trialwise.pages.suite_totals import bound_planned_errors
     from trialwise.procedures.chances import forecast, forecast_together
     from trialwise.runtime.earlier_runs import expense_of, list_notes
+    from trialwise.runtime.selecting import prepare_chosen
     from trialwise.runtime.workspace import Workspace
 
-    suites = load_all(files, with_arms=True)
+    suites = selected.load(with_arms=True)
     for suite in suites:
         check_section(suite)
-    chosen = choose_sized(suites, names, tags, given)
+    chosen = selected.choose_sized(suites)
     prepared: list[tuple[Plan, Path]] = []
     for suite in suites:
         space = Workspace(

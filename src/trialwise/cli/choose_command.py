@@ -10,8 +10,8 @@ import click
 from trialwise.cli.arm_choice import LiveArms, choose_arms, complete_arms
 from trialwise.cli.arm_reports import give_answer, output_option
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.options import json_option, pair_options, suite_option
 from trialwise.cli.plan.choose_form import EXPECTED_RATES, choice_options
-from trialwise.cli.selecting import json_option, pair_options, suite_option
 
 if TYPE_CHECKING:
     from trialwise.runtime.choice_result import Choice

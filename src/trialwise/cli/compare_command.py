@@ -13,7 +13,7 @@ import click
 from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
 from trialwise.cli.compare_options import CompareAsked, compare_options, read_asked
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import criterion_option, json_option, pair_options, suite_option
+from trialwise.cli.options import criterion_option, json_option, pair_options, suite_option
 from trialwise.errors import RunInterrupted
 
 if TYPE_CHECKING:

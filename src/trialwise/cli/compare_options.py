@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from trialwise.cli.arm_choice import check_criteria
-from trialwise.cli.output_files import build_output_option, require_folder
-from trialwise.cli.plan.option_types import QUESTIONS, RATE, RATES, TRIALS, Written
+from trialwise.cli.options import (
+    QUESTIONS,
+    RATE,
+    RATES,
+    TRIALS,
+    Written,
+    build_output_option,
+    require_folder,
+)
 from trialwise.declarations.amounts import rate
 from trialwise.reports.comparison_reports import list_comparison_endings, match_comparison_format
 from trialwise.stats.multiplicity import CORRECTIONS, Correction

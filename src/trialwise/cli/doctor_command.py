@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import json_option, suite_option
+from trialwise.cli.options import json_option, suite_option
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document, Tone
@@ -200,8 +200,8 @@ def _cache() -> Check:
 
 
 def _suite(file: Path | None) -> tuple[Suite | None, Check]:
-    from trialwise.cli.printing import near
     from trialwise.documents.numbers import as_count
+    from trialwise.documents.printable import near
     from trialwise.suite import SuiteError, SuiteNotFound, find_suite, load_suite
 
     try:
@@ -219,7 +219,7 @@ def _suite(file: Path | None) -> tuple[Suite | None, Check]:
 
 
 def _folders(suite: Suite) -> Iterator[Check]:
-    from trialwise.cli.printing import near
+    from trialwise.documents.printable import near
 
     folders = {"runs": suite.runs_folder, "baselines": suite.baselines_folder}
     folders |= {f"{report.format} report": report.path.parent for report in suite.reports}

@@ -10,8 +10,7 @@ import click
 from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
 from trialwise.cli.arm_reports import give_answer, output_option
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.option_types import RATE, TRIALS
-from trialwise.cli.selecting import json_option, pair_options, suite_option
+from trialwise.cli.options import RATE, TRIALS, json_option, pair_options, suite_option
 
 if TYPE_CHECKING:
     from trialwise.runtime.choice_result import ExploredArms

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.option_types import RATE, SUCCESSES, refusal
-from trialwise.cli.selecting import (
-    choose,
+from trialwise.cli.options import (
+    RATE,
+    SUCCESSES,
+    criterion_option,
     json_option,
-    load,
-    load_all,
+    refusal,
     selection,
     suite_option,
 )
 
 if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge, Pairwise
+    from trialwise.runtime.selecting import Selection
     from trialwise.suite import Suite, SuiteContract
 
 
@@ -44,17 +45,11 @@ def command() -> None:
 
 @command.command()
 @selection
-@click.option("--criterion", "criteria", multiple=True, metavar="NAME", help="Only this one's.")
+@criterion_option
 @click.option("--concurrency", type=click.IntRange(1), default=8, help="Questions side by side.")
 @click.option("--seed", type=int, default=0, help="Of the order in which jurors see things.")
 @json_option
-def calibrate(
-    names: tuple[str, ...],
-    files: tuple[Path, ...],
-    tags: tuple[str, ...],
-    criteria: tuple[str, ...],
-    **given: Any,
-) -> int:
+def calibrate(selected: Selection, **given: Any) -> int:
     """Put its gold set to every judge of a suite, and write down how often it is wrong.
 
     Asks the jurors about every labelled output, which costs what they cost. The calibration is a
@@ -70,11 +65,11 @@ def calibrate(
     from trialwise.cli.judge_texts import calibration_lines
     from trialwise.cli.printing import say, say_json
 
-    suites = load_all(files)
+    suites, criteria = selected.load(), selected.changes.criteria
     where = " and ".join(str(suite.path) for suite in suites)
-    chosen = [one for _, one in choose(suites, names, tags, given.pop("expression"))]
+    chosen = [one for _, one in selected.choose(suites)]
     found: list[tuple[str, Judge | Pairwise]] = list(_judges(chosen, criteria))
-    if not names:
+    if not selected.names:
         found += _list_preferences(suites, criteria)
     if not found:
         raise click.UsageError(f"no criterion of {where} that was asked for has a judge")
@@ -125,6 +120,7 @@ def draw(
     from trialwise.cli.printing import say
     from trialwise.cli.stored import chosen_runs
     from trialwise.judges import draw_unlabelled
+    from trialwise.runtime.selecting import load
 
     suite = load(file)
     record = chosen_runs((run_name,), None, every=False)[0].record()

@@ -23,7 +23,7 @@ _SHOWN_PLANS = 6
 
 def calibration_facts(name: str, judge: Judge | Pairwise, found: Calibration) -> dict[str, Any]:
     """Return what a calibration came to."""
-    from trialwise.cli.printing import near
+    from trialwise.documents.printable import near
     from trialwise.stats import rectifier
 
     assert judge.files is not None

@@ -8,47 +8,47 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from inspect import isfunction
 from typing import Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.errors import BrokenCheck, RunInterrupted, TrialwiseError
+from trialwise.extensions import COMMANDS, ExtensionError, extension_names, find_extension
 
-#: What each command does, in a line; its module has its name. A help page imports none of them.
-#: The everyday ones come first, in the order in which they are used.
+#: What the help page lists, in the order in which a project comes to need it: where a command is
+#: and what it does. A help page imports none of them.
 _COMMANDS = {
-    "init": "Write a first suite and a sample agent.",
-    "check": "Check a suite without running a trial.",
-    "run": "Run a suite and report PASS, FAIL or INCONCLUSIVE.",
-    "show": "Show stored runs again, with their failures.",
-    "rerun": "Run one trial of a stored run again.",
-    "runs": "List stored runs.",
-    "report": "Write reports on stored runs.",
-    "plan": "Find out how many trials you need.",
+    "init": ("init_command", "Write a first suite and a sample agent."),
+    "check": ("check_command", "Check a suite without running a trial."),
+    "run": ("run_command", "Run a suite and report PASS, FAIL or INCONCLUSIVE."),
+    "show": ("show_command", "Show stored runs again, with their failures."),
+    "rerun": ("rerun_command", "Run one trial of a stored run again."),
+    "runs": ("runs_command", "List stored runs."),
+    "report": ("report_command", "Write reports on stored runs."),
+    "compare": ("compare_command", "Say which of several arms is better, or the best."),
+    "plan": ("plan.plan_command", "Find out how many trials you need."),
+    "score": ("score_command", "Decide on results that another tool produced."),
+    "baseline": ("baseline_command", "List, show and prune baselines."),
+    "judge": ("judge_command", "Measure how often a judge is wrong."),
 }
+#: What `--help-all` lists besides: used once in a while, or by other programs.
 _MORE = {
-    "baseline": "List, show and prune baselines.",
-    "choose": "Find the best of several arms.",
-    "compare": "Say whether one contract is better than another.",
-    "completion": "Print a completion script for your shell.",
-    "doctor": "Check this machine and this suite.",
-    "explore": "Describe several arms beside each other.",
-    "judge": "Measure how often a judge is wrong.",
-    "measure": "Measure baselines.",
-    "schema": "Print a JSON Schema.",
-    "score": "Decide on results that another tool produced.",
+    "choose": ("choose_command", "Find the best of several arms."),
+    "completion": ("completion_command", "Print a completion script for your shell."),
+    "doctor": ("doctor_command", "Check this machine and this suite."),
+    "explore": ("explore_command", "Describe several arms beside each other."),
+    "measure": ("measure_command", "Measure baselines."),
+    "schema": ("schema_command", "Print a JSON Schema."),
+    # Bridges to other tools.
+    "conformance": (
+        "trialwise.contrib.commands.conformance_command",
+        "Check the statistics against reference cases.",
+    ),
+    "import": ("trialwise.contrib.commands.import_command", "Convert a suite of another tool."),
 }
-#: Bridges to other tools. They are named here and imported only when a user calls them.
-_OTHER_TOOLS = {
-    "conformance": "Check the statistics against reference cases.",
-    "import": "Convert a suite of another tool.",
-}
-_PACKAGES = {
-    **dict.fromkeys((*_COMMANDS, *_MORE), "trialwise.cli"),
-    **dict.fromkeys(_OTHER_TOOLS, "trialwise.contrib.commands"),
-    "plan": "trialwise.cli.plan",
-}
+_PLACES = {name: place for name, (place, _) in (_COMMANDS | _MORE).items()}
 
 
 class _LazyCommands(click.Group):
@@ -74,16 +74,18 @@ class _LazyCommands(click.Group):
             raise click.exceptions.Exit(code) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return [*_COMMANDS, *sorted((*_MORE, *_OTHER_TOOLS))]
+        return [*_COMMANDS, *sorted(_MORE), *extension_names(COMMANDS)]
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        if cmd_name not in _PACKAGES:
-            return None
-        command = import_module(f"{_PACKAGES[cmd_name]}.{cmd_name}_command").command
+        if cmd_name not in _PLACES:
+            return find_extension(COMMANDS, cmd_name, _accept_command)
+        place = _PLACES[cmd_name]
+        module = place if place.startswith("trialwise.") else f"trialwise.cli.{place}"
+        command = import_module(module).command
         assert isinstance(command, click.Command)
         return command
 
@@ -96,7 +98,7 @@ class _LazyCommands(click.Group):
         except click.UsageError as error:
             from trialwise.declarations.nearest_names import suggest_name
 
-            hint = suggest_name(args[0], _PACKAGES, quote="'")
+            hint = suggest_name(args[0], self.list_commands(ctx), quote="'")
             if not hint:
                 raise
             message = f"{error.message.removesuffix('.')}; {hint}"
@@ -115,14 +117,53 @@ class _LazyCommands(click.Group):
         ctx: click.Context,  # noqa: ARG002 - click's signature
         formatter: click.HelpFormatter,
     ) -> None:
-        more = dict(sorted((_MORE | _OTHER_TOOLS).items()))
-        for title, commands in (("Commands", _COMMANDS), ("More commands", more)):
-            with formatter.section(title):
-                formatter.write_dl(list(commands.items()))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in _COMMANDS.items()])
+
+    def write_all(self, ctx: click.Context) -> str:
+        """Write the second help page: also what is seldom needed, and what extensions add."""
+        formatter = ctx.make_formatter()
+        self.format_commands(ctx, formatter)
+        with formatter.section("More commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in sorted(_MORE.items())])
+        if added := extension_names(COMMANDS):
+            with formatter.section("Commands of installed extensions"):
+                formatter.write_dl([(name, self._describe(ctx, name)) for name in added])
+        return formatter.getvalue().rstrip("\n")
+
+    def _describe(self, ctx: click.Context, name: str) -> str:
+        """Describe the command of an extension; one that is broken must not hide the others."""
+        try:
+            command = self.get_command(ctx, name)
+        except ExtensionError:
+            return "cannot be imported; call it to see why"
+        return "" if command is None else command.get_short_help_str(80)
+
+
+def _accept_command(loaded: object) -> click.Command | None:
+    """Return what an extension declares as a command; a plain function is one without options."""
+    if isinstance(loaded, click.Command):
+        return loaded
+    return click.command()(loaded) if isfunction(loaded) else None
+
+
+def _show_all(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        assert isinstance(cli, _LazyCommands)
+        click.echo(cli.write_all(context))
+        context.exit()
 
 
 @click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="trialwise", message="%(prog)s %(version)s")
+@click.option(
+    "--help-all",
+    is_flag=True,
+    is_eager=True,
+    callback=_show_all,
+    expose_value=False,
+    help="List all commands, also those that are seldom needed.",
+)
 def cli() -> None:
     """Test systems that do not behave the same way twice.
 

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose_sized, load_all, pace_options, selection
+from trialwise.cli.options import GroupedCommand, pace_options, quiet_option, selection
+
+if TYPE_CHECKING:
+    from trialwise.runtime.selecting import Selection
 
 
-@click.command("measure")
+@click.command(
+    "measure",
+    cls=GroupedCommand,
+    groups={
+        "Choose": "files expression tags",
+        "Size": "option_trials",
+        "Baseline": "identifier valid_days grace_days",
+        "Run": "option_concurrency option_seed settings",
+        "Limits": "option_max_usd option_max_seconds",
+        "Continue": "resume",
+        "Output": "quiet",
+    },
+)
 @selection
 @pace_options
 @click.option("--identifier", help="Name of the baseline. Default: contract and time.")
 @click.option("--valid-days", type=float, help="Days for which the baseline is valid.")
 @click.option("--grace-days", type=float, default=0.0, help="Days after that with a warning only.")
 @click.option("--resume", is_flag=True, help="Resume a measurement that was stopped.")
-@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
-def command(
-    names: tuple[str, ...], files: tuple[Path, ...], tags: tuple[str, ...], **given: Any
-) -> int:
+@quiet_option
+def command(selected: Selection, **given: Any) -> int:
     """Measure baselines: run every planned trial and write the counts to a file.
 
     Nothing is decided. The file is made to be read, reviewed and kept in git.
@@ -35,7 +47,7 @@ def command(
     from trialwise.cli.printing import say
     from trialwise.runtime.measuring import measure
 
-    chosen = choose_sized(load_all(files), names, tags, given)
+    chosen = selected.choose_sized(selected.load())
     if given["identifier"] and len(chosen) > 1:
         raise click.UsageError("--identifier names one baseline: choose one contract")
     for suite, contract, options in chosen:

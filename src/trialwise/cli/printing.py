@@ -74,11 +74,3 @@ def write_file(path: Path, text: str) -> None:
     except OSError as error:
         raise click.FileError(str(path), error.strerror or str(error)) from None
     click.echo(f"wrote {path}", err=True)
-
-
-def near(path: Path) -> str:
-    """Return a path as somebody here would write it: from this folder, where it lies in it."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, OSError):
-        return str(path)

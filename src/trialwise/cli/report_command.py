@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import output_option
+from trialwise.cli.options import output_option
 from trialwise.cli.stored import chosen_runs, find_places, load_comparisons, run_choice
 from trialwise.errors import InvalidArgument
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
@@ -55,7 +55,8 @@ def command(
       trialwise report --all --format markdown >> "$GITHUB_STEP_SUMMARY"
       trialwise report support-agent -o gl-code-quality-report.json
     """
-    from trialwise.cli.printing import near, say, say_json
+    from trialwise.cli.printing import say, say_json
+    from trialwise.documents.printable import near
     from trialwise.reports.report_files import render_report, write_report
     from trialwise.runtime.deciding import read_run
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose, json_option, load, suite_option
+from trialwise.cli.options import json_option, store_option, suite_option
 
 if TYPE_CHECKING:
     from trialwise.engine.drivers.single_trial import SingleTrial
@@ -23,11 +23,7 @@ if TYPE_CHECKING:
     "--trial", "index", type=click.IntRange(0), required=True, help="Number of the trial."
 )
 @click.option("--sampling", help="Sampling of the trial, where the contract has several.")
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the runs. Default: the suite's, else .trialwise.",
-)
+@store_option
 @suite_option
 @json_option
 def command(
@@ -55,11 +51,12 @@ def command(
     from trialwise.cli.printing import output_of, say, say_json
     from trialwise.cli.stored import chosen_runs
     from trialwise.runtime.rerunning import find_trial, rerun_trial
+    from trialwise.runtime.selecting import Selection, load
 
     (stored,) = chosen_runs([run], store, every=False)
     before = find_trial(stored, index, sampling)
     suite = load(file)
-    ((_, chosen),) = choose([suite], [stored.plan.contract], ())
+    ((_, chosen),) = Selection(names=(stored.plan.contract,)).choose([suite])
     done = rerun_trial(chosen.contract, chosen.options, before, redact=suite.redaction)
     able = output_of()
     asked = stored.texts().find_input(before)

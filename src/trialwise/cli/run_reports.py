@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trialwise.cli.selecting import name_suites
+from trialwise.documents.printable import near
+from trialwise.runtime.selecting import name_suites
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
@@ -16,23 +17,40 @@ if TYPE_CHECKING:
 class EndedRuns(NamedTuple):
     """What the runs of the suites came to."""
 
-    records: list[RunRecord]
-    suites: list[Suite]
-    """Of each record."""
+    pairs: list[tuple[Suite, RunRecord]]
+    """The runs in their order, each with the suite that it is from."""
     interrupted: bool = False
     not_kept: tuple[str, ...] = ()
     """Why records are not on disk."""
     lost: tuple[str, ...] = ()
     """The runs whose records these are."""
 
-    def of(self, suite: Suite) -> list[RunRecord]:
-        """The records of one suite."""
-        pairs = zip(self.records, self.suites, strict=False)
-        return [record for record, owner in pairs if owner is suite]
+    @property
+    def records(self) -> list[RunRecord]:
+        """The runs without their suites."""
+        return [record for _, record in self.pairs]
+
+    def by_suite(self) -> Iterator[tuple[Suite, list[RunRecord]]]:
+        """Yield each suite with its runs."""
+        for suite in {id(one): one for one, _ in self.pairs}.values():
+            yield suite, [record for owner, record in self.pairs if owner is suite]
 
 
-class _Wanted(NamedTuple):
-    """A report that somebody asked for."""
+class WantedReports(NamedTuple):
+    """What somebody wants to be told at the end, beside the reports that the suites name."""
+
+    outputs: tuple[Path, ...]
+    html: Path | None
+    junit: Path | None
+    summary: Path | None
+    """Where Markdown is appended."""
+    annotations: str | None
+    as_json: bool
+    transparent: bool
+
+
+class _Report(NamedTuple):
+    """A file to write."""
 
     path: Path
     format: str
@@ -40,55 +58,46 @@ class _Wanted(NamedTuple):
     known: dict[str, Any]
 
 
-def report_runs(
-    suites: Sequence[Suite], ended: EndedRuns, given: dict[str, Any], code: int
-) -> list[str]:
+def report_runs(ended: EndedRuns, wanted: WantedReports, code: int) -> list[str]:
     """Say the verdict, then write the reports; return what could not be written, in words.
 
     The verdict comes first: no report that cannot be made may hide it.
 
     Args:
-        suites: Those that were run.
-        ended: What came of them.
-        given: The options of the command line.
+        ended: What came of the runs.
+        wanted: Where and how to say it.
         code: The exit code, for the JSON report.
     """
-    records = ended.records
-    not_kept = [f"NOT KEPT: {reason}" for reason in ended.not_kept]
-    if not records:
-        return not_kept
-    from trialwise.cli.printing import near, say
+    troubles = [f"NOT KEPT: {reason}" for reason in ended.not_kept]
+    if not ended.pairs:
+        return troubles
+    from trialwise.cli.printing import say
     from trialwise.reports.report_files import render_report
 
-    locations = {
-        record.run_id: near(suite.runs_folder / "runs" / record.run_id)
-        for suite in suites
-        for record in ended.of(suite)
-    }
+    suites = [suite for suite, _ in ended.by_suite()]
     known: dict[str, Any] = {
         "name": name_suites(suites),
         "file": near(suites[0].path),
-        "files": {
-            record.run_id: near(suite.path) for suite in suites for record in ended.of(suite)
-        },
+        "files": {record.run_id: near(suite.path) for suite, record in ended.pairs},
         "exit_code": code,
-        "locations": locations,
+        "locations": {
+            record.run_id: near(suite.runs_folder / "runs" / record.run_id)
+            for suite, record in ended.pairs
+        },
     }
-    wanted = list(_list_wanted(suites, ended, given, known))
-    troubles = not_kept
-    if given["as_json"]:
-        troubles += _print_json(render_report(records, "json", **known))
+    reports = list(_list_reports(ended, wanted, known))
+    if wanted.as_json:
+        troubles += _print_json(render_report(ended.records, "json", **known))
     else:
-        _say_verdict(ended, known, is_transparent=given["transparent"], has_reports=bool(wanted))
-    written, failed = _write(wanted)
+        _say_verdict(ended, known, is_transparent=wanted.transparent, has_reports=bool(reports))
+    written, failed = _write(reports)
     troubles += failed
-    if not given["as_json"]:
-        for path in written:
-            say(f"report: {path}")
-    if given["summary"] is not None:
-        troubles += _append_markdown(given["summary"], records, known)
-    if given["annotations"] == "github":
-        _annotate(suites, ended)
+    for path in () if wanted.as_json else written:
+        say(f"report: {path}")
+    if wanted.summary is not None:
+        troubles += _append_markdown(wanted.summary, ended.records, known)
+    if wanted.annotations == "github":
+        _annotate(ended)
     return troubles
 
 
@@ -107,31 +116,28 @@ def _say_verdict(
     say(render_summary(ended.records, output_of(), folders=folders, files=known["files"]))
 
 
-def _list_wanted(
-    suites: Sequence[Suite], ended: EndedRuns, given: dict[str, Any], known: dict[str, Any]
-) -> Iterator[_Wanted]:
+def _list_reports(
+    ended: EndedRuns, wanted: WantedReports, known: dict[str, Any]
+) -> Iterator[_Report]:
     """A suite's own reports are about its runs; those of the command line are about all."""
-    from trialwise.cli.printing import near
-
-    for suite in suites:
+    for suite, records in ended.by_suite():
         about = {**known, "name": name_suites([suite]), "file": near(suite.path)}
-        for report in suite.reports if ended.of(suite) else ():
-            yield _Wanted(report.path, report.format, ended.of(suite), about)
-    for path in given["outputs"]:
-        yield _Wanted(path, "", ended.records, known)
-    for kind in ("html", "junit"):
-        if given[kind] is not None:
-            yield _Wanted(given[kind], kind, ended.records, known)
+        for report in suite.reports:
+            yield _Report(report.path, report.format, records, about)
+    for path in wanted.outputs:
+        yield _Report(path, "", ended.records, known)
+    for kind, given in (("html", wanted.html), ("junit", wanted.junit)):
+        if given is not None:
+            yield _Report(given, kind, ended.records, known)
 
 
-def _write(wanted: Sequence[_Wanted]) -> tuple[list[str], list[str]]:
-    """The reports that were written, and what went wrong with the others."""
-    from trialwise.cli.printing import near
+def _write(reports: Sequence[_Report]) -> tuple[list[str], list[str]]:
+    """Write files; return those that were written, and what went wrong with the others."""
     from trialwise.reports.report_files import ReportNotWritten, write_report
 
     written: list[str] = []
     troubles: list[str] = []
-    for one in wanted:
+    for one in reports:
         try:
             path = write_report(one.path, one.records, format_=one.format, **one.known)
             written.append(near(path))
@@ -154,16 +160,14 @@ def _append_markdown(path: Path, records: Sequence[RunRecord], known: dict[str, 
     return []
 
 
-def _annotate(suites: Sequence[Suite], ended: EndedRuns) -> None:
-    from trialwise.cli.printing import near, say
+def _annotate(ended: EndedRuns) -> None:
+    from trialwise.cli.printing import say
     from trialwise.pages.results import describe_suite
     from trialwise.renderers.ci_formats import render_github
 
-    for suite in suites:
-        if own := ended.of(suite):
-            text = render_github(describe_suite(own), file=near(suite.path))
-            if text:
-                say(text)
+    for suite, records in ended.by_suite():
+        if text := render_github(describe_suite(records), file=near(suite.path)):
+            say(text)
 
 
 def _print_json(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import json_option
+from trialwise.cli.options import json_option, store_option
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunSummary
@@ -29,11 +29,7 @@ SCHEMA = "trialwise.runs/1"
     metavar="N",
     help="Show the last N runs.",
 )
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the runs. Default: the suite's, else .trialwise.",
-)
+@store_option
 @click.option(
     "--repair",
     metavar="RUN",
@@ -79,8 +75,9 @@ def command(
 
 
 def _repair(stored: StoredRun, *, as_json: bool) -> int:
-    from trialwise.cli.printing import near, say, say_json
+    from trialwise.cli.printing import say, say_json
     from trialwise.documents.numbers import as_count
+    from trialwise.documents.printable import near
     from trialwise.stores.journal_repair import repair_run
 
     found = repair_run(stored)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import json_option, output_option
+from trialwise.cli.options import json_option, output_option
 from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ _OF_SUITE = (
 
 def _load_contract(given: dict[str, Any], usual: str = "") -> tuple[Suite, SuiteContract]:
     """Load the contract of the suite that decides; `usual` is the one where none is named."""
-    from trialwise.cli.selecting import load
+    from trialwise.runtime.selecting import load
 
     for name in _OF_SUITE:
         if given[name]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import json_option
+from trialwise.cli.options import json_option
 from trialwise.cli.stored import (
     are_comparisons,
     chosen_runs,
@@ -123,8 +123,9 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
 
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:
-    from trialwise.cli.printing import near, output_of, say, say_json
+    from trialwise.cli.printing import output_of, say, say_json
     from trialwise.cli.trial_listing import chosen_trials, render_trials, trials_data
+    from trialwise.documents.printable import near
 
     folders = {one.run_id: near(one.path) for one in stored}
     limit, failing = given["trials"], given["failures"]

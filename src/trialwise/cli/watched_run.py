@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trialwise.cli.selecting import Chosen
     from trialwise.runtime.preparing import PreparedRun
+    from trialwise.runtime.selecting import Chosen
     from trialwise.services.reply_reuse import ReusingService
     from trialwise.suite import Suite
 

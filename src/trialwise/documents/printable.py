@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from html import escape
+from pathlib import Path
 from unicodedata import category, east_asian_width
 
 #: Symbols of the reports with the fallbacks of companion §10.4.
@@ -25,6 +26,14 @@ _EMOJI_STYLE = "\ufe0f"
 
 
 _UNIT_SPACE = "\u00a0"
+
+
+def near(path: Path) -> str:
+    """Return a path as somebody here would write it: from this folder, where it lies in it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)
 
 
 def make_visible(text: str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from trialwise.errors import RunInterrupted
 from trialwise.model.evidence import StopReason
 from trialwise.model.verdict import Decision
-from trialwise.runtime.running import decide_prepared, hand_back, tell_verdict
+from trialwise.runtime.running import decide_prepared, hand_back, run_prepared, tell_verdict
 from trialwise.runtime.workspace import open_service
 
 if TYPE_CHECKING:
@@ -26,11 +27,8 @@ class EndedRun(NamedTuple):
     not_kept: str = ""
     """Why its record is not on disk."""
     was_started: bool = True
-
-    @property
-    def was_interrupted(self) -> bool:
-        """Whether somebody pressed Ctrl-C."""
-        return self.record is not None and self.record.verdict.stop is StopReason.INTERRUPTED
+    was_interrupted: bool = False
+    """Whether somebody pressed Ctrl-C."""
 
 
 class _Job(NamedTuple):
@@ -40,6 +38,38 @@ class _Job(NamedTuple):
     space: Workspace
     service: Service | None
     """None where the run was finished before."""
+
+
+def run_in_turn(
+    several: Sequence[tuple[PreparedRun, Workspace]], *, fail_fast: bool = False
+) -> list[EndedRun]:
+    """Run and decide several contracts one after another; the answers are in their order.
+
+    Ctrl-C ends all of them, and so does a record that cannot be written: the next run would not be
+    kept either.
+
+    Args:
+        several: Contracts with their plans, each with where it is kept.
+        fail_fast: Whether to start no further contract once one did not PASS.
+    """
+    from trialwise.runtime.result import Result
+    from trialwise.stores.runs import RecordNotKept
+
+    found: list[EndedRun] = []
+    for prepared, space in several:
+        try:
+            record = run_prepared(prepared, space).record
+            found.append(EndedRun(record))
+            if fail_fast and record.verdict.decision is not Decision.PASS:
+                break
+        except RunInterrupted as stopped:
+            kept = stopped.result.record if isinstance(stopped.result, Result) else None
+            found.append(EndedRun(kept, was_interrupted=True))
+            break
+        except RecordNotKept as error:
+            found.append(EndedRun(error.record, str(error)))
+            break
+    return found + [EndedRun(was_started=False)] * (len(several) - len(found))
 
 
 def run_side_by_side(
@@ -108,4 +138,5 @@ async def _run_one(job: _Job, interrupted: Interrupt) -> EndedRun:
         except RecordNotKept as error:
             return EndedRun(error.record, str(error))
         tell_verdict(result, space)
-    return EndedRun(result.record)
+    stop = result.record.verdict.stop
+    return EndedRun(result.record, was_interrupted=stop is StopReason.INTERRUPTED)

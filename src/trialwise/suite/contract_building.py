@@ -203,8 +203,8 @@ class _Making(NamedTuple):
 
 
 def _place(node: Node) -> str:
-    """Return where a node stands, as file:line."""
-    return f"{node.source.name}:{node.line + 1}"
+    """Return where a node stands, as file:line; an option of the command line has no lines."""
+    return f"{node.source.name}:{node.line + 1}" if node.source.is_file else node.source.name
 
 
 def _arms(

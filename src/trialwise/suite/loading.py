@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,10 @@ from trialwise.suite.keys import SUITE, homes
 from trialwise.suite.loaded_suite import CompareSection, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_judges import build_preference
-from trialwise.suite.yaml_reading import Source
+from trialwise.suite.yaml_reading import MAX_NODES, Node, Source, parse_yaml
 
 if TYPE_CHECKING:
     from trialwise.suite.reading_context import Context
-    from trialwise.suite.yaml_reading import Node
 
 
 _LARGEST = 1_000_000
@@ -125,6 +124,7 @@ def load_suite(
     environment: Mapping[str, str],
     without_services: bool = False,
     with_arms: bool = False,
+    settings: Sequence[str] = (),
 ) -> Suite:
     """Load the suite that a file describes.
 
@@ -139,6 +139,8 @@ def load_suite(
             there.
         with_arms: Also build the arms of the contracts, which only a comparison runs: a plain run
             must not need their keys and libraries.
+        settings: What stands instead of what the file says, such as `rule=wilson` or
+            `budget.money=2`: of every contract.
 
     Raises:
         SuiteError: Something is wrong with it; every problem is listed, each with its place.
@@ -162,7 +164,7 @@ def load_suite(
         with_arms=with_arms,
     )
     try:
-        suite = _suite(context)
+        suite = _suite(context, settings)
     except RecursionError:
         # Each file is bounded; includes within includes add up.
         context.problems.add_at(Source(path, ""), 0, 0, "the suite nests too deeply")
@@ -172,12 +174,14 @@ def load_suite(
     return suite
 
 
-def _suite(context: Context) -> Suite | None:
+def _suite(context: Context, settings: Sequence[str]) -> Suite | None:
     root = context.root()
     if root is None:
         return None
     if root.is_mapping:
         load_env_files(root, context)
+        for one in settings:
+            _overlay_setting(one, root, context)
     fields = SUITE.read(root, "a suite", context)
     if not isinstance(fields, Fields):
         return None
@@ -202,6 +206,45 @@ def _suite(context: Context) -> Suite | None:
         redaction=Redaction(patterns, context.environment.taken),
         files=tuple(context.files),
     )
+
+
+def _overlay_setting(written: str, root: Node, context: Context) -> None:
+    """Write a setting over the suite, as if its file said so; its place is the option.
+
+    It stands at the top, which contracts share, and in each contract with a key of its own.
+    """
+    source = Source(Path(f"--set {written}"), written, is_file=False)
+    name, equals, value = written.partition("=")
+    if not equals or not all(name.split(".")):
+        message = "a setting is written as key=value, such as `rule=wilson` or `budget.money=2`"
+        context.problems.add_at(source, 0, 0, message, length=len(written))
+        return
+    # Blanks where the key stands keep the columns of the value.
+    shifted = Source(source.path, " " * (len(name) + 1) + value, is_file=False)
+    node, _ = parse_yaml(shifted, context.problems, room=MAX_NODES)
+    if node is None:
+        return
+    node.source = source
+    first, *inner = name.split(".")
+    contracts = context.entries(root).get("contracts")
+    mappings = [*context.items(contracts[1])] if contracts and contracts[1].is_list else []
+    for one in [root, *(each for each in mappings if each.is_mapping)]:
+        if one is root or first in context.entries(one):
+            _put(one, first, inner, node, context)
+
+
+def _put(holder: Node, name: str, inner: Sequence[str], value: Node, context: Context) -> None:
+    """Put a value under a key of a mapping, or under keys within it."""
+    start, end = (0, 0), (0, value.column)
+    key = Node(name, value.source, start, end)
+    if inner:
+        held = context.entries(holder).get(name)
+        there = dict(context.entries(held[1])) if held and held[1].is_mapping else {}
+        # A copy: what an alias repeats elsewhere stays as it is.
+        within = Node(there, value.source, start, end)
+        _put(within, inner[0], inner[1:], value, context)
+        value = within
+    holder.entries[name] = (key, value)
 
 
 def _contracts(fields: Fields, context: Context) -> tuple[SuiteContract, ...]:

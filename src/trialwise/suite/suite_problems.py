@@ -32,7 +32,7 @@ class Problem:
     file: str
     """As the user named it."""
     line: int
-    """From 1."""
+    """From 1; 0 for an option of the command line."""
     column: int
     """From 1, in characters."""
     message: str
@@ -40,7 +40,8 @@ class Problem:
     """The offending line with a caret below it."""
 
     def __str__(self) -> str:
-        head = f"{self.file}:{self.line}:{self.column}: {self.message}"
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        head = f"{place}: {self.message}"
         return f"{head}\n{self.excerpt}" if self.excerpt else head
 
 
@@ -109,10 +110,10 @@ class Problems:
             key,
             Problem(
                 file=source.name,
-                line=line + 1,
+                line=line + 1 if source.is_file else 0,
                 column=column + 1,
                 message=message,
-                excerpt=_excerpt(text, line, column, length),
+                excerpt=_excerpt(text, line, column, length) if source.is_file else "",
             ),
         )
 

@@ -278,9 +278,13 @@ def _add_parser_error(source: Source, problems: Problems, error: Exception) -> N
 class Source:
     """A file that was read, kept for the lines that errors show."""
 
-    __slots__ = ("_lines", "chain", "name", "path", "text")
+    __slots__ = ("_lines", "chain", "is_file", "name", "path", "text")
 
-    def __init__(self, path: Path, text: str, *, chain: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, path: Path, text: str, *, chain: tuple[Path, ...] = (), is_file: bool = True
+    ) -> None:
+        self.is_file = is_file
+        """Otherwise it is an option of the command line, which has no lines."""
         self.path = path
         self.text = text
         self.name = shown_path(path)

@@ -8,26 +8,14 @@ from typing import Any, TypeVar
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.option_types import RATE, TRIALS, Written
-from trialwise.cli.selecting import json_option
-from trialwise.declarations.amounts import rate
+from trialwise.cli.options import RATE, TRIALS, Written, json_option, read_rates
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _read_rates(text: str) -> tuple[float, ...] | None:
-    """Read rates that are separated by commas.
-
-    >>> _read_rates("90%, 80%"), _read_rates("high")
-    ((0.9, 0.8), None)
-    """
-    found = [rate(part.strip()) for part in text.split(",")]
-    if any(one is None or not 0 <= one <= 1 for one in found):
-        return None
-    return tuple(float(one) for one in found if one is not None)
-
-
-EXPECTED_RATES = Written("rates", "be rates such as 90%,80%,80%", _read_rates)
+EXPECTED_RATES = Written(
+    "rates", "be rates such as 90%,80%,80%", lambda text: read_rates(text, ",")
+)
 
 
 def choice_options(function: F) -> F:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.choose_form import choose_form
-from trialwise.cli.plan.option_types import (
+from trialwise.cli.options import (
     DURATION,
     LIMIT,
     PERCENTILE,
@@ -24,6 +23,7 @@ from trialwise.cli.plan.option_types import (
     option_name,
     refusal,
 )
+from trialwise.cli.plan.choose_form import choose_form
 
 if TYPE_CHECKING:
     from trialwise.runtime.trial_sizing import Format, SizingAnswer
