@@ -21,8 +21,8 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Finding
 from trialwise.stats.multiplicity import FamilyCorrection, adjust, list_shares
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.walks import stopping_probabilities
 
 PASS, FAIL, OPEN = Decision.PASS, Decision.FAIL, Decision.INCONCLUSIVE
 METHODS = ("bonferroni", "holm", "bh", "by")
@@ -334,9 +334,7 @@ def test_three_early_criteria_keep_their_error(method: FamilyCorrection) -> None
 def _chance_all_pass(members: int, rate: float) -> tuple[float, float]:
     """P(all PASS) of independent criteria at 90 %, by Bonferroni and by Holm."""
     design = SequentialDesign.strict(0.9, alpha=0.05 / members, beta=0.05 / members)
-    at_null, at_rate = (
-        stopping_probabilities(design.accept, design.reject, p, design.futile) for p in (0.9, rate)
-    )
+    at_null, at_rate = (stopping_probabilities(design, p) for p in (0.9, rate))
 
     def rank(stop: tuple[int, int, float]) -> tuple[int, int, int]:
         low, high = design.futile[stop[0] - 1] if design.futile else (0, -1)

@@ -10,8 +10,8 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.verdict import Finding
-from trialwise.stats.sequential.characteristic import chance_to_decide
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.walks import chance_to_decide
 
 
 def walk(design: SequentialDesign, n: int, failures: int, p: float) -> float:
@@ -31,9 +31,8 @@ def test_the_chance_of_a_decision_from_a_state_is_that_of_every_path(
 ) -> None:
     """Counted path by path to the end of the design."""
     design = SequentialDesign.strict(0.9, cap=60)
-    rule = design.accept, design.reject, p, design.futile
     if design.decide(n, failures) is None:
-        assert chance_to_decide(*rule, start=(n, failures)) == pytest.approx(
+        assert chance_to_decide(design, p, start=(n, failures)) == pytest.approx(
             walk(design, n, failures, p)
         )
 

@@ -138,5 +138,5 @@ def test_a_check_loads_no_event_loop(tmp_path: Path) -> None:
 
     assert "trialwise.pages.run_rules" in modules
     # The walk over the counts of a fixed size says how many trials it takes.
-    walk = {"trialwise.stats.sequential.characteristic"}
+    walk = {"trialwise.stats.sequential.walks"}
     assert walk == among(modules, (*OTHERS, *SEQUENTIAL, *EVENT_LOOP))

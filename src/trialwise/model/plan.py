@@ -67,7 +67,7 @@ class Limits:
         (<Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>, None)
         """
         if self.design is not None:
-            from trialwise.stats.sequential.concurrency import decision_at
+            from trialwise.stats.sequential.walks import decision_at
 
             return decision_at(self.design, trials, failures)
         if self.cutoff is None or not (self.curtailed or trials == self.cap):

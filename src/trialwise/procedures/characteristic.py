@@ -196,10 +196,9 @@ def count_mean_trials(limits: Limits, rate: float) -> float | None:
     if size * min(size - most, size) > _MOST_STATES:
         return None
     # A run of a fixed size needs no walk; `check` does.
-    from trialwise.stats.sequential.characteristic import characteristic
+    from trialwise.stats.sequential.walks import Rule, characteristic
 
     open_from = size - cutoff + 1
     futile = [(open_from, n - most - 1) for n in range(size + 1)] if limits.ends_open else []
-    return characteristic(
-        [n - cutoff for n in range(size + 1)], [size - most] * (size + 1), rate, futile
-    ).mean_trials
+    rule = Rule([n - cutoff for n in range(size + 1)], [size - most] * (size + 1), futile)
+    return characteristic(rule, rate).mean_trials

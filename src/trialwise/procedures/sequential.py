@@ -43,10 +43,10 @@ from trialwise.procedures.compliance import observed_status
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.bound import fixed_size
-from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.hypotheses import MOST_TRIALS, likely_mix
 from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
+from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section

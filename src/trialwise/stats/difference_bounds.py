@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from trialwise.decimals import complement
 from trialwise.stats.binomial import raw_cdf, raw_tail
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.stopped_rates import find_crossing, list_log_paths, sum_paths
+from trialwise.stats.sequential.walks import Rule, stopping_probabilities
 
 if TYPE_CHECKING:
     from trialwise.stats.regression_cutoffs import RegressionCutoff
@@ -90,17 +90,16 @@ def _find_tail(
     n, cutoff = design.trials, design.cutoff
     assert cutoff is not None
     if design.accept:
-        accept, reject = design.accept, design.reject
+        rule = Rule.of(design)
     elif curtailed:
-        accept = tuple(m - cutoff for m in range(n + 1))
-        reject = (n - cutoff + 1,) * (n + 1)
+        rule = Rule([m - cutoff for m in range(n + 1)], [n - cutoff + 1] * (n + 1))
     elif fails:
         return lambda rate: raw_cdf(trials - failures, trials, rate)
     else:
         return lambda rate: raw_tail(trials - failures, trials, rate)
     # Earlier decisions are the stronger ones, and more failures at the same time a stronger FAIL.
     rate = (trials - failures + 0.5) / (trials + 1)
-    stops = stopping_probabilities(accept[: trials + 1], reject[: trials + 1], rate)
+    stops = stopping_probabilities(rule.until(trials), rate)
     sign, part = (1, stops.fails) if fails else (-1, stops.passes)
     beyond = [one for one in part if one[0] < trials or sign * one[1] >= sign * failures]
     paths = list_log_paths(beyond, rate)

@@ -26,11 +26,10 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.bisection import find_first
 from trialwise.stats.paired import half_tail
 from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
-from trialwise.stats.sequential.boundary_rule import Rule
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.shipped_designs import EDITION, DesignCache, normalize, paired_mix
+from trialwise.stats.sequential.walks import Rule, stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 DesignQuestion: TypeAlias = Literal["different", "better"]
@@ -118,9 +117,7 @@ class PairedDesign:
                 mean_discordant=0.0,
             )
         design = self.boundaries
-        stops = stopping_probabilities(
-            design.accept, design.reject, only_b / discordant, design.futile
-        )
+        stops = stopping_probabilities(design, only_b / discordant)
         reached = DiscordantArrivals(discordant, max_pairs, design.cap)
         better, lower, _ = (
             math.fsum(weight * reached.in_time(n) for n, _, weight in stop) for stop in stops

@@ -38,7 +38,7 @@ from trialwise.validation import (
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trialwise.stats.staged_regression import StagedChances
+    from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +103,11 @@ class RegressionCutoff:
             return self.operating_characteristic(p).fails
         return None if self.cutoff is None else raw_cdf(self.cutoff - 1, self.trials, p)
 
-    def operating_characteristic(self, rate: float) -> StagedChances:
+    def operating_characteristic(self, rate: float) -> OperatingCharacteristic:
         """How a staged comparison with this baseline ends where the true rate is `rate`."""
-        from trialwise.stats.staged_regression import follow_stages
+        from trialwise.stats.sequential.walks import characteristic
 
-        return follow_stages(self.accept, self.reject, require_rate("rate", rate))
+        return characteristic(self, require_rate("rate", rate))
 
     def power_at_margin(self, margin: float) -> float | None:
         """P(FAIL) when the true rate is `margin` below the reference rate."""

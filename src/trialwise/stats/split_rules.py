@@ -33,7 +33,6 @@ from trialwise.stats.paired_margins import find_low_end
 from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.shipped_designs import (
     PAIRED_POWER,
@@ -47,6 +46,7 @@ from trialwise.stats.sequential.stopped_rates import (
     rank_open_end,
     sum_paths,
 )
+from trialwise.stats.sequential.walks import Rule, stopping_probabilities
 from trialwise.validation import require_rate
 
 #: The share of each end's error that is spent on the rate of discordant pairs.
@@ -107,9 +107,7 @@ def _find_split(rule: SplitRule, counts: PairCounts, error: float, *, mirrored: 
     is_end = counts.pairs == rule.max_pairs or rule.decide(counts) is None
     gives_up = not is_end and design.accept[n] < losses < design.reject[n]
     last = design.cap if gives_up else n
-    stops = stopping_probabilities(
-        design.accept[: last + 1], design.reject[: last + 1], 0.5, design.futile[: last + 1]
-    )
+    stops = stopping_probabilities(Rule.of(design).until(last), 0.5)
     if losses <= design.accept[n]:
         beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < losses]
     elif losses >= design.reject[n]:
@@ -199,7 +197,7 @@ class SplitRule(PairedRule):
             most = math.inf if self.max_pairs is None else float(self.max_pairs)
             return self._describe(0.0, 0.0, most, 0.0)
         design, limit = self.boundaries, self.max_pairs
-        stops = stopping_probabilities(design.accept, design.reject, split, design.futile)
+        stops = stopping_probabilities(design, split)
         arrivals = DiscordantArrivals(discordant, limit, design.cap)
         better = math.fsum(w * arrivals.in_time(n) for n, _, w in stops.passes)
         worse = math.fsum(
@@ -340,9 +338,7 @@ def _find_tails(
     # after the stop does not depend on the limit on all pairs, and the whole design may be used.
     gives_up = not is_end and design.accept[n] < losses < design.reject[n]
     last = design.cap if gives_up else n
-    stops = stopping_probabilities(
-        design.accept[: last + 1], design.reject[: last + 1], 0.5, design.futile[: last + 1]
-    )
+    stops = stopping_probabilities(Rule.of(design).until(last), 0.5)
     own = math.fsum(w for part in stops for k, f, w in part if (k, f) == (n, losses))
     if losses <= design.accept[n]:
         good = math.fsum(w for k, f, w in stops.passes if k < n or f <= losses)
@@ -393,7 +389,7 @@ def _list_end_limits(design: SequentialDesign, alpha: float) -> tuple[tuple[int,
     Each entry also has the fewest losses that are "worse". They spend what the boundaries up to n
     discordant pairs leave of alpha/2 on each side.
     """
-    stops = stopping_probabilities(design.accept, design.reject, 0.5, design.futile)
+    stops = stopping_probabilities(design, 0.5)
     spent = [[0.0] * (design.cap + 1) for _ in range(2)]
     for part, total in zip((stops.passes, stops.fails), spent, strict=True):
         for n, _, w in part:

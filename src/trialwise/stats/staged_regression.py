@@ -23,6 +23,7 @@ from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.boschloo_regions import boschloo_region
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
+from trialwise.stats.sequential.walks import Rule, characteristic
 from trialwise.stats.staged_schemes import Boundaries, StagedScheme
 
 #: The share of alpha that the looks before the last trial spend together.
@@ -35,7 +36,7 @@ _FUTILITY = 0.10
 _NEGLIGIBLE = 1e-9
 
 
-class StagedChances(NamedTuple):
+class _Chances(NamedTuple):
     """How a staged comparison ends where both rates are known."""
 
     fails: float
@@ -112,7 +113,7 @@ def final_level(alpha: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def average_chances(design: RegressionCutoff, baseline_rate: float, rate: float) -> StagedChances:
+def average_chances(design: RegressionCutoff, baseline_rate: float, rate: float) -> _Chances:
     """P(FAIL) and the mean trials before either run, each baseline with its own boundaries.
 
     Args:
@@ -124,10 +125,11 @@ def average_chances(design: RegressionCutoff, baseline_rate: float, rate: float)
     total = math.fsum(weights)
     fails, trials = 0.0, 0.0
     for k, weight in enumerate(weights, first):
-        found = follow_stages(*_find_boundaries(design, k), rate)
+        accept, reject = _find_boundaries(design, k)
+        found = characteristic(Rule([*accept], [*reject]), rate)
         fails += weight * found.fails / total
         trials += weight * found.mean_trials / total
-    return StagedChances(min(1.0, fails), trials)
+    return _Chances(min(1.0, fails), trials)
 
 
 def _find_boundaries(design: RegressionCutoff, k: int) -> Boundaries:
@@ -172,22 +174,3 @@ def _list_looks(n: int, alpha: float) -> Iterator[tuple[int, float]]:
     looks = sorted({m for m in (math.ceil(n * share) for share in _LOOKS) if 2 <= m < n})
     for m in looks:
         yield m, alpha * EARLY_SHARE / len(looks)
-
-
-def follow_stages(accept: tuple[int, ...], reject: tuple[int, ...], rate: float) -> StagedChances:
-    """P(FAIL) and the mean trials at a rate, by carrying the probabilities of the open states."""
-    low, states = 0, [1.0]
-    fails, mean = 0.0, 0.0
-    for m in range(1, len(accept)):
-        mean += sum(states)
-        passed = [weight * rate for weight in states]
-        failed = [weight * (1 - rate) for weight in states]
-        following = [a + b for a, b in zip([*passed, 0.0], [0.0, *failed], strict=True)]
-        top = reject[m] - low
-        fails += sum(following[top:])
-        following = following[:top]
-        done = min(max(accept[m] + 1 - low, 0), len(following))
-        states, low = following[done:], low + done
-        if not states:
-            break
-    return StagedChances(fails, mean)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stats.sequential.characteristic import characteristic, stopping_probabilities
+from trialwise.stats.sequential.walks import Rule, characteristic, stopping_probabilities
 
 Exactly = Callable[..., Any]
 
@@ -36,7 +36,7 @@ def test_the_recursion_agrees_with_path_counts(
     rule: tuple[list[int], list[int]], p: Fraction, exactly: Exactly
 ) -> None:
     """Every probability and the mean agree with integers and rationals to the last digits."""
-    curve = characteristic(*rule, float(p))
+    curve = characteristic(Rule(*rule), float(p))
     exact = exactly(*rule, p)
 
     assert pytest.approx(float(exact.passes), abs=1e-13) == curve.passes
@@ -76,7 +76,7 @@ def test_a_better_service_passes_more_and_fails_less(
     rule: tuple[list[int], list[int]], p: float, q: float
 ) -> None:
     """P(PASS) rises with the true rate, P(FAIL) falls, and with P(INCONCLUSIVE) they make 1."""
-    low, high = characteristic(*rule, min(p, q)), characteristic(*rule, max(p, q))
+    low, high = (characteristic(Rule(*rule), one) for one in (min(p, q), max(p, q)))
 
     assert low.passes <= high.passes + 1e-12
     assert low.fails >= high.fails - 1e-12
@@ -99,12 +99,10 @@ def test_at_certain_rates_there_is_one_path() -> None:
     """At rates 1 and 0 the run is all successes or all failures."""
     design = SequentialDesign.wald(0.9, 0.8, cap=50)
 
-    assert [
-        stop for stop in stopping_probabilities(design.accept, design.reject, 1.0).passes if stop[2]
-    ] == [(14, 0, 1.0)]
-    assert [
-        stop for stop in stopping_probabilities(design.accept, design.reject, 0.0).fails if stop[2]
-    ] == [(4, 4, 1.0)]
+    assert [stop for stop in stopping_probabilities(design, 1.0).passes if stop[2]] == [
+        (14, 0, 1.0)
+    ]
+    assert [stop for stop in stopping_probabilities(design, 0.0).fails if stop[2]] == [(4, 4, 1.0)]
 
 
 def test_ten_thousand_trials_stay_within_doubles() -> None:

@@ -19,7 +19,7 @@ from trialwise.stats.sequential import (
     naive_bias,
     naive_interval,
 )
-from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.walks import stopping_probabilities
 
 Exactly = Callable[..., Any]
 FIFTY = SequentialDesign.optimal(0.9, 0.8, cap=50)
@@ -27,7 +27,7 @@ FIFTY = SequentialDesign.optimal(0.9, 0.8, cap=50)
 
 def ordered_stops(design: SequentialDesign) -> list[tuple[int, int, str]]:
     """Every outcome from the best to the worst, as stage-wise ordering says in words."""
-    stops = stopping_probabilities(design.accept, design.reject, 0.5)
+    stops = stopping_probabilities(design, 0.5)
     passes = sorted((n, f, "PASS") for n, f, _ in stops.passes)
     middle = sorted((n, f, "INCONCLUSIVE") for n, f, _ in stops.inconclusive)
     fails = sorted(((n, f, "FAIL") for n, f, _ in stops.fails), key=lambda s: (-s[0], s[1]))
@@ -38,7 +38,7 @@ def coverage(
     design: SequentialDesign, intervals: dict[tuple[int, int], Interval], p: float
 ) -> float:
     """The probability that the interval at the stop holds the true rate."""
-    stops = stopping_probabilities(design.accept, design.reject, p)
+    stops = stopping_probabilities(design, p)
     return sum(w for part in stops for n, f, w in part if p in intervals[n, f])
 
 
@@ -192,7 +192,7 @@ def test_biases_agree_with_rationals(exactly: Exactly) -> None:
 
 def test_among_passing_runs_of_a_bad_service_the_observed_rate_is_high() -> None:
     """At a true rate of 0.80 the mean observed rate of runs that PASS is 0.93 to 0.95."""
-    passes = stopping_probabilities(FIFTY.accept, FIFTY.reject, 0.8).passes
+    passes = stopping_probabilities(FIFTY, 0.8).passes
     mean = sum(w * (n - f) / n for n, f, w in passes) / sum(w for *_, w in passes)
 
     assert 0.92 < mean < 0.96

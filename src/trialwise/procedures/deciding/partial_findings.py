@@ -86,10 +86,9 @@ def _find_chance(plan: CriterionPlan, tally: Tally, rate: float) -> float | None
     if plan.judging.errors is not None or plan.estimator is not None:
         return None
     if (design := limits.design) is not None:
-        from trialwise.stats.sequential.characteristic import chance_to_decide
+        from trialwise.stats.sequential.walks import chance_to_decide
 
-        state = tally.trials, tally.failed
-        return chance_to_decide(design.accept, design.reject, rate, design.futile, state)
+        return chance_to_decide(design, rate, (tally.trials, tally.failed))
     if limits.cutoff is None or limits.most_failing is None:
         return None if limits.cutoff is None else 1.0
     passes = binomial_tail(limits.cutoff - tally.passed, left, rate)

@@ -27,10 +27,10 @@ from trialwise.procedures.sizing.trial_costs import (
     whole_rounds,
 )
 from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
-from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.shipped_designs import DesignCache
+from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 #: Above this many trials the lines of `calibrated` take longer to place than the optimum to find.
 LONGEST_CALIBRATED = 1_000

@@ -16,7 +16,7 @@ from trialwise.validation import require_given, require_positive
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from trialwise.stats.sequential.concurrency import Boundaries
+    from trialwise.stats.sequential.walks import Boundaries
 
 
 #: States rarer than this cannot move a mean that is read to a hundredth of a trial.

@@ -5,12 +5,12 @@
 - `design_methods`: the methods that find a design
 - `strict_problem`, `strict_search`, `strict_prices`: the test of one required rate
 - `shipped_designs`, `designs.json`, `strict_designs.json`: designs that are shipped or kept
-- `characteristic`: error rates and expected trials of a design
+- `walks`: the one walk: boundaries, error rates and expected trials of a rule
 - `bound`: what no design can beat
 - `stopped_rates`: estimates and intervals after an early stop
 - `concurrency`: how many trials to start at once
 - `trial_order`: the order of inputs
-- `boundary_rule`, `induction`, `relaxation`, `slack_search`, `cell_flips`: the search
+- `induction`, `relaxation`, `slack_search`, `cell_flips`: the search
 
 A name loads its module on first use, so importing this package imports none of them. Type checkers
 read `__init__.pyi`, and a test holds the two together.
@@ -24,7 +24,7 @@ from trialwise.lazy_exports import lazy_names
 _MODULES = {
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
     "shipped_designs": "DesignCache design_key",
-    "characteristic": "OperatingCharacteristic",
+    "walks": "OperatingCharacteristic",
     "concurrency": "trials_to_start",
     "design": "Method SequentialDesign",
     "hypotheses": "Mix default_alternative",

@@ -4,9 +4,6 @@ from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound
 from trialwise.stats.sequential.bound import fixed_size as fixed_size
 from trialwise.stats.sequential.bound import shortfall as shortfall
-from trialwise.stats.sequential.characteristic import (
-    OperatingCharacteristic as OperatingCharacteristic,
-)
 from trialwise.stats.sequential.concurrency import trials_to_start as trials_to_start
 from trialwise.stats.sequential.design import Method as Method
 from trialwise.stats.sequential.design import SequentialDesign as SequentialDesign
@@ -19,6 +16,7 @@ from trialwise.stats.sequential.stopped_rates import stopped_estimate as stopped
 from trialwise.stats.sequential.stopped_rates import stopped_interval as stopped_interval
 from trialwise.stats.sequential.trial_order import Draw as Draw
 from trialwise.stats.sequential.trial_order import issue_order as issue_order
+from trialwise.stats.sequential.walks import OperatingCharacteristic as OperatingCharacteristic
 from trialwise.stats.toolbox.adaptive_sampling import (
     AdaptiveCharacteristic as AdaptiveCharacteristic,
 )

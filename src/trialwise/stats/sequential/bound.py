@@ -217,9 +217,9 @@ def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
 
 
 def _bound_expected_trials(hypotheses: Hypotheses, p: float) -> float:
-    from trialwise.stats.sequential.boundary_rule import never
     from trialwise.stats.sequential.induction import EDGE, Problem
     from trialwise.stats.sequential.relaxation import Column, relax, two_rates
+    from trialwise.stats.sequential.walks import never
 
     horizon = LOOK_AHEAD * first_deciding(hypotheses, start=1).trials
     looks = tuple(range(horizon + 1))

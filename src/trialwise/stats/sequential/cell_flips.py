@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from trialwise.stats.sequential.boundary_rule import Rule
 from trialwise.stats.sequential.induction import Problem
+from trialwise.stats.sequential.walks import Rule
 
 
 class Change(NamedTuple):

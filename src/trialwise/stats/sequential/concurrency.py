@@ -12,37 +12,17 @@ and all gaps failed.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice, repeat
 from types import MappingProxyType
-from typing import Protocol, SupportsIndex
+from typing import SupportsIndex
 
-from trialwise.stats.result_types import Decision
+from trialwise.stats.sequential.walks import Boundaries, decision_at, keep_open, look_at
 from trialwise.validation import require_count, require_open_rate, require_positive
 
 #: Start a trial only if it will more likely than not be needed: one wasted trial a run at eight
 #: in flight, where starting all eight wastes three.
 LIKELY_NEEDED = 0.5
-
-
-class Boundaries(Protocol):
-    """What a design says about when to stop: failures that PASS or FAIL after n trials."""
-
-    @property
-    def cap(self) -> int:
-        """The most trials."""
-
-    @property
-    def accept(self) -> Sequence[int]:
-        """The most failures that pass after each number of trials."""
-
-    @property
-    def reject(self) -> Sequence[int]:
-        """The fewest failures that fail after each number of trials."""
-
-    @property
-    def futile(self) -> Sequence[tuple[int, int]]:
-        """The failures at which the design gives up after each number of trials, or nothing."""
 
 
 def trials_to_start(
@@ -80,16 +60,6 @@ def trials_to_start(
     chances = chances_undecided(design, n, f, flying + room - 1, (a, b))[flying:]
     wanted = sum(chance >= least for chance in chances)
     return max(wanted, 0 if flying else 1)
-
-
-def decision_at(design: Boundaries, n: int, f: int) -> Decision | None:
-    """Return the decision after n trials and f failures, or None where sampling goes on."""
-    if f <= design.accept[n]:
-        return Decision.PASS
-    if f >= design.reject[n]:
-        return Decision.FAIL
-    gives_up = bool(design.futile) and design.futile[n][0] <= f <= design.futile[n][1]
-    return Decision.INCONCLUSIVE if n == design.cap or gives_up else None
 
 
 def chances_undecided(
@@ -132,10 +102,7 @@ def iterate_chances(
             weights = list(map(operator.add, chain(stays, (0.0,)), chain((0.0,), fails)))
             seen += 1
         n, place = n + (passed is not None), place + 1
-        open_from = max(0, design.accept[n] + 1 - f)
-        weights = weights[open_from : max(0, design.reject[n] - f)] if n < design.cap else []
-        f, gaps = f + open_from, gaps + open_from
-        if design.futile:
-            low, high = design.futile[n]
-            weights = [0.0 if low <= f + k <= high else w for k, w in enumerate(weights)]
+        before = f
+        f, weights = keep_open(look_at(design, n, f, weights)) if n < design.cap else (f, [])
+        gaps += f - before
         yield sum(weights)

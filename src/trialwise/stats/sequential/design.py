@@ -15,13 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision, Interval, Undefined
-from trialwise.stats.sequential.boundary_rule import (
-    Rule,
-    check_boundaries,
-    check_futile,
-    reach,
-)
-from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,
     Mix,
@@ -30,6 +23,15 @@ from trialwise.stats.sequential.hypotheses import (
     even_mix,
     list_looks,
     resolve_cap,
+)
+from trialwise.stats.sequential.walks import (
+    OperatingCharacteristic,
+    Rule,
+    characteristic,
+    check_boundaries,
+    check_futile,
+    decision_at,
+    reach,
 )
 from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
@@ -109,9 +111,9 @@ class SequentialDesign:
         if not isinstance(self.certificate, Undefined):
             require_positive("certificate", self.certificate)
         looks = list_looks(check_cap(self.cap), require_count("batch", self.batch, minimum=1))
-        check_boundaries(self.accept, self.reject, looks)
-        check_futile(self.futile, self.accept, self.reject, looks)
-        object.__setattr__(self, "_reach", reach(self.accept, self.reject))
+        check_boundaries(self, looks)
+        check_futile(self, looks)
+        object.__setattr__(self, "_reach", reach(self))
 
     # --- Making one ---------------------------------------------------------------------------
 
@@ -337,16 +339,11 @@ class SequentialDesign:
         decided before.
         """
         n, f = self._check_counts(trials, failures)
-        if f <= self.accept[n]:
-            return Decision.PASS
-        if f >= self.reject[n]:
-            return Decision.FAIL
-        gives_up = bool(self.futile) and self.futile[n][0] <= f <= self.futile[n][1]
-        return Decision.INCONCLUSIVE if n == self.cap or gives_up else None
+        return decision_at(self, n, f)
 
     def operating_characteristic(self, p: float) -> OperatingCharacteristic:
         """What the design does at true rate p: P(PASS), P(FAIL), P(INCONCLUSIVE) and trials."""
-        return _characteristic(self.accept, self.reject, require_rate("p", p), self.futile)
+        return _characteristic(self, require_rate("p", p))
 
     def lower_bound(self, p: float) -> float:
         """The least expected trials at rate p of any test that decides with these two errors.

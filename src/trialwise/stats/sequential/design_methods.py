@@ -33,12 +33,11 @@ from trialwise.stats.sequential.bound import (
     first_deciding,
     most_passing,
 )
-from trialwise.stats.sequential.boundary_rule import Rule, never, prolong_rule
-from trialwise.stats.sequential.characteristic import characteristic, stopping_probabilities
 from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, list_looks
 from trialwise.stats.sequential.induction import EDGE, Problem, log_ratios
 from trialwise.stats.sequential.relaxation import Column, evaluate, relax, two_rates
 from trialwise.stats.sequential.slack_search import fill_slack
+from trialwise.stats.sequential.walks import Rule, characteristic, never, prolong_rule
 
 #: What an open end costs, in trials, where the cap is too small to decide every run.
 INCONCLUSIVE_COST = 100.0
@@ -83,7 +82,7 @@ def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Foun
 
 def mean_cost(rule: Rule, mix: Mix, inconclusive_cost: float) -> float:
     """Expected trials over the mix, an open end counted at its price."""
-    curves = ((characteristic(*rule, rate), weight) for rate, weight in mix)
+    curves = ((characteristic(rule, rate), weight) for rate, weight in mix)
     return sum(w * (c.mean_trials + inconclusive_cost * c.inconclusive) for c, w in curves)
 
 
@@ -98,8 +97,8 @@ def _problem(
 
 def _confirm(hypotheses: Hypotheses, rule: Rule) -> None:
     """The promise of the method, recomputed at the two rates themselves."""
-    fails = characteristic(*rule, hypotheses.p0).fails
-    passes = characteristic(*rule, hypotheses.p1).passes
+    fails = characteristic(rule, hypotheses.p0).fails
+    passes = characteristic(rule, hypotheses.p1).passes
     if fails > hypotheses.alpha_limit or passes > hypotheses.beta_limit:
         raise AssertionError(f"the rule for {hypotheses} errs with {fails} and {passes}")
 
@@ -134,12 +133,10 @@ def _place_lines(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | Non
         return _with_end(line_rule(hypotheses, up, -down, looks), end, looks)
 
     def passes_rarely(up: float) -> bool:
-        stops = stopping_probabilities(*rule(up, lower), hypotheses.p1).passes
-        return math.fsum(w for *_, w in stops) <= hypotheses.beta_limit
+        return characteristic(rule(up, lower), hypotheses.p1).passes <= hypotheses.beta_limit
 
     def fails_rarely(down: float) -> bool:
-        stops = stopping_probabilities(*rule(upper, down), hypotheses.p0).fails
-        return math.fsum(w for *_, w in stops) <= hypotheses.alpha_limit
+        return characteristic(rule(upper, down), hypotheses.p0).fails <= hypotheses.alpha_limit
 
     widest = -2 * math.log(min(hypotheses.alpha, hypotheses.beta)) + 10
     for _ in range(MOST_TURNS):

@@ -18,8 +18,8 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trialwise.stats.sequential.boundary_rule import Rule, monotone, never
 from trialwise.stats.sequential.hypotheses import Mix
+from trialwise.stats.sequential.walks import Rule, monotone, never
 
 #: Rates are kept this far from 0 and 1, where a likelihood ratio is infinite.
 EDGE = 1e-10

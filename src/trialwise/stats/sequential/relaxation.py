@@ -14,10 +14,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from trialwise.stats.sequential.boundary_rule import Rule
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.induction import Prices, Problem, backward
+from trialwise.stats.sequential.walks import Rule, stopping_probabilities
 
 #: Bound and mixture agree to this share of the objective: far below the digits anyone is shown.
 TOLERANCE = 1e-6
@@ -62,7 +61,7 @@ def evaluate(problem: Problem, rule: Rule) -> Column[Rule]:
     if rule.accept[0] >= 0 or rule.reject[0] <= 0:
         passes = rule.accept[0] >= 0
         return Column(0.0, 1.0 - passes, 1.0 * passes, rule)
-    stops = stopping_probabilities(*rule, problem.p0)
+    stops = stopping_probabilities(rule, problem.p0)
     costs = [n * w * problem.weight(n, f) for verdict in stops for n, f, w in verdict]
     price = problem.undecided or 0.0
     costs.extend(price * w * problem.weight(n, f) for n, f, w in stops.inconclusive)

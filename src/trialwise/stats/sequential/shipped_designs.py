@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,
@@ -28,6 +27,7 @@ from trialwise.stats.sequential.hypotheses import (
     list_looks,
     shared_mix,
 )
+from trialwise.stats.sequential.walks import Rule, never
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
@@ -227,7 +227,7 @@ def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDes
         Method.STRICT,
         hypotheses,
         batch,
-        Rule(rule.accept, rule.reject),
+        rule,
         mix=normalize(objective.trials),
         certificate=certificate,
         futile=rule.futile if any(low <= high for low, high in rule.futile[:-1]) else (),

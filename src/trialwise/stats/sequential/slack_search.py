@@ -18,7 +18,6 @@ from heapq import nsmallest
 from itertools import chain, combinations, product
 from typing import Any, Generic, NamedTuple
 
-from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly, prolong_rule
 from trialwise.stats.sequential.cell_flips import Change, Flip, flips
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.induction import Prices, Problem
@@ -31,6 +30,7 @@ from trialwise.stats.sequential.relaxation import (
     relax,
     two_rates,
 )
+from trialwise.stats.sequential.walks import Rule, monotone, orderly, prolong_rule
 
 #: How many flips, those that waste least for their size, are combined in pairs and in triples.
 PAIRED, TRIPLED = 80, 24

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.walks import Rule, stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
     True
     """
     rate = require_rate("p", p)
-    stops = stopping_probabilities(design.accept, design.reject, rate, design.futile)
+    stops = stopping_probabilities(design, rate)
     return math.fsum(w * (n - f) / n for part in stops for n, f, w in part) - rate
 
 
@@ -191,9 +191,8 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
     verdict = design.decide(n, f)
     # Stages after a verdict of this one cannot matter to it.
     last = design.cap if verdict == "INCONCLUSIVE" else n
-    accept, reject = design.accept[: last + 1], design.reject[: last + 1]
     middle = (design.p0 + design.p1) / 2
-    stops = stopping_probabilities(accept, reject, middle, design.futile[: last + 1])
+    stops = stopping_probabilities(Rule.of(design).until(last), middle)
     if verdict == "FAIL":
         beyond = [stop for stop in stops.fails if stop[0] < n or stop[1] > f]
     elif verdict == "PASS":

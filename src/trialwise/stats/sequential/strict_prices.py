@@ -21,11 +21,11 @@ from trialwise.stats.sequential.relaxation import Column, Relaxation
 from trialwise.stats.sequential.slack_search import keeps
 from trialwise.stats.sequential.strict_problem import (
     StrictProblem,
-    StrictRule,
     evaluate_strict,
     induct,
     order_boundaries,
 )
+from trialwise.stats.sequential.walks import Rule
 
 #: The most rules that are tried, and the share of an error that may stay unused.
 MOST_TRIED, UNUSED = 12, 0.008
@@ -36,8 +36,8 @@ SHORTEST, LONGEST = 0.1, 0.9
 class Brackets(NamedTuple):
     """For each error a rule that keeps its level and one that exceeds it."""
 
-    fails: tuple[Column[StrictRule], Column[StrictRule]]
-    passes: tuple[Column[StrictRule], Column[StrictRule]]
+    fails: tuple[Column[Rule], Column[Rule]]
+    passes: tuple[Column[Rule], Column[Rule]]
 
 
 class _Edge(NamedTuple):
@@ -144,7 +144,7 @@ class _Splice:
 
 def splice_rules(
     problem: StrictProblem, hypotheses: Hypotheses, brackets: Brackets
-) -> Iterator[Column[StrictRule]]:
+) -> Iterator[Column[Rule]]:
     """Rules whose two boundaries change over, each at its own look, ever nearer to both levels."""
     rare_failures = problem.rate >= 0.5
     strict, loose = brackets.fails
@@ -173,15 +173,15 @@ def splice_rules(
     yield evaluate_strict(problem, _join(problem, fail.kept_edge, passed.kept_edge))
 
 
-def _get_fail_edge(rule: StrictRule) -> _Edge:
+def _get_fail_edge(rule: Rule) -> _Edge:
     return _Edge(rule.reject, [high for _, high in rule.futile])
 
 
-def _get_pass_edge(rule: StrictRule) -> _Edge:
+def _get_pass_edge(rule: Rule) -> _Edge:
     return _Edge(rule.accept, [low for low, _ in rule.futile])
 
 
-def _join(problem: StrictProblem, fail: _Edge, passed: _Edge) -> StrictRule:
+def _join(problem: StrictProblem, fail: _Edge, passed: _Edge) -> Rule:
     futile = list(zip(passed.futile, fail.futile, strict=True))
     return order_boundaries(passed.verdicts.copy(), fail.verdicts.copy(), futile, problem.looks)
 
@@ -204,7 +204,7 @@ class _Point(NamedTuple):
 
     price: float
     ratio: float
-    column: Column[StrictRule]
+    column: Column[Rule]
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class _PriceRoot:
         prices = self.below.price - self.above.price
         return prices <= CLOSE and prices * (self.above.ratio - self.below.ratio) <= CLOSE_PRODUCT
 
-    def move(self, error: float, column: Column[StrictRule]) -> None:
+    def move(self, error: float, column: Column[Rule]) -> None:
         """Take in the error, a multiple of its level, at the present price; choose the next."""
         here = _Point(self.price, math.log(max(error, LEAST_RATIO)), column)
         if self.last is not None and abs(here.price - self.last.price) > 1e-9:
@@ -248,12 +248,12 @@ class _PriceRoot:
             self.price += min(LARGEST_STEP, max(-LARGEST_STEP, step))
 
 
-def search_prices(problem: StrictProblem, hypotheses: Hypotheses) -> Relaxation[StrictRule]:
+def search_prices(problem: StrictProblem, hypotheses: Hypotheses) -> Relaxation[Rule]:
     """Bound the objective from below and find rules that nearly spend both errors."""
     start = _start_prices(problem, hypotheses)
     fail, passed = _PriceRoot(math.log(start.fail)), _PriceRoot(math.log(start.passed))
     best, best_prices = -math.inf, start
-    columns: list[Column[StrictRule]] = []
+    columns: list[Column[Rule]] = []
     for _ in range(MOST_WALKS):
         prices = Prices(math.exp(fail.price), math.exp(passed.price))
         value, rule = induct(problem, prices)

@@ -25,11 +25,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from trialwise.stats.sequential.boundary_rule import Rule, monotone, never
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.hypotheses import Mix
 from trialwise.stats.sequential.induction import Prices, log_ratios
 from trialwise.stats.sequential.relaxation import Column
+from trialwise.stats.sequential.walks import Rule, monotone, never, stopping_probabilities
 
 #: Rates are written as multiples of the odds of a failure at the required rate, so that one
 #: objective serves every required rate. Beside 0.9 they are 1, 0.99, 0.97, 0.8, 0.7 and 0.5 for
@@ -53,15 +52,6 @@ SPARE_STATES, MOST_KEPT = 4, 1_000_000
 
 #: The greatest power of odds that is taken.
 _NEAREST = 500.0
-
-
-class StrictRule(NamedTuple):
-    """PASS at f ≤ accept[n], FAIL at f ≥ reject[n], INCONCLUSIVE within futile[n], n = 0 … cap."""
-
-    accept: list[int]
-    reject: list[int]
-    futile: list[tuple[int, int]]
-    """The fewest and most failures at which the rule gives up; (n + 1, −1) for none."""
 
 
 class StrictObjective(NamedTuple):
@@ -207,7 +197,7 @@ class StrictProblem:
 
 def induct(
     problem: StrictProblem, prices: Prices, ends: tuple[int, int] | None = None
-) -> tuple[float, StrictRule]:
+) -> tuple[float, Rule]:
     """The least cost at these prices of PASS and FAIL, and a rule that nearly attains it.
 
     The cost is a lower bound, too small by at most the share `NEGLIGIBLE` of what missing decisions
@@ -218,7 +208,7 @@ def induct(
     price_passed, price_fail = prices.passed, prices.fail
     weigh_passes, weigh_fails = problem.passes, problem.fails
     sure_pass, sure_fail, allowance = _find_sure_verdicts(problem, prices)
-    rule = StrictRule(*never(cap), [(n + 1, -1) for n in range(cap + 1)])
+    rule = never(cap)
     looks = set(problem.looks)
     # A jump of several trials could pass over the states to give up at, so that runs would get from
     # one side of them to the other and P(PASS) need no longer rise with the rate.
@@ -230,7 +220,7 @@ def induct(
     else:
         low, high = ends[0] + 1, ends[1] - 1
     rule.accept[cap], rule.reject[cap] = low - 1, high + 1
-    rule.futile[cap] = low, high
+    futile = [(n + 1, -1) for n in range(cap)] + [(low, high)]
     values = [0.0] * max(0, high - low + 1)
     for n in range(cap - 1, -1, -1):
         # Where both continuations PASS, going on is pointless; likewise where both FAIL.
@@ -255,11 +245,11 @@ def induct(
         values = values[low - first : high - first + 1]
         rule.accept[n], rule.reject[n] = low - 1, high + 1
         if one_by_one and values and max(values) >= 0.0:
-            futile = [j for j, v in enumerate(values) if v >= 0.0]
-            rule.futile[n] = low + futile[0], low + futile[-1]
-            for j in futile:
+            hopeless = [j for j, v in enumerate(values) if v >= 0.0]
+            futile[n] = low + hopeless[0], low + hopeless[-1]
+            for j in hopeless:
                 values[j] = 0.0
-    found = order_boundaries(rule.accept, rule.reject, rule.futile, problem.looks)
+    found = order_boundaries(rule.accept, rule.reject, futile, problem.looks)
     return problem.undecided + values[0] - allowance, found
 
 
@@ -298,7 +288,7 @@ def order_boundaries(
     reject: list[int],
     futile: Sequence[tuple[int, int]],
     looks: Sequence[int],
-) -> StrictRule:
+) -> Rule:
     """The rule with these boundaries, neither of which falls, and gives up only in between."""
     highest = 0
     for n in looks:
@@ -309,7 +299,7 @@ def order_boundaries(
         for (low, high), a, r in zip(futile, accept, reject, strict=True)
     ]
     clipped[-1] = (accept[-1] + 1, reject[-1] - 1)
-    return StrictRule(accept, reject, keep_joined(clipped))
+    return Rule(accept, reject, keep_joined(clipped))
 
 
 def _step_row(problem: StrictProblem, n: int, row: Row, failures: range) -> Row:
@@ -364,11 +354,9 @@ def _pad(problem: StrictProblem, prices: Prices, n: int, row: Row, failures: ran
     return [*before, *row.values[max(0, first - low) : max(0, last - low + 1)], *after]
 
 
-def evaluate_strict(problem: StrictProblem, rule: StrictRule) -> Column[StrictRule]:
+def evaluate_strict(problem: StrictProblem, rule: Rule) -> Column[Rule]:
     """The objective and the errors of a rule: one walk at the required rate, tilted to others."""
-    passes, fails, gave_up = stopping_probabilities(
-        rule.accept, rule.reject, problem.rate, rule.futile
-    )
+    passes, fails, gave_up = stopping_probabilities(rule, problem.rate)
     costs = [n * w * problem.trials(n, f) for part in (passes, fails, gave_up) for n, f, w in part]
     costs += [w * problem.passes(n, f) for part in (fails, gave_up) for n, f, w in part]
     costs += [w * problem.fails(n, f) for part in (passes, gave_up) for n, f, w in part]

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from trialwise.stats.sequential.bound import fewest_failing, most_passing
-from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly
 from trialwise.stats.sequential.cell_flips import Change, Flip, Slice
-from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.design_methods import fixed_rule
 from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 from trialwise.stats.sequential.induction import Prices
@@ -18,11 +16,11 @@ from trialwise.stats.sequential.strict_prices import search_prices
 from trialwise.stats.sequential.strict_problem import (
     StrictObjective,
     StrictProblem,
-    StrictRule,
     evaluate_strict,
     induct,
     order_boundaries,
 )
+from trialwise.stats.sequential.walks import Rule, characteristic, monotone, orderly
 
 #: The prices at which the search begins, in caps: near those that most designs end with.
 FIRST_PRICES = (2.7, 3.8)
@@ -60,7 +58,7 @@ def find_strict(
     objective: StrictObjective,
     *,
     must_pass: bool = False,
-) -> tuple[StrictRule, float] | None:
+) -> tuple[Rule, float] | None:
     """The best rule whose two errors at the required rate are kept, and its certificate.
 
     With `must_pass`, None where the rule gives up on a service without failures.
@@ -78,7 +76,7 @@ def find_strict(
 
 def find_strict_quickly(
     hypotheses: Hypotheses, cap: int, objective: StrictObjective
-) -> tuple[StrictRule, float] | None:
+) -> tuple[Rule, float] | None:
     """The best rule at balanced prices alone, and its certificate: within about half a percent.
 
     None where no rule at these prices keeps both errors.
@@ -92,7 +90,7 @@ def find_strict_quickly(
 
 def _find_long(
     problem: StrictProblem, hypotheses: Hypotheses
-) -> tuple[Column[StrictRule], Relaxation[StrictRule]] | None:
+) -> tuple[Column[Rule], Relaxation[Rule]] | None:
     """The best of the rules at balanced prices, with a better bound and a few flips if need be."""
     relaxed = search_prices(problem, hypotheses)
     kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
@@ -124,10 +122,10 @@ def _find_long(
 def _find_thoroughly(
     problem: StrictProblem,
     hypotheses: Hypotheses,
-    known: Relaxation[StrictRule] | None,
+    known: Relaxation[Rule] | None,
     *,
     must_pass: bool,
-) -> tuple[StrictRule, float] | None:
+) -> tuple[Rule, float] | None:
     """The best rule that prices, settled ends and flips lead to, from what is `known` already."""
     cap = problem.horizon
     safe = _fixed(problem, hypotheses)
@@ -171,33 +169,33 @@ def _find_thoroughly(
 
 def _finish(
     hypotheses: Hypotheses,
-    best: Column[StrictRule],
-    relaxed: Relaxation[StrictRule],
+    best: Column[Rule],
+    relaxed: Relaxation[Rule],
     *,
     must_pass: bool,
-) -> tuple[StrictRule, float] | None:
+) -> tuple[Rule, float] | None:
     _confirm(hypotheses, best.rule)
     if must_pass and not _passes_perfect(best.rule):
         return None
     return best.rule, best.objective / relaxed.bound
 
 
-def _cheapest(columns: Sequence[Column[StrictRule]], prices: Prices) -> Column[StrictRule]:
+def _cheapest(columns: Sequence[Column[Rule]], prices: Prices) -> Column[Rule]:
     """The rule that costs least with both errors paid for."""
     return min(
         columns, key=lambda c: c.objective + prices.fail * c.error0 + prices.passed * c.error1
     )
 
 
-def _passes_perfect(rule: StrictRule) -> bool:
+def _passes_perfect(rule: Rule) -> bool:
     """Whether a service without failures passes."""
-    return characteristic(rule.accept, rule.reject, 1.0, rule.futile).passes == 1
+    return characteristic(rule, 1.0).passes == 1
 
 
 def _certify(
     hypotheses: Hypotheses,
-    columns: Sequence[Column[StrictRule]],
-    relaxed: Relaxation[StrictRule],
+    columns: Sequence[Column[Rule]],
+    relaxed: Relaxation[Rule],
 ) -> float:
     """The least objective of rules that keep both errors, over the bound."""
     return min(c.objective for c in columns if keeps(hypotheses, c)) / relaxed.bound
@@ -205,7 +203,7 @@ def _certify(
 
 def _space(
     problem: StrictProblem, start: Prices, ends: tuple[int, int] | None = None
-) -> Space[StrictRule]:
+) -> Space[Rule]:
     return Space(
         _effort(problem),
         start,
@@ -214,7 +212,7 @@ def _space(
     )
 
 
-def _moves(problem: StrictProblem) -> Moves[StrictRule]:
+def _moves(problem: StrictProblem) -> Moves[Rule]:
     return Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
 
 
@@ -227,22 +225,22 @@ def _effort(problem: StrictProblem) -> int:
     return max(1, round(problem.states / USUAL_WIDTH))
 
 
-def _fixed(problem: StrictProblem, hypotheses: Hypotheses) -> Column[StrictRule]:
+def _fixed(problem: StrictProblem, hypotheses: Hypotheses) -> Column[Rule]:
     """The rule that decides at the cap, or once the end is certain: it keeps both errors."""
     cap = problem.horizon
     ends = most_passing(hypotheses, cap), fewest_failing(hypotheses, cap)
-    accept, reject = fixed_rule(*ends, problem.looks)
+    accept, reject, _ = fixed_rule(*ends, problem.looks)
     futile = [(n + 1, -1) for n in range(cap)] + [(accept[cap] + 1, reject[cap] - 1)]
-    return evaluate_strict(problem, StrictRule(accept, reject, futile))
+    return evaluate_strict(problem, Rule(accept, reject, futile))
 
 
-def _confirm(hypotheses: Hypotheses, rule: StrictRule) -> None:
-    curve = characteristic(rule.accept, rule.reject, hypotheses.p0, rule.futile)
+def _confirm(hypotheses: Hypotheses, rule: Rule) -> None:
+    curve = characteristic(rule, hypotheses.p0)
     if curve.fails > hypotheses.alpha_limit or curve.passes > hypotheses.beta_limit:
         raise AssertionError(f"the rule for {hypotheses} errs: {curve.fails}, {curve.passes}")
 
 
-def _flip(problem: StrictProblem, rule: StrictRule, flip: Flip) -> StrictRule | None:
+def _flip(problem: StrictProblem, rule: Rule, flip: Flip) -> Rule | None:
     """The rule after some flips, if it is still a rule with orderly boundaries."""
     accept, reject = rule.accept.copy(), rule.reject.copy()
     for n, up, out in flip.moves:
@@ -256,7 +254,7 @@ def _flip(problem: StrictProblem, rule: StrictRule, flip: Flip) -> StrictRule | 
     return order_boundaries(accept, reject, rule.futile, problem.looks)
 
 
-def _flips(problem: StrictProblem, rule: StrictRule) -> Iterator[Flip]:
+def _flips(problem: StrictProblem, rule: Rule) -> Iterator[Flip]:
     """Every flip of one boundary state that can be reached, with its exact effect."""
     reach = _reach(problem, rule)
     before = dict(zip(problem.looks, (0, *problem.looks), strict=False))
@@ -296,7 +294,7 @@ def _give_up_at(problem: StrictProblem, n: int, f: int) -> Change:
     return Change(missed, 0.0, 0.0)
 
 
-def _stop(problem: StrictProblem, rule: StrictRule, n: int, f: int) -> Change | None:
+def _stop(problem: StrictProblem, rule: Rule, n: int, f: int) -> Change | None:
     """What a state that stops leads to; None where the rule goes on."""
     if f <= rule.accept[n]:
         return _passing(problem, n, f)
@@ -306,7 +304,7 @@ def _stop(problem: StrictProblem, rule: StrictRule, n: int, f: int) -> Change | 
     return _give_up_at(problem, n, f) if low <= f <= high else None
 
 
-def _going_on(problem: StrictProblem, rule: StrictRule) -> Iterator[tuple[int, Slice]]:
+def _going_on(problem: StrictProblem, rule: Rule) -> Iterator[tuple[int, Slice]]:
     """From the cap down, what going on leads to, one state beyond the boundaries too."""
     r, q, cap = problem.rate, 1 - problem.rate, problem.horizon
     failures = range(max(0, rule.accept[cap]), min(cap, rule.reject[cap]) + 1)
@@ -332,7 +330,7 @@ def _going_on(problem: StrictProblem, rule: StrictRule) -> Iterator[tuple[int, S
 
 
 def _row_after(
-    problem: StrictProblem, rule: StrictRule, after: Slice, n: int, failures: range
+    problem: StrictProblem, rule: Rule, after: Slice, n: int, failures: range
 ) -> tuple[list[float], list[float], list[float]]:
     """What some states of a row lead to, its verdicts included."""
     low, high = rule.accept[n] + 1, rule.reject[n] - 1
@@ -357,7 +355,7 @@ def _row_after(
     )
 
 
-def _reach(problem: StrictProblem, rule: StrictRule) -> list[tuple[int, list[float]]]:
+def _reach(problem: StrictProblem, rule: Rule) -> list[tuple[int, list[float]]]:
     """For every n, the fewest failures with which a run gets there, and the probabilities."""
     r, q = problem.rate, 1 - problem.rate
     band, low = [1.0], 0

@@ -14,13 +14,13 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.stopped_rates import (
     check_stop,
     list_log_paths,
     rank_open_end,
     stopped_interval,
 )
+from trialwise.stats.sequential.walks import stopping_probabilities
 from trialwise.validation import require_open_rate
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _order(design: SequentialDesign) -> list[tuple[int, int]]:
 
 def _rank(design: SequentialDesign) -> list[tuple[int, int, float]]:
     middle = (design.p0 + design.p1) / 2
-    stops = stopping_probabilities(design.accept, design.reject, middle, design.futile)
+    stops = stopping_probabilities(design, middle)
     ordered = [
         *sorted(stops.passes, key=lambda stop: stop[:2]),
         *sorted(stops.inconclusive, key=lambda stop: rank_open_end(design, stop[0], stop[1])),

@@ -10,11 +10,10 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.concurrency import (
     LIKELY_NEEDED,
-    Boundaries,
     chances_undecided,
-    decision_at,
     trials_to_start,
 )
+from trialwise.stats.sequential.walks import Boundaries, decision_at
 from trialwise.validation import require_count, require_positive, require_rate
 
 #: States rarer than this cannot move a mean that is read to a hundredth of a trial.

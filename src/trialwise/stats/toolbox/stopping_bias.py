@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.walks import stopping_probabilities
 from trialwise.validation import require_rate
 
 if TYPE_CHECKING:
@@ -60,6 +60,6 @@ def estimate_bias(design: SequentialDesign, p: float) -> float:
     True
     """
     rate = require_rate("p", p)
-    stops = stopping_probabilities(design.accept, design.reject, rate, design.futile)
+    stops = stopping_probabilities(design, rate)
     found = (w * stopped_estimate(design, n, f) for part in stops for n, f, w in part)
     return math.fsum(found) - rate
