@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Evidence
 from trialwise.model.verdict import ProcedureDesign
+from trialwise.procedures import registry
 from trialwise.procedures.chances import forecast
 from trialwise.procedures.registry import find_procedure, procedure_of
 from trialwise.runtime.verifying import verify
@@ -159,6 +161,48 @@ def test_its_records_are_read_where_nothing_has_loaded_it_yet(tmp_path: Path) ->
     kept = RunStore(folder).load(result.record.run_id)
 
     assert to_plain(kept.verdict) == to_plain(result.verdict)
+
+
+NEXT_PROCESS = """
+import sys
+sys.path.insert(0, {site!r})
+from trialwise.procedures import registry
+registry._BUILT_IN["BETTING"] = "betting_procedure"
+from trialwise.cli.main import main
+main()
+"""
+
+
+def test_a_module_and_a_line_of_the_registry_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The next process verifies the record, with the classes of evidence and design where the
+    procedure has them.
+    """
+    site, folder = tmp_path / "site", tmp_path / "store"
+    site.mkdir()
+    module = MODULE + "\n\nPROCEDURE = Betting()\n"
+    (site / "betting_procedure.py").write_text(module, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setitem(registry._BUILT_IN, "BETTING", "betting_procedure")
+    find_procedure.cache_clear()
+
+    result = tw.run(contract(lambda _: "yes"), inputs=["a"], seed=1, store=folder)
+    shown = subprocess.run(
+        [
+            *(sys.executable, "-c", NEXT_PROCESS.format(site=str(site))),
+            *("show", "--verify", "--store", str(folder), result.record.run_id),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    find_procedure.cache_clear()
+    sys.modules.pop("betting_procedure")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "VERIFIED" in shown.stdout
 
 
 @pytest.mark.usefixtures("betting")

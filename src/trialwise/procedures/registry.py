@@ -55,17 +55,16 @@ def find_procedure(name: str) -> Procedure:
 
 
 def load_procedures(names: Iterable[str]) -> None:
-    """Load what other distributions declare of these, so that records of theirs can be read.
+    """Load the modules of some procedures, so that records of theirs can be read.
 
-    A record knows a design and evidence by the name of their class; those of the built-in
-    procedures are always known.
+    A record knows evidence and a design by the name of their class, and these stand in the module
+    of their procedure. A process that only reads has not loaded it yet.
 
     Raises:
-        InvalidArgument: No installed distribution has one of them.
+        InvalidArgument: Neither trialwise nor an installed distribution has one of them.
     """
     for name in names:
-        if name not in _BUILT_IN:
-            find_procedure(name)
+        find_procedure(name)
 
 
 def procedure_of(decided: CriterionPlan | Finding) -> Procedure:
