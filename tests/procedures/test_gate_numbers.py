@@ -25,7 +25,7 @@ from trialwise.model.gate import (
     Metrics,
     Reliability,
     Stability,
-    basis_of,
+    find_target,
     targets_of,
 )
 from trialwise.model.matcher import (
@@ -42,12 +42,13 @@ from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision
-from trialwise.procedures.gates.gate_findings import decide_gates
-from trialwise.procedures.gates.gate_intervals import Measured, variance_interval
-from trialwise.procedures.gates.reliability_metrics import measure_reliability
-from trialwise.procedures.gates.score_metrics import measure_scores
-from trialwise.procedures.gates.stability_metrics import measure_stability
-from trialwise.procedures.metrics import Reach
+from trialwise.procedures.gate_measures import (
+    measure_reliability,
+    measure_scores,
+    measure_stability,
+)
+from trialwise.procedures.gates import PROCEDURE as GATES
+from trialwise.procedures.metrics import Measured, Reach, variance_interval
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_shape import TraceShape
@@ -81,7 +82,8 @@ def scored(*records: str, reach: Reach = Reach.INPUTS, **asked: Any) -> dict[str
 
 
 def relied(*records: str, reach: Reach = Reach.INPUTS) -> dict[str, Measured]:
-    _, found = measure_reliability(Reliability(), trials(*records), ["c"], reach)
+    runs = trials(*records)
+    _, found = measure_reliability(Reliability(), runs, dict.fromkeys(runs, ("c",)), reach)
     return dict(found)
 
 
@@ -98,11 +100,11 @@ def test_every_target_that_needs_no_k_has_a_number() -> None:
     seen = TraceShape(
         total_calls=1, distinct_calls=1, distinct_tools=1, assistant_lengths=(9, 9), tokens=0.0
     )
-    _, steady = measure_stability(Stability(), trials("PP", shape=seen), Reach.INPUTS)
+    _, steady = measure_stability(Stability(), trials("PP", shape=seen), {}, Reach.INPUTS)
     found = scored("PP") | relied("PP") | dict(steady)
     named = {one for gate in ("reliability", "stability", "metrics") for one in targets_of(gate)}
 
-    assert {one for one in named if basis_of(one)} == set(found)
+    assert {one for one in named if find_target(one)} == set(found)
     assert all(not isinstance(one.value, Undefined) for one in found.values())
 
 
@@ -291,7 +293,7 @@ def judged(
         for index, run in enumerate(runs)
     ]
     trials, stops = {"inputs": TrialTable.of(done)}, {"inputs": StopReason.COMPLETE}
-    (found,) = decide_gates(replace(plan, criteria=criteria), trials, stops)
+    (found,) = GATES.decide(replace(plan, criteria=criteria), trials, stops)
     return found
 
 

@@ -271,15 +271,14 @@ class Contract:
                 raise InvalidArgument("expected", None, allowed)
 
     @property
-    def gates(self) -> tuple[Gate, ...]:
+    def gates(self) -> tuple[Reliability | Stability | Metrics, ...]:
         """What is asked of numbers that only repeated runs have."""
         given = (self.reliability, self.stability, self.metrics)
         return tuple(gate for gate in given if gate is not None)
 
     def gate_experiments(self, gate: Gate) -> tuple[str, ...]:
         """Return the samplings whose runs a gate is about."""
-        several: tuple[str, ...] = getattr(gate, "samplings", ())
-        return several or (self._find_named(gate.sampling, gate.name),)
+        return tuple(self._find_named(one, gate.name) for one in gate.all_samplings)
 
     def experiment_of(self, criterion: Criterion) -> str:
         """Return the sampling a criterion runs over."""

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, NamedTuple
 
+from trialwise.declarations.quantities import Rate
+from trialwise.declarations.scalars import Choice, Count, Number, Text
+from trialwise.declarations.settings import setting
+from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record
 from trialwise.errors import InvalidArgument
 from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold
 from trialwise.stats.run_reliability import check_half_width
@@ -41,93 +45,98 @@ class Basis(StrEnum):
     """A convention. A low number tells where to look and proves nothing."""
 
 
-_TARGETS: dict[str, dict[str, Basis]] = {
-    "reliability": {
-        "runs": Basis.COUNT,
-        "pass_at_k": Basis.UNBIASED,
-        "passhat_k": Basis.UNBIASED,
-        "variance_amplification": Basis.HEURISTIC,
-        "graceful_degradation": Basis.HEURISTIC,
+class Target(NamedTuple):
+    """A number that a gate can hold against a limit."""
+
+    basis: Basis
+    meaning: str
+    """What it is, as every page says it."""
+    most: float = 1.0
+    """The greatest number that it can be; the least is 0 throughout."""
+    lower_is_better: bool = False
+    is_listed: bool = True
+    """Whether every report lists it; the others stand in the table of the runs."""
+
+
+#: The whole grammar of gates: each target by its path, where K stands for a number of trials.
+TARGETS = {
+    "reliability.runs": Target(Basis.COUNT, "smallest number of runs of an input", math.inf),
+    "reliability.pass_at_k": Target(
+        Basis.UNBIASED, "share of inputs with at least one passing run", 100
+    ),
+    "reliability.passhat_k": Target(Basis.UNBIASED, "share of inputs with passing runs only", 100),
+    "reliability.variance_amplification": Target(
+        Basis.HEURISTIC,
+        "how mixed the runs of an input are: 0 % if all agree, 100 % for half and half",
+        100,
+        lower_is_better=True,
+    ),
+    "reliability.graceful_degradation": Target(
+        Basis.HEURISTIC, "share of passing runs, where later runs count more", 100
+    ),
+    "stability.score": Target(Basis.HEURISTIC, "mean of the runs' weakest scores"),
+    "stability.weakest_score": Target(Basis.HEURISTIC, "weakest score of the worst run"),
+    "stability.variance": Target(
+        Basis.HEURISTIC,
+        "variance of the weakest scores between runs of one input",
+        0.25,
+        lower_is_better=True,
+    ),
+    **{
+        f"stability.{name}": Target(
+            Basis.HEURISTIC, f"lowest {name.replace('_', ' ')} of all runs", is_listed=False
+        )
+        for name in SUB_SCORES
     },
-    "stability": {
-        "score": Basis.HEURISTIC,
-        "weakest_score": Basis.HEURISTIC,
-        "variance": Basis.HEURISTIC,
-        **dict.fromkeys(SUB_SCORES, Basis.HEURISTIC),
-        "drifted": Basis.COUNT,
-    },
-    "metrics": {
-        "pass_rate": Basis.UNBIASED,
-        "pass_at.K": Basis.UNBIASED,
-        "pass_at_naive.K": Basis.PLUG_IN,
-        "pass_hat.K": Basis.UNBIASED,
-        "pass_hat_plugin.K": Basis.PLUG_IN,
-        "score": Basis.UNBIASED,
-        "flakiness": Basis.PLUG_IN,
-        "flaky": Basis.COUNT,
-        "unscored": Basis.COUNT,
-    },
+    "stability.drifted": Target(
+        Basis.COUNT,
+        "runs with a sub-score below its floor",
+        math.inf,
+        lower_is_better=True,
+        is_listed=False,
+    ),
+    "metrics.pass_rate": Target(Basis.UNBIASED, "mean pass rate of the inputs"),
+    "metrics.pass_at.K": Target(Basis.UNBIASED, "chance that at least one of K runs passes"),
+    "metrics.pass_at_naive.K": Target(
+        Basis.PLUG_IN, "the same, from the observed rate of each input"
+    ),
+    "metrics.pass_hat.K": Target(Basis.UNBIASED, "chance that all of K runs pass"),
+    "metrics.pass_hat_plugin.K": Target(
+        Basis.PLUG_IN, "the same, from the observed rate of each input"
+    ),
+    "metrics.score": Target(Basis.UNBIASED, "mean score of the inputs"),
+    "metrics.flakiness": Target(
+        Basis.PLUG_IN, "mean share of the rarer outcome", 50, lower_is_better=True
+    ),
+    "metrics.flaky": Target(
+        Basis.COUNT, "inputs that both passed and failed", math.inf, lower_is_better=True
+    ),
+    "metrics.unscored": Target(
+        Basis.COUNT, "inputs without graders or without a run", math.inf, lower_is_better=True
+    ),
 }
-#: The greatest number that a target can be, where that is not 1; the least is 0 throughout.
-_MOST = {
-    "reliability.runs": math.inf,
-    "reliability.pass_at_k": 100.0,
-    "reliability.passhat_k": 100.0,
-    "reliability.variance_amplification": 100.0,
-    "reliability.graceful_degradation": 100.0,
-    "stability.variance": 0.25,
-    "stability.drifted": math.inf,
-    "metrics.flakiness": 50.0,
-    "metrics.flaky": math.inf,
-    "metrics.unscored": math.inf,
-}
-#: Targets of which less is better.
-_LOWER_IS_BETTER = frozenset(
-    {
-        *("reliability.variance_amplification", "stability.variance", "stability.drifted"),
-        *("metrics.flakiness", "metrics.flaky", "metrics.unscored"),
-    }
-)
-#: Targets that stand in no list of numbers, only where a limit names them: the table of the runs
-#: shows them.
-_ON_REQUEST = frozenset({f"stability.{name}" for name in (*SUB_SCORES, "drifted")})
 #: A number of trials at the end of a path, such as 3 in `metrics.pass_hat.3`.
 _K = re.compile(r"(?<=\.)[1-9][0-9]{0,8}$")
 
 
-#: What each target is, as every page says it.
-_MEANINGS = {
-    "reliability.runs": "smallest number of runs of an input",
-    "reliability.pass_at_k": "share of inputs with at least one passing run",
-    "reliability.passhat_k": "share of inputs with passing runs only",
-    "reliability.variance_amplification": "how mixed the runs of an input are: 0 % if all agree, "
-    "100 % for half and half",
-    "reliability.graceful_degradation": "share of passing runs, where later runs count more",
-    "stability.score": "mean of the runs' weakest scores",
-    "stability.weakest_score": "weakest score of the worst run",
-    "stability.variance": "variance of the weakest scores between runs of one input",
-    **{f"stability.{name}": f"lowest {name.replace('_', ' ')} of all runs" for name in SUB_SCORES},
-    "stability.drifted": "runs with a sub-score below its floor",
-    "metrics.pass_rate": "mean pass rate of the inputs",
-    "metrics.pass_at.K": "chance that at least one of K runs passes",
-    "metrics.pass_at_naive.K": "the same, from the observed rate of each input",
-    "metrics.pass_hat.K": "chance that all of K runs pass",
-    "metrics.pass_hat_plugin.K": "the same, from the observed rate of each input",
-    "metrics.score": "mean score of the inputs",
-    "metrics.flakiness": "mean share of the rarer outcome",
-    "metrics.flaky": "inputs that both passed and failed",
-    "metrics.unscored": "inputs without graders or without a run",
-}
+def find_target(path: str) -> Target | None:
+    """Find what a path names; None for what is no target.
+
+    >>> find_target("metrics.pass_hat.3").basis, find_target("metrics.pass_hat")
+    (<Basis.UNBIASED: 'unbiased estimate'>, None)
+    """
+    # `K` is how the list shows it, and no number.
+    return None if path.endswith(".K") else TARGETS.get(_K.sub("K", path))
 
 
-def describe_target(target: str) -> str:
+def describe_target(path: str) -> str:
     """Say what a target is.
 
     >>> describe_target("metrics.pass_hat.3")
     'chance that all of 3 runs pass'
     """
-    k = _K.search(target)
-    return _MEANINGS[_K.sub("K", target)].replace("K", k.group() if k else "K")
+    k = _K.search(path)
+    return TARGETS[_K.sub("K", path)].meaning.replace("K", k.group() if k else "K")
 
 
 def targets_of(gate: str) -> tuple[str, ...]:
@@ -136,33 +145,7 @@ def targets_of(gate: str) -> tuple[str, ...]:
     >>> targets_of("stability")[:3]
     ('stability.score', 'stability.weakest_score', 'stability.variance')
     """
-    return tuple(f"{gate}.{name}" for name in _TARGETS[gate])
-
-
-def listed_targets_of(gate: str) -> tuple[str, ...]:
-    """Return the targets whose numbers every report lists, also without a limit."""
-    return tuple(target for target in targets_of(gate) if target not in _ON_REQUEST)
-
-
-def is_lower_better(target: str) -> bool:
-    """Return whether a lower number of a target is better.
-
-    >>> is_lower_better("stability.variance"), is_lower_better("stability.score")
-    (True, False)
-    """
-    return target in _LOWER_IS_BETTER
-
-
-def basis_of(target: str) -> Basis | None:
-    """Return what kind of number a target is; None for what is no target.
-
-    >>> str(basis_of("metrics.pass_hat.3")), basis_of("metrics.pass_hat")
-    ('unbiased estimate', None)
-    """
-    gate, _, name = target.partition(".")
-    known = _TARGETS.get(gate, {})
-    # `K` is how the list shows it, and no number.
-    return None if name.endswith(".K") else known.get(_K.sub("K", name))
+    return tuple(path for path in TARGETS if path.startswith(f"{gate}."))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,19 +160,19 @@ class Expectation:
     matcher: Matcher
 
     def __post_init__(self) -> None:
-        if basis_of(self.target) is None:
-            known = ", ".join(name for gate in _TARGETS for name in targets_of(gate))
-            raise InvalidArgument("target", self.target, f"be one of {known}")
-        allowed = _misfit(self.target, self.matcher)
+        found = find_target(self.target)
+        if found is None:
+            raise InvalidArgument("target", self.target, f"be one of {', '.join(TARGETS)}")
+        allowed = _find_misfit(self.target, found.most, self.matcher)
         if allowed:
             raise InvalidArgument("matcher", str(self.matcher), allowed)
 
     @property
-    def basis(self) -> Basis:
-        """What kind of number the target is."""
-        basis = basis_of(self.target)
-        assert basis is not None
-        return basis
+    def is_of(self) -> Target:
+        """What the number is."""
+        found = find_target(self.target)
+        assert found is not None
+        return found
 
     @property
     def k(self) -> int | None:
@@ -205,7 +188,49 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
+class Gate:
+    """What one block of a contract asks of the numbers of repeated runs."""
+
+    name: ClassVar[str]
+    looks_at_criteria: ClassVar[bool] = True
+    """Whether runs are graded by criteria; otherwise by the traces of their sessions."""
+
+    expect: tuple[Expectation, ...] = ()
+    sampling: str | None = setting(Text(), "The sampling of the contract to use.", default=None)
+    confidence: float = setting(
+        Rate(), "The confidence of the interval of each number.", default=0.95
+    )
+
+    def __post_init__(self) -> None:
+        expect = tuple(self.expect)
+        for one in expect:
+            if not one.target.startswith(f"{self.name}."):
+                allowed = f"be one of {', '.join(targets_of(self.name))}"
+                raise InvalidArgument("target", one.target, allowed)
+        object.__setattr__(self, "expect", expect)
+        require_open_rate("confidence", self.confidence)
+
+    @property
+    def all_samplings(self) -> tuple[str | None, ...]:
+        """The samplings that it names; None stands for the only one of a contract."""
+        return (self.sampling,)
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether it needs a fixed number of runs."""
+        return True
+
+    @property
+    def fewest_runs(self) -> int:
+        """How many runs of each input it takes: one shows nothing of repetition."""
+        return 2
+
+    def check_criteria(self, names: Collection[str]) -> None:
+        """Refuse criteria that the samplings do not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability(Gate):
     """What the order and number of passes over repeated runs of one input come to.
 
     Percents are whole numbers for one input, and means over several. Without expectations the
@@ -214,25 +239,19 @@ class Reliability:
 
     name: ClassVar[str] = "reliability"
 
-    expect: tuple[Expectation, ...] = ()
-    criterion: str | None = None
-    """Whose outcomes count; None: a run passes if every criterion does."""
-    half_width: float = 0.05
-    """The half-width of the interval that the recommended number of runs would give."""
-    sampling: str | None = None
-    """Over which of the contract's samplings; None where there is only one."""
-    confidence: float = 0.95
-    """The confidence of every interval beside a number."""
+    criterion: str | None = setting(
+        Text(),
+        "The criterion whose outcomes count.",
+        default=None,
+        words="a run passes every criterion",
+    )
+    half_width: float = setting(
+        Rate(), "The half-width of the interval for the recommended number of runs.", default=0.05
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "expect", _expectations(self.name, self.expect))
-        require_open_rate("confidence", self.confidence)
+        Gate.__post_init__(self)
         check_half_width(self.half_width)
-
-    @property
-    def fewest_runs(self) -> int:
-        """How many runs of each input it takes: one shows nothing of repetition."""
-        return 2
 
     def check_criteria(self, names: Collection[str]) -> None:
         """Refuse a criterion that the sampling does not have."""
@@ -240,7 +259,7 @@ class Reliability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stability:
+class Stability(Gate):
     """How steady each run's session was, by four heuristics of its trace, and the runs together.
 
     Without expectations the weakest sub-score of every run has to be at least 0.5.
@@ -250,66 +269,86 @@ class Stability:
     """
 
     name: ClassVar[str] = "stability"
+    looks_at_criteria: ClassVar[bool] = False
 
-    expect: tuple[Expectation, ...] = ()
-    floors: StabilityFloors = field(default_factory=StabilityFloors)
-    """Below which a dimension of a run is flagged as drifted, which `stability.drifted` counts."""
-    exclude: tuple[str, ...] = ()
-    """Sub-scores left out of every run's weakest one."""
-    tokens_per_call: float = 2000
-    """Tokens for each useful call from which the cost counts against a run."""
-    sampling: str | None = None
-    confidence: float = 0.95
+    floors: StabilityFloors = setting(
+        Record(
+            "floors",
+            tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in SUB_SCORES),
+            doc="Limits below which a sub-score of a run is flagged as drifted.",
+        ),
+        "Limits below which a run is flagged. `stability.drifted` counts flagged runs.",
+        default=StabilityFloors(),
+    )
+    exclude: tuple[str, ...] = setting(
+        Listing(Choice(*SUB_SCORES), "a list of sub-scores"),
+        "Sub-scores to leave out.",
+        default=(),
+    )
+    tokens_per_call: float = setting(
+        Count(),
+        "The number of tokens for each useful call above which cost lowers the score.",
+        default=2000,
+    )
 
     def __post_init__(self) -> None:
+        Gate.__post_init__(self)
         put = object.__setattr__
-        put(self, "expect", _expectations(self.name, self.expect) or (_DEFAULT,))
+        if not self.expect:
+            least = NumberSchema(minimum=DEFAULT_GATE.minimum)
+            put(self, "expect", (Expectation(target=DEFAULT_GATE.target, matcher=least),))
         put(self, "exclude", tuple(require_choice("exclude", x, SUB_SCORES) for x in self.exclude))
         if set(self.exclude) == set(SUB_SCORES):
             raise InvalidArgument("exclude", list(self.exclude), "leave at least one sub-score")
         require_positive("tokens_per_call", self.tokens_per_call)
-        require_open_rate("confidence", self.confidence)
-
-    @property
-    def fewest_runs(self) -> int:
-        """How many runs of each input it takes: one has no variance and no worst of many."""
-        return 2
-
-    def check_criteria(self, names: Collection[str]) -> None:
-        """It looks at traces, and at no criterion."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metrics:
+class Metrics(Gate):
     """pass@k and pass^k, weighted scores and flakiness: per input, and as means over inputs."""
 
     name: ClassVar[str] = "metrics"
 
-    expect: tuple[Expectation, ...] = ()
-    k: tuple[int, ...] = ()
-    """For the table of pass@k and pass^k; by default powers of two up to the runs of an input."""
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """The weight of each criterion in a run's score; those without one then do not count. All
-    count alike where none is given."""
-    threshold: float | None = None
-    """The score at which a run passes; None: a run passes if every criterion does."""
-    criterion: str | None = None
-    """The only criterion whose outcomes count."""
-    sampling: str | None = None
-    confidence: float = 0.95
-    samplings: tuple[str, ...] = ()
-    """Several samplings that make up one skill, each with criteria of its own."""
+    k: tuple[int, ...] = setting(
+        Either(
+            "a whole number of at least 1, or a list of them",
+            scalar=Count(),
+            listing=Listing(Count(), "a list of whole numbers"),
+        ),
+        "The values of k in the table of pass@k and pass^k.",
+        default=(),
+        words="powers of two up to the runs of an input",
+    )
+    weights: Mapping[str, float] = setting(
+        MapOf(Number(), "weights by criterion"),
+        "The weight of each criterion in a run's score. Those without one do not count.",
+        default=None,
+    )
+    threshold: float | None = setting(
+        Rate(),
+        "The score from which a run passes.",
+        default=None,
+        words="a run passes every criterion",
+    )
+    criterion: str | None = setting(
+        Text(), "The only criterion whose outcomes count.", default=None
+    )
+    samplings: tuple[str, ...] = setting(
+        Listing(Text("the name of a sampling"), "a list of samplings"),
+        "Several samplings that make up one skill, each with criteria of its own.",
+        default=(),
+    )
 
     def __post_init__(self) -> None:
+        Gate.__post_init__(self)
         put = object.__setattr__
-        put(self, "expect", _expectations(self.name, self.expect))
         put(self, "samplings", tuple(self.samplings))
         if self.samplings and self.sampling not in (None, self.samplings[0]):
             raise InvalidArgument(
                 "sampling", self.sampling, "be left out where samplings are named"
             )
         put(self, "k", tuple(sorted({require_count("k", one, minimum=1) for one in self.k})))
-        put(self, "weights", MappingProxyType(dict(self.weights)))
+        put(self, "weights", MappingProxyType(dict(self.weights or {})))
         for name, weight in self.weights.items():
             require_positive(f"weights[{name!r}]", weight)
         if self.threshold is not None:
@@ -317,7 +356,16 @@ class Metrics:
         if self.criterion is not None and (self.weights or self.threshold is not None):
             allowed = "be left out where weights or a threshold combine the criteria"
             raise InvalidArgument("criterion", self.criterion, allowed)
-        require_open_rate("confidence", self.confidence)
+
+    @property
+    def all_samplings(self) -> tuple[str | None, ...]:
+        """The samplings that make up one skill, or the one that it names."""
+        return self.samplings or (self.sampling,)
+
+    @property
+    def needs_runs(self) -> bool:
+        """Whether it needs a fixed number of runs: a mean over whatever runs there are does not."""
+        return bool(self.expect or self.k)
 
     @property
     def fewest_runs(self) -> int:
@@ -332,13 +380,12 @@ class Metrics:
             raise InvalidArgument("weights", dict(self.weights), allowed)
 
 
-Gate: TypeAlias = Reliability | Stability | Metrics
-"""One block of a contract."""
+#: The gates that there are, by name.
+GATES: dict[str, type[Gate]] = {one.name: one for one in (Reliability, Stability, Metrics)}
 
 
-def _misfit(target: str, matcher: Matcher) -> str:
+def _find_misfit(target: str, most: float, matcher: Matcher) -> str:
     """Return what a matcher would have to be for this target; nothing where it is."""
-    most = _MOST.get(target, 1.0)
     lowest = _lower_limit(matcher)
     if not may_hold(matcher, least=0, most=most):
         span = "a number of at least 0" if math.isinf(most) else f"a number from 0 to {most:g}"
@@ -358,20 +405,6 @@ def _lower_limit(matcher: Matcher) -> float | None:
     return matcher.minimum if matcher.minimum is not None else matcher.exclusive_minimum
 
 
-def _expectations(gate: str, given: Sequence[Expectation]) -> tuple[Expectation, ...]:
-    expect = tuple(given)
-    for one in expect:
-        if not one.target.startswith(f"{gate}."):
-            allowed = f"be one of {', '.join(targets_of(gate))}"
-            raise InvalidArgument("target", one.target, allowed)
-    return expect
-
-
 def _check_criterion(criterion: str | None, names: Collection[str]) -> None:
     if criterion is not None and criterion not in names:
         raise InvalidArgument("criterion", criterion, f"be one of {', '.join(names)}")
-
-
-_DEFAULT = Expectation(
-    target=DEFAULT_GATE.target, matcher=NumberSchema(minimum=DEFAULT_GATE.minimum)
-)

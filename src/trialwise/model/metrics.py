@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeAlias
 
 from trialwise.model.gate import Basis
 from trialwise.model.matcher import Matcher
@@ -30,6 +30,14 @@ class PassK:
     pass_at_k_naive: float | Undefined
     pass_hat_k_plugin: float | Undefined
 
+    def after_early_stop(self) -> PassK:
+        """Return the same of runs that are not all that were planned."""
+        return replace(
+            self,
+            pass_at_k_interval=self.pass_at_k_interval.after_early_stop(),
+            pass_hat_k_interval=self.pass_hat_k_interval.after_early_stop(),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPassK:
@@ -37,6 +45,10 @@ class CriterionPassK:
 
     criterion: str
     pass_k: tuple[PassK, ...]
+
+    def after_early_stop(self) -> CriterionPassK:
+        """Return the same of runs that are not all that were planned."""
+        return replace(self, pass_k=tuple(one.after_early_stop() for one in self.pass_k))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +70,25 @@ class InputScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetricsEvidence:
+class _GateEvidence:
+    """What every gate keeps of its runs."""
+
+    def after_early_stop(self) -> Self:
+        """Return the same of runs that are not all that were planned."""
+        return self
+
+    @property
+    def unseen(self) -> int:
+        """The runs that said nothing of what the gate looks at; any may have been the worst."""
+        return 0
+
+    def list_doubts(self) -> Iterator[str]:
+        """List what a reader must know of what was measured."""
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsEvidence(_GateEvidence):
     """The score of a skill: its inputs, and means over them, never over pooled trials."""
 
     criterion: str | None
@@ -74,6 +104,14 @@ class MetricsEvidence:
     score: float | Undefined
     passed: bool | Undefined
     """Whether the score reaches the threshold; without one, whether every run passed."""
+
+    def after_early_stop(self) -> Self:
+        """Return the same of runs that are not all that were planned."""
+        return replace(
+            self,
+            pass_k=tuple(one.after_early_stop() for one in self.pass_k),
+            criteria=tuple(one.after_early_stop() for one in self.criteria),
+        )
 
     @property
     def flaky(self) -> tuple[str, ...]:
@@ -104,7 +142,7 @@ class RunCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityEvidence:
+class ReliabilityEvidence(_GateEvidence):
     """The reliability summary of every input, and its means over the inputs."""
 
     criterion: str | None
@@ -136,7 +174,7 @@ class RunStability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StabilityEvidence:
+class StabilityEvidence(_GateEvidence):
     """Every run's session, in the order of inputs."""
 
     runs: tuple[RunStability, ...]
@@ -145,6 +183,27 @@ class StabilityEvidence:
     """Runs without a reply, or whose reply told neither of turns nor of tool calls."""
     short: int = 0
     """Runs of at most one turn and one tool call, whose every sub-score is 1 by definition."""
+
+    @property
+    def unseen(self) -> int:
+        """The runs without a session: any of them may have been the worst."""
+        return self.unmeasured
+
+    def list_doubts(self) -> Iterator[str]:
+        """List which sessions were not seen, and whether any measured something."""
+        if self.unmeasured:
+            runs = "1 run" if self.unmeasured == 1 else f"{self.unmeasured} runs"
+            yield f"{runs} without a session: no reply, or one without turns and tool calls." + (
+                ""
+                if self.runs
+                else " A command or an endpoint says with `trace: $.trace` where its reply holds "
+                "the session; a function returns a `Trace` or its messages."
+            )
+        if self.short and self.short == len(self.runs):
+            yield (
+                "Every session has at most one turn and one tool call, and so sub-scores of 1 by "
+                "definition: nothing was measured."
+            )
 
     @property
     def worst(self) -> RunStability | None:

@@ -95,7 +95,9 @@ def list_parts(plan: Plan) -> Iterator[Part]:
         yield Part(f"latency {limit.percentile}", found)
     for gate in plan.gates:
         if gate.expect:
-            yield Part(gate.name, _leave_out("a gate, no known error"))
+            from trialwise.procedures.gates import PROCEDURE as GATES
+
+            yield Part(gate.name, GATES.characterize(gate))
 
 
 def _count_streams(criterion: CriterionPlan, plan: Plan) -> int:

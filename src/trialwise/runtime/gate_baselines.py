@@ -12,7 +12,7 @@ from typing import Any
 from trialwise.errors import DesignRefused
 from trialwise.model.baseline import Baseline, CriterionScope, GateBaseline
 from trialwise.model.contract import Contract
-from trialwise.model.gate import Expectation, Gate, Stability, is_lower_better
+from trialwise.model.gate import Expectation, Gate
 from trialwise.model.matcher import fill_number, needs_number
 from trialwise.model.plan import Plan
 from trialwise.model.run_trials import Trials
@@ -34,7 +34,7 @@ def measure_gates(contract: Contract, plan: Plan, trials: Trials) -> dict[str, G
         plan: What was run.
         trials: All of its trials.
     """
-    from trialwise.procedures.gates.gate_findings import measure_gate
+    from trialwise.procedures.gates import measure_gate
 
     found: dict[str, GateBaseline] = {}
     for gate in contract.gates:
@@ -103,7 +103,7 @@ def _fill(one: Expectation, numbers: Mapping[str, float], identifier: str) -> Ex
         one.matcher,
         numbers[one.target],
         identifier,
-        lower_is_better=is_lower_better(one.target),
+        lower_is_better=one.is_of.lower_is_better,
     )
     return Expectation(target=one.target, matcher=matcher)
 
@@ -125,8 +125,8 @@ def _structure_of(gate: Gate) -> str:
     from trialwise.model.fingerprint import fingerprint
 
     settings = {one.name: getattr(gate, one.name) for one in fields(gate)}
-    if isinstance(gate, Stability):
-        settings["floors"] = repr(gate.floors)
+    if "floors" in settings:
+        settings["floors"] = repr(settings["floors"])
     plain = {
         name: dict(value) if isinstance(value, Mapping) else value
         for name, value in settings.items()

@@ -84,6 +84,10 @@ class Undefined:
     def __bool__(self) -> bool:
         return False
 
+    def after_early_stop(self) -> Undefined:
+        """Return the same: what is not defined does not depend on where a run stopped."""
+        return self
+
 
 class Refusal(StrEnum):
     """Why a design cannot support its claim, whatever the trials would have shown."""

@@ -26,19 +26,16 @@ from trialwise.model.contract import (
 )
 from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
+from trialwise.model.gate import GATES, Expectation, Gate, find_target, targets_of
 from trialwise.model.options import RunOptions
+from trialwise.stats.trace_stability import StabilityFloors
 from trialwise.suite.criterion_building import check_sampling
 from trialwise.suite.reading_context import make_model, make_part
 
 if TYPE_CHECKING:
-    from trialwise.model.gate import Expectation, Gate
     from trialwise.model.matcher import Matcher
 
 
-# Loaded where a suite has gates.
-
-
-_NAMES = ("reliability", "stability", "metrics")
 #: The fields of the model, by the keywords of JSON Schema.
 _LIMITS = {
     "minimum": "minimum",
@@ -60,7 +57,7 @@ def build_gates(
         context: The suite being read.
     """
     built: dict[str, Gate] = {}
-    for name in _NAMES:
+    for name in GATES:
         given = fields.get(name)
         if not isinstance(given, Fields):
             continue
@@ -93,14 +90,6 @@ def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader
 def _gate(
     name: str, given: Fields, expect: tuple[Expectation, ...], weights_of: dict[str, float]
 ) -> Gate:
-    from trialwise.model.gate import Metrics, Reliability, Stability
-    from trialwise.stats.trace_stability import StabilityFloors
-
-    kinds: dict[str, type[Gate]] = {
-        "reliability": Reliability,
-        "stability": Stability,
-        "metrics": Metrics,
-    }
     values = {key: one for key, one in given.values.items() if key != "expect"}
     if isinstance(floors := values.get("floors"), Fields):
         values["floors"] = StabilityFloors(**floors.values)
@@ -110,7 +99,7 @@ def _gate(
         values["weights"] = weights_of
     if isinstance(k := values.get("k"), int):
         values["k"] = (k,)
-    return kinds[name](expect=expect, **values)
+    return GATES[name](expect=expect, **values)
 
 
 def _check_criteria(
@@ -120,8 +109,8 @@ def _check_criteria(
     samplings: Sequence[str],
     context: Reader,
 ) -> None:
-    several = getattr(gate, "samplings", ())
-    looked_at = several or [gate.sampling or (samplings[0] if len(samplings) == 1 else None)]
+    only = samplings[0] if len(samplings) == 1 else None
+    looked_at = [one or only for one in gate.all_samplings]
     if None in looked_at:
         return
     names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
@@ -159,15 +148,13 @@ def _weights_are_sound(given: Fields, context: Reader) -> bool:
 
 def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectation, ...] | None:
     """Return the expectations; None once something is wrong with one of them."""
-    from trialwise.model.gate import Expectation, basis_of
-
     found: list[Expectation] = []
     asked: list[Fields] = given.get("expect", [])
     for one in asked:
         target, matcher = one.get("target"), one.get("matcher")
         if target is None or not isinstance(matcher, Fields) or not one.sound:
             continue
-        if basis_of(target) is None or not target.startswith(f"{gate}."):
+        if find_target(target) is None or not target.startswith(f"{gate}."):
             context.refuse(one.at("target"), _unknown(gate, target))
             continue
         match = _matcher(matcher, context)
@@ -183,8 +170,6 @@ def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectatio
 
 
 def _unknown(gate: str, target: str) -> str:
-    from trialwise.model.gate import targets_of
-
     known = targets_of(gate)
     # All of them begin alike, so that only the rest tells which is near.
     names = [one.removeprefix(f"{gate}.") for one in known]

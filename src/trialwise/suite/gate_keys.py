@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise.declarations.quantities import Rate
-from trialwise.declarations.scalars import Choice, Count, Kind, Number, Schema, Text
-from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
+from trialwise.declarations.scalars import Choice, Kind, Number, Schema, Text
+from trialwise.declarations.settings import setting_keys
+from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
 from trialwise.declarations.written import Invalid, Reader, Written
+from trialwise.model.gate import Gate, Metrics, Reliability, Stability
 
-#: Of `trialwise.stats.trace_stability`, which a suite without gates does not load.
-_SUB_SCORES = ("tool_usage_stability", "response_consistency", "redundancy", "cost_per_progress")
 #: Matchers elsewhere that ask a model, by the names they go under.
 _ASK_A_MODEL = frozenset(
     {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
@@ -98,12 +97,6 @@ class _Matcher(Kind):
         return MATCHER.schema(defs)
 
 
-def _block(name: str, keys: tuple[Key, ...], usual: str, *, doc: str) -> Record:
-    block = Record(name, keys, doc=doc)
-    block.expected = f"a mapping, or {{}} for {usual}"
-    return block
-
-
 NUMBER_SCHEMA = Record(
     "number-schema",
     (
@@ -156,108 +149,46 @@ EXPECTATION = _Expectations(
     doc="A number and its limits. It has no error rate.",
 )
 
-_EXPECT = Listing(EXPECTATION, "a list of expectations")
-_SAMPLING = Key("sampling", Text(), "The sampling of the contract to use.")
-_CONFIDENCE = Key(
-    "confidence", Rate(), "The confidence of the interval of each number.", default="95%"
-)
+
+def _block(name: str, kind: type, usual: str, *, expect: str, doc: str) -> Record:
+    """Return the record of a gate: what is asked of its numbers, and its settings."""
+    shared = {key.name for key in setting_keys(Gate)}
+    # What all gates have comes last.
+    settings = sorted(setting_keys(kind), key=lambda key: key.name in shared)
+    numbers = Key(
+        "expect",
+        Listing(EXPECTATION, "a list of expectations"),
+        "The numbers to test and their limits.",
+        default=expect,
+    )
+    block = Record(name, (numbers, *settings), doc=doc)
+    block.expected = f"a mapping, or {{}} for {usual}"
+    return block
+
 
 RELIABILITY = _block(
-    "reliability",
-    (
-        Key("expect", _EXPECT, "The numbers to test and their limits.", default="reported only"),
-        Key(
-            "criterion",
-            Text(),
-            "The criterion whose outcomes count.",
-            default="a run passes every criterion",
-        ),
-        Key(
-            "half_width",
-            Rate(),
-            "The half-width of the interval for the recommended number of runs.",
-            default="5%",
-        ),
-        _SAMPLING,
-        _CONFIDENCE,
-    ),
+    Reliability.name,
+    Reliability,
     "the numbers alone",
+    expect="reported only",
     doc="What repeated runs of each input come to, in percent. Targets: `reliability.runs`, "
     "`.pass_at_k`, `.passhat_k`, `.variance_amplification`, `.graceful_degradation`.",
 )
 STABILITY = _block(
-    "stability",
-    (
-        Key(
-            "expect",
-            _EXPECT,
-            "The numbers to test and their limits.",
-            default="`stability.weakest_score` at least 0.5",
-        ),
-        Key(
-            "floors",
-            Record(
-                "floors",
-                tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in _SUB_SCORES),
-                doc="Limits below which a sub-score of a run is flagged as drifted.",
-            ),
-            "Limits below which a run is flagged. `stability.drifted` counts flagged runs.",
-        ),
-        Key(
-            "exclude",
-            Listing(Choice(*_SUB_SCORES), "a list of sub-scores"),
-            "Sub-scores to leave out.",
-        ),
-        Key(
-            "tokens_per_call",
-            Count(),
-            "The number of tokens for each useful call above which cost lowers the score.",
-            default="2000",
-        ),
-        _SAMPLING,
-        _CONFIDENCE,
-    ),
+    Stability.name,
+    Stability,
     "a weakest score of at least 0.5",
+    expect="`stability.weakest_score` at least 0.5",
     doc="How steady each run's session was, by four heuristics of its trace. Targets: "
     "`stability.score`, `.weakest_score`, `.variance`, the lowest of each sub-score "
     "(`.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress`) and "
     "the number of runs below a floor, `.drifted`.",
 )
 METRICS = _block(
-    "metrics",
-    (
-        Key("expect", _EXPECT, "The numbers to test and their limits.", default="reported only"),
-        Key(
-            "k",
-            Either(
-                "a whole number of at least 1, or a list of them",
-                scalar=Count(),
-                listing=Listing(Count(), "a list of whole numbers"),
-            ),
-            "The values of k in the table of pass@k and pass^k.",
-            default="powers of two up to the runs of an input",
-        ),
-        Key(
-            "weights",
-            MapOf(Number(), "weights by criterion"),
-            "The weight of each criterion in a run's score. Those without one do not count.",
-        ),
-        Key(
-            "threshold",
-            Rate(),
-            "The score from which a run passes.",
-            default="a run passes every criterion",
-        ),
-        Key("criterion", Text(), "The only criterion whose outcomes count."),
-        _SAMPLING,
-        Key(
-            "samplings",
-            Listing(Text("the name of a sampling"), "a list of samplings"),
-            "Several samplings that make up one skill, each with criteria of its own.",
-        ),
-        _CONFIDENCE,
-    ),
+    Metrics.name,
+    Metrics,
     "the numbers alone",
+    expect="reported only",
     doc="pass@k, pass^k, weighted scores and flakiness, each a mean over inputs. Targets: "
     "`metrics.pass_rate`, `.score`, `.flaky`, `.flakiness`, `.unscored`, and for any number of "
     "trials K `.pass_at.K`, `.pass_hat.K`, `.pass_at_naive.K`, `.pass_hat_plugin.K`.",

@@ -88,10 +88,10 @@ def decide_run(
     enforced = any(one.enforced for one in plan.latency)
     gates: tuple[GateFinding, ...] = ()
     if plan.gates:  # few runs have any
-        from trialwise.procedures.gates.gate_findings import decide_gates
+        from trialwise.procedures.gates import PROCEDURE as GATES
 
         ends = {name: stops.get(name, stop) for name in by_experiment}
-        gates = decide_gates(plan, by_experiment, ends)
+        gates = GATES.decide(plan, by_experiment, ends)
     verdict = compose(
         findings,
         latency,

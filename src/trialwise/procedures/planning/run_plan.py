@@ -20,13 +20,14 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Pla
 from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
+from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.procedures.planning.families import find_family_size, plan_corrected
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.trial_order import Draw
 
 if TYPE_CHECKING:
     from trialwise.model.baseline import Baseline, BaselineReference
-    from trialwise.model.gate import Gate
+    from trialwise.model.gate import Metrics, Reliability, Stability
     from trialwise.stats.sequential import DesignCache
 
 
@@ -101,7 +102,7 @@ def plan_run(
         mine, unsupported = _check_claims(mine, experiment, contract, options, measuring=measuring)
         refusals += unsupported
         if contract.gates and not measuring:
-            mine, unsupported = _give_gates_runs(contract, options, experiment, mine)
+            mine, unsupported = GATES.plan(contract, options, experiment, mine)
             refusals += unsupported
         plans += mine
         experiments.append(experiment)
@@ -253,34 +254,7 @@ def _mode(
     return SamplingMode.WITH_REPLACEMENT
 
 
-def _give_gates_runs(
-    contract: Contract,
-    options: RunOptions,
-    experiment: ExperimentPlan,
-    criteria: list[CriterionPlan],
-) -> tuple[list[CriterionPlan], list[str]]:
-    """Give gates their runs: all that are planned, however soon the criteria are certain."""
-    from trialwise.procedures.gates.run_groups import needs_runs, short_of_runs, unstated_runs
-
-    mine = [
-        gate
-        for gate in contract.gates
-        if experiment.name in contract.gate_experiments(gate) and needs_runs(gate)
-    ]
-    if not mine:
-        return criteria, []
-    refusals = [
-        f"{gate.name}: {reason}"
-        for gate in mine
-        if (
-            reason := short_of_runs(gate, experiment, criteria)
-            or unstated_runs(gate, experiment.name, contract, options)
-        )
-    ]
-    return [one.change(curtailed=False, looks=()) for one in criteria], refusals
-
-
-def _gates(contract: Contract) -> tuple[Gate, ...]:
+def _gates(contract: Contract) -> tuple[Reliability | Stability | Metrics, ...]:
     return tuple(replace(one, sampling=contract.gate_experiments(one)[0]) for one in contract.gates)
 
 
