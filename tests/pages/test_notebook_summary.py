@@ -128,7 +128,7 @@ def test_a_run_says_its_verdict_numbers_and_failures_in_words() -> None:
     """Also where styles are stripped: word, rate, interval, requirement, reason."""
     words = Reader(RESULTS["fail"]._repr_html_()).words
 
-    for part in ("FAIL", "answers", "0.0 %", "90 %", "Failures (1)", "about this input"):
+    for part in ("FAIL", "answers", "0.0 %", "90 %", "trials failed", "about this input"):
         assert part in words
     assert "PASS" in Reader(RESULTS["pass"]._repr_html_()).words
 
@@ -137,8 +137,8 @@ def test_inputs_that_did_not_pass_are_named() -> None:
     """Where each is judged on its own, none hides behind the others."""
     words = Reader(RESULTS["inputs"]._repr_html_()).words
 
-    assert "input 2" in words
-    assert "input 1" not in words
+    assert "answers [2]" in words
+    assert "answers [1]" not in words
 
 
 def test_a_comparison_says_direction_counts_and_margin_in_words() -> None:
@@ -153,7 +153,7 @@ def test_a_suite_has_a_row_for_every_contract() -> None:
     """With the worst on top."""
     words = Reader(RESULTS["suite"]._repr_html_()).words
 
-    assert words.startswith("FAIL suite 2 contracts")
+    assert words.startswith("FAIL suite 1 of 2 contracts failed")
     assert "The criterion failed: answers." in words
     assert "PASS" in words
 

@@ -302,8 +302,8 @@ def test_the_table_of_criteria_holds_the_verdicts_numbers() -> None:
         rate = f"{100 * finding.tally.passed / 200:.1f} %"
         counts = f"{finding.tally.passed} of 200"
         assert (counts if observed else rate) == row[2].replace("\u00a0", " ")
-        asked = ["all 12 inputs", "all planned trials run"]
-        assert ["200", str(finding.tally.failed), *asked] == row[5:]
+        assert ["200", str(finding.tally.failed)] == row[5:7]
+        assert row[7].startswith("all planned trials run, all 12 inputs")
 
 
 def test_what_failed_and_why_comes_before_charts_and_rules() -> None:

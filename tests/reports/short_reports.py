@@ -11,7 +11,9 @@ from trialwise.model.verdict import Verdict
 from trialwise.pages.json_report import describe_report
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import describe_suite, describe_verdicts
-from trialwise.renderers import ci_formats, json_text, junit, markdown_results, results_text
+from trialwise.pages.results_page import build_results_page
+from trialwise.renderers import ci_formats, json_text, junit, results_text
+from trialwise.renderers.document_markdown import render_document_markdown
 
 
 def result_lines(record: RunRecord) -> tuple[ResultLine, ...]:
@@ -31,7 +33,7 @@ def render_tap(records: Sequence[RunRecord]) -> str:
 
 
 def render_markdown(records: Sequence[RunRecord], **known: Any) -> str:
-    return markdown_results.render_markdown(describe_suite(records, **known))
+    return render_document_markdown(build_results_page(describe_suite(records, **known)))
 
 
 def render_github(records: Sequence[RunRecord], **known: Any) -> str:

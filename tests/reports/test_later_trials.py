@@ -10,8 +10,8 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.run import RunRecord
-from trialwise.pages.notebook_summary import summarize_run
 from trialwise.pages.results import describe_suite
+from trialwise.pages.run_report import build_report_card
 from trialwise.plugin.reporting import outcome_text
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_text import render_document_text
@@ -88,7 +88,9 @@ def test_notebook_pytest_and_frames_show_the_same(steady: tuple[RunRecord, str])
     finding = record.verdict.findings[0]
     counts = f"{finding.tally.passed} of {finding.tally.trials} trials passed"
 
-    assert below in squeeze(render_document_text(summarize_run(record), Capabilities(width=200)))
+    assert below in squeeze(
+        render_document_text(build_report_card([record]), Capabilities(width=200))
+    )
     assert outcome_text(finding).startswith(counts)
     assert outcome_text(finding).endswith(below)
     facts = json.loads(render_report([record], "json"))["runs"][0]["results"][0]["facts"]
@@ -127,7 +129,7 @@ def test_an_interval_at_another_level_than_the_heading_carries_its_own() -> None
     assert "90 % interval |" in render_report([record], "markdown")
     assert "] (98 %)" in render_report([record], "markdown")
     page = squeeze(render_report([record], "html"))
-    assert "interval, % (at 90 %)" in page
+    assert "90 % interval" in page
     assert "] (98 %)" in page
 
 

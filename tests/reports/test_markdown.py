@@ -82,18 +82,19 @@ def test_the_golden_page(suite: list[RunRecord], golden: Callable[[str, str], No
 
 
 def test_a_row_for_each_line(runs: Runs) -> None:
-    """Name, verdict in sign and word, rate, interval with its level, requirement, trials, why."""
+    """Name, verdict, rate, interval with its level, requirement, trials, failures, why."""
     rows = Page(render_markdown([runs["fail"]])).rows
 
-    titles = ["criterion", "verdict", "rate", "95 % interval", "held against", "trials", "why"]
-    assert titles == rows[0]
-    assert {7} == {len(row) for row in rows}
+    titles = ["criterion", "verdict", "rate", "95 % interval", "held against", "trials", "failed"]
+    assert [*titles, "why"] == rows[0]
+    assert {8} == {len(row) for row in rows}
     needed = "required ≥ 95 %"
-    assert ["valid-json", "✅ PASS", "99.0 %", "≈ [94.5, 99.8]", needed, "100"] == rows[1][:6]
+    assert ["valid-json", "✅ PASS", "99.0 %", "≈ [94.5, 99.8]", needed, "100", "1"] == rows[1][:7]
     assert ["grounded", "❌ FAIL", "88.0 %", "≈ [80.2, 93.0]", "required ≥ 90 %"] == rows[2][:5]
     assert "100" == rows[2][5]
     assert ["no-pii", "✅ NO FAILURE OBSERVED"] == rows[3][:2]
-    assert ["latency p95", "⚠️ FAIL (advisory)", "495 ms", "limit 450 ms", "", "87"] == rows[4][:6]
+    limit = "required ≤ 450 ms"
+    assert ["latency p95", "⚠️ FAIL (advisory)", "495 ms", "", limit, "87"] == rows[4][:6]
 
 
 def test_inputs_that_pass_need_no_row(runs: Runs) -> None:
@@ -171,8 +172,7 @@ def test_nothing_shown_is_acted_on(marked: Made, text: str) -> None:
     outside = "".join(page.text)
 
     assert set(page.tags) <= OWN_TAGS
-    assert {7} == {len(row) for row in page.rows}
-    assert len(plain.rows) == len(page.rows)
+    assert list(map(len, plain.rows)) == list(map(len, page.rows))
     assert plain.tags.count("details") == page.tags.count("details")
     assert markdown.encode("utf-8").decode("utf-8")
     assert not re.search(r"@[A-Za-z0-9]|#[A-Za-z0-9]|GH-\d", outside, re.IGNORECASE)

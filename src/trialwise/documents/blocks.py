@@ -67,7 +67,7 @@ class Value:
     strong: bool = False
 
 
-Cell: TypeAlias = "str | Badge | Link | Name | Value | Strip | tuple[Cell, ...]"
+Cell: TypeAlias = "str | Badge | Link | Name | Value | Strip | Verbatim | tuple[Cell, ...]"
 """What a table cell, a fact, an item or a paragraph may hold."""
 
 

@@ -152,6 +152,8 @@ class Figures:
     trials: int | None = None
     inputs: str = ""
     """How many of the inputs were asked."""
+    is_approximate: bool = False
+    """Whether the interval covers about as often as its level says."""
     difference: str = ""
     """The rate minus its baseline's in points, bounded, such as "may be −6.7"."""
     stop: str = ""
@@ -193,6 +195,8 @@ class ResultLine:
     """What stands in for the figures, or explains them."""
     reason: str = ""
     """Why the line has its status, in a few words."""
+    target: str = ""
+    """The section of the run's report that says more."""
     statement: str = ""
     advice: str = ""
     """What to do next."""
@@ -226,6 +230,18 @@ class ResultLine:
         """The label, and whether it only advises."""
         advises = self.advisory and self.kind is not LineKind.REPORTED
         return f"{self.label} (advisory)" if advises else self.label
+
+    @property
+    def why(self) -> str:
+        """Why the line has its status, and what stands below it elsewhere."""
+        reason = self.reason or self.statement
+        return "; ".join([reason, *(text for text in self.below if text not in reason)])
+
+    @property
+    def failed(self) -> int | None:
+        """How many of its trials failed, where it counts them."""
+        trials, passed = self.facts.get("trials"), self.facts.get("passed")
+        return trials - passed if isinstance(trials, int) and isinstance(passed, int) else None
 
     @property
     def summary(self) -> str:

@@ -11,7 +11,7 @@ The report of a run and of a suite, section by section:
 
 - `run_report`: the whole document
 - `verdict_meaning`: the verdict, what it means, what it does not, and how often the rules err
-- `criterion_details`: the criteria, in a table and one by one
+- `criterion_details`: the criteria one by one
 - `interval_strips`: all intervals on one scale
 - `path_chart`: where the run went, between which bounds
 - `design_curves`: what the design does at every true rate
@@ -25,6 +25,7 @@ The report of a run and of a suite, section by section:
 The results, as every short format shows them:
 
 - `results`: the results of a run and of a suite, and what a reader must not miss
+- `results_page`: the same as a page, and the pieces of it that others show
 - `result_lines`: a line for each criterion, input, latency limit and gate
 - `failure_groups`: which trials a finding counts, and why those that failed did
 - `suite_totals`: what a suite decides, how often it errs, and what it took
@@ -50,5 +51,4 @@ Elsewhere:
 - `comparison`: two services on the same inputs
 - `arm_standings`, `choice_plan`: several arms beside each other, and what a choice will take
 - `run_rules`: what a run will do, before its first trial
-- `notebook_summary`: results in a notebook
 """

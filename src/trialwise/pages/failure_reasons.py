@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from trialwise.documents.charts import Bar, Bars
 from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import FailureGroup, LineKind, ResultLine
-from trialwise.model.run import RunRecord
-from trialwise.pages.criterion_details import REASONS
-from trialwise.pages.result_lines import describe_lines
+from trialwise.pages.finding_facts import REASONS
 
 #: Groups of one criterion that are drawn; the rest is counted.
 MOST = 8
 _EXPLANATION = 160
 
 
-def build_failure_bars(record: RunRecord) -> tuple[Bars, ...]:
+def build_failure_bars(lines: Iterable[ResultLine]) -> tuple[Bars, ...]:
     """Build a bar for each group of failures, by criterion; nothing where no trial failed."""
-    failing = [
-        one
-        for one in describe_lines(record.verdict, record)
-        if one.kind is LineKind.CRITERION and one.failures
-    ]
+    failing = [one for one in lines if one.kind is LineKind.CRITERION and one.failures]
     longest = max((group.count for entry in failing for group in entry.failures), default=0)
     return tuple(_build_bars(entry, longest) for entry in failing)
 

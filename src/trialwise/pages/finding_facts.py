@@ -32,6 +32,31 @@ from trialwise.stats.result_types import Interval
 _NAMED_UNASKED = 5
 
 
+LATENCY = "latency of successful trials"
+"""The name of the section on latencies, which links lead to."""
+
+REASONS = {
+    "condition": "condition not met",
+    "transform": "reply not readable",
+    "no-value": "no reply",
+    "unknown": "not told by what was recorded",
+    "raised": "check raised",
+    "broken": "check broken",
+}
+"""Why a trial failed a criterion."""
+
+
+def name_finding(finding: Finding) -> str:
+    """Name a criterion, or one of its inputs."""
+    one = finding.input_id
+    return finding.criterion if one is None else f"{finding.criterion} [{one}]"
+
+
+def name_section(finding: Finding) -> str:
+    """Name where links to a criterion lead."""
+    return f"criterion {finding.criterion}"
+
+
 def claims_rate(finding: Finding) -> bool:
     """Return whether the criterion claims anything beyond the observed trials."""
     return procedure_of(finding).claims_rate
@@ -178,10 +203,6 @@ def write_rate(finding: Finding, nothing: str = "–") -> str:
     if not claims_rate(finding):
         return f"{tally.passed:,} of {tally.trials:,}"
     return f"mean {as_score(rate)}" if procedure_of(finding).decides_mean else as_observed(rate)
-
-
-APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."
-"""What the sign beside an interval means."""
 
 
 def is_approximate(interval: Interval | None) -> bool:

@@ -14,6 +14,7 @@ from trialwise.pages.finding_facts import (
     find_alternative,
     find_required,
     find_usual_level,
+    name_finding,
     pick_interval,
     pick_rate,
     write_interval,
@@ -21,7 +22,7 @@ from trialwise.pages.finding_facts import (
 )
 from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.path_chart import INKS
-from trialwise.pages.verdict_meaning import make_finding_badge
+from trialwise.pages.verdict_meaning import MEASURED, make_finding_badge
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.judged_decision import JudgedDecision
 from trialwise.stats.result_types import Interval, Undefined
@@ -67,24 +68,43 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
     return 0.0 if least < 0.4 else math.floor(20 * (least - 0.02)) / 20
 
 
-def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
-    """Place the interval of a finding on a scale from 0 to 1; None where no trial gave a rate."""
+def map_strips(record: RunRecord) -> dict[str, Strip]:
+    """Map the name of each criterion and input to its interval, all on one scale."""
+    made = {
+        name_finding(part): make_strip(part, make_finding_badge(record, part).word)
+        for one in record.verdict.findings
+        for part in (one, *one.by_input)
+        if pick_interval(part) is not None
+    }
+    strips = {name: strip for name, strip in made.items() if strip is not None}
+    span = (find_scale_start(strips.values()), 1.0)
+    return {name: replace(strip, span=span, others=(), hint="") for name, strip in strips.items()}
+
+
+def make_strip(finding: Finding, word: str) -> Strip | None:
+    """Place the interval of a finding on a scale from 0 to 1; None where no trial gave a rate.
+
+    Args:
+        finding: The finding.
+        word: What it is called; a PASS under another word says less than it seems to.
+    """
     rate, interval = pick_rate(finding), pick_interval(finding)
     if rate is None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)
-    badge, required = make_finding_badge(record, finding), find_required(finding)
-    alternative = find_alternative(finding)
+    required, alternative = find_required(finding), find_alternative(finding)
+    name = finding.criterion if finding.input_id is None else finding.input_id
     return Strip(
         low=low,
         value=rate,
         high=high,
-        ink="quiet" if badge.tone == "plain" else INKS[finding.decision],
+        ink="quiet" if word == MEASURED else INKS[finding.decision],
         span=(0.0, 1.0),
         need=required,
         others=() if alternative is None else (alternative,),
-        soft=badge.soft,
-        hint=_write_hint(f"{name}: {badge.word}", rate, interval, required),
+        soft=finding.decision is Decision.PASS
+        and (bool(finding.advisory) or word != finding.decision),
+        hint=_write_hint(f"{name}: {word}", rate, interval, required),
     )
 
 
@@ -95,13 +115,11 @@ def _write_hint(start: str, rate: float, interval: Interval | None, required: fl
 
 
 def _list_rows(record: RunRecord, finding: Finding, usual: str) -> Iterator[StripRow]:
-    row = _make_row(record, finding, finding.criterion, usual)
+    row = _make_row(record, finding, usual)
     if row is not None:
         yield row
         yield from _list_corrected(finding, row, list(list_corrections(finding)))
-    found = [
-        (part, _make_row(record, part, part.input_id or "", usual)) for part in finding.by_input
-    ]
+    found = [(part, _make_row(record, part, usual)) for part in finding.by_input]
     drawn = [(part, one) for part, one in found if one is not None]
     drawn.sort(key=lambda pair: (_ORDER.index(pair[0].decision), pair[1].strip.value))
     for part, one in drawn[:MOST_INPUTS]:
@@ -110,12 +128,12 @@ def _list_rows(record: RunRecord, finding: Finding, usual: str) -> Iterator[Stri
         yield from _list_corrected(part, one, [part.judged] if part.judged else [])
 
 
-def _make_row(record: RunRecord, finding: Finding, name: str, usual: str) -> StripRow | None:
-    strip = make_strip(record, finding, name)
+def _make_row(record: RunRecord, finding: Finding, usual: str) -> StripRow | None:
+    strip = make_strip(finding, make_finding_badge(record, finding).word)
     if strip is None:
         return None
     return StripRow(
-        name=name,
+        name=finding.criterion if finding.input_id is None else finding.input_id,
         strip=strip,
         value=write_rate(finding)
         if procedure_of(finding).decides_mean

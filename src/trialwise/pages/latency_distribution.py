@@ -27,8 +27,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.successful_latencies import list_latencies
 from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.analysis_limits import explain_latency
-from trialwise.pages.criterion_details import LATENCY
-from trialwise.pages.finding_facts import list_latency_marks
+from trialwise.pages.finding_facts import LATENCY, list_latency_marks
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.stats.latency_percentiles import latency_summary

@@ -19,14 +19,19 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
 from trialwise.pages.finding_facts import (
+    LATENCY,
     claims_rate,
     collect_scores,
     find_alternative,
     find_usual_level,
+    is_approximate,
     list_below,
     list_latency_marks,
     list_unasked,
+    name_finding,
+    name_section,
     pick_difference,
+    pick_interval,
     pick_tally,
     sum_up_scores,
     write_context,
@@ -38,6 +43,7 @@ from trialwise.pages.finding_facts import (
     write_level,
     write_need,
     write_rate,
+    write_stop,
 )
 from trialwise.pages.gate_facts import (
     collect_gate_facts,
@@ -45,6 +51,7 @@ from trialwise.pages.gate_facts import (
     count_runs,
     explain_gate,
     list_gate_notes,
+    name_gate_section,
     sum_up_gate,
     write_decay,
 )
@@ -55,6 +62,7 @@ from trialwise.pages.judge_facts import (
 )
 from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import pick_status
+from trialwise.pages.verdict_meaning import MEASURED
 from trialwise.procedures.observational import NO_FAILURE_OBSERVED
 from trialwise.procedures.registry import procedure_of
 
@@ -111,18 +119,20 @@ def _criterion(
             if not verdict.reproducibility.tool_version.startswith("0.1."):
                 notable, plain = trials.list_notable(one), trials.count_plain(one)
                 checks = count_checks(one.criterion, notable, plain)
-        label = one.label or status.value
+        is_measured = trials is not None and trials.record.plan.purpose == "measure"
+        label = MEASURED if is_measured else one.label or status.value
         kind = LineKind.INPUT if is_input else LineKind.CRITERION
         yield ResultLine(
             kind=kind if one.plan.standing.reported_at is None else LineKind.REPORTED,
             contract=verdict.contract,
-            name=f"{one.criterion} [{one.input_id}]" if is_input else one.criterion,
+            name=name_finding(one),
             status=status,
             label=label,
             advisory=advisory,
             figures=_figures(one, verdict, usual),
             sentence=_sentence(one),
             reason=_reason(one),
+            target=name_section(one),
             statement=one.statement,
             advice=one.advice,
             below=list_below(one),
@@ -184,6 +194,7 @@ def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
         trials=pick_tally(finding).trials,
         inputs=_word_inputs(finding, verdict),
         difference=write_delta(finding),
+        is_approximate=is_approximate(pick_interval(finding)),
         # That a run went to its planned end is the usual case and needs no word.
         stop=_word_stop(finding, stop) if _needs_word(finding, stop) else "",
         cost=_cost(finding, verdict),
@@ -274,17 +285,13 @@ def _inputs(finding: Finding) -> str:
 
 
 def _reason(finding: Finding) -> str:
-    """Return how the run ended, what was refused, and what the rate was held against."""
+    """Return how the run ended, what was refused, and what else the rate was held against."""
     threshold = finding.threshold
-    parts = []
-    if finding.stop is not None and finding.plan.standing.reported_at is None:
-        parts.append(_word_stop(finding, finding.stop))
+    parts: list[str] = []
+    if finding.plan.standing.reported_at is None:
+        parts += filter(None, [write_stop(finding)])
     parts += filter(None, [write_coverage(finding)])
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
-    if threshold.required_rate is not None:
-        parts.append(f"at least {as_percent(threshold.required_rate)}")
-    if procedure_of(finding).decides_mean:
-        parts.append(f"mean score {write_need(finding)}")
     if threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
@@ -362,13 +369,16 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
     from trialwise.procedures.latency import find_false_alarm
 
     observed = "" if finding.observed is None else as_seconds(finding.observed)
-    limit = "" if finding.threshold is None else f"limit {as_seconds(finding.threshold)}"
+    threshold = "" if finding.threshold is None else as_seconds(finding.threshold)
+    limit = f"limit {threshold}" if threshold else ""
     successes = as_count(finding.trials, "success", "successes")
     found = _sum_up_latency(finding, record)
     summary = ""
     if found is not None:
         summary = f"mean {as_seconds(found.mean_s)}, maximum {as_seconds(found.maximum_s)}"
-    marks = ", ".join(list_latency_marks(finding, verdict))
+    all_marks = list_latency_marks(finding, verdict)
+    marks = ", ".join(all_marks)
+    indicative = " (indicative)" if "indicative" in all_marks else ""
     return ResultLine(
         kind=LineKind.LATENCY,
         contract=verdict.contract,
@@ -376,9 +386,15 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
         status=status,
         label=status.value,
         advisory=advisory,
-        figures=Figures(rate=observed, interval=limit, trials=finding.trials),
+        figures=Figures(
+            rate=observed,
+            required=f"required ≤ {threshold}" if threshold else "",
+            trials=finding.trials,
+        ),
         sentence=", ".join(filter(None, (observed, limit, summary, successes)))
         + (f" ({marks})" if marks else ""),
+        reason=f"{finding.statement}{indicative}",
+        target=LATENCY,
         statement=finding.statement,
         claim=claim,
         facts={
@@ -414,13 +430,16 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             figures=Figures(trials=gate.inputs * gate.runs),
             sentence=sum_up_gate(gate),
             reason=sum_up_gate(gate),
+            target=name_gate_section(gate),
             facts=collect_number_facts(gate) | collect_input_facts(gate),
             details=list_input_lines(gate),
         )
     status, claim = pick_status(gate.decision), f"about {count_runs(gate)}"
-    numbers = "; ".join(
-        f"{one.target.partition('.')[2]} {one.shown}, {one.matcher}" for one in gate.checks
-    )
+    names = [one.target.partition(".")[2] for one in gate.checks]
+    named = [*zip(names, gate.checks, strict=True)]
+    numbers = "; ".join(f"{name} {one.shown}, {one.matcher}" for name, one in named)
+    # Of several expectations a table shows those that do not hold.
+    telling = [(name, one) for name, one in named if not one.holds] or named
     kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
     notes, decay = list_gate_notes(gate), write_decay(gate)
     decay = f"; {decay}" if decay else ""
@@ -430,9 +449,14 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
         name=gate.gate,
         status=status,
         label=status.value,
-        figures=Figures(trials=gate.inputs * gate.runs),
+        figures=Figures(
+            rate="; ".join(f"{name} {one.shown}" for name, one in telling),
+            required="; ".join(str(one.matcher) for _, one in telling),
+            trials=gate.inputs * gate.runs,
+        ),
         sentence=f"{numbers}{decay} ({count_runs(gate)}, {kind})" if numbers else sum_up_gate(gate),
         reason=" ".join((explain_gate(gate), *notes)),
+        target=name_gate_section(gate),
         statement=explain_gate(gate),
         notes=(*notes, *gate.caveats),
         claim=claim,

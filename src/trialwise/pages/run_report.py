@@ -10,9 +10,11 @@ from itertools import accumulate
 
 from trialwise.documents.blocks import (
     Block,
+    Cell,
     Document,
     Facts,
     Link,
+    Name,
     Prose,
     Section,
     Table,
@@ -40,7 +42,10 @@ from trialwise.pages.criterion_details import build_criteria_section, build_deta
 from trialwise.pages.failure_reasons import build_failure_bars
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.input_rates import build_inputs_section
+from trialwise.pages.interval_strips import map_strips
 from trialwise.pages.latency_distribution import build_latency_section
+from trialwise.pages.results import describe_run, describe_suite
+from trialwise.pages.results_page import build_attention, build_card
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
     decide_suite,
@@ -54,9 +59,10 @@ from trialwise.pages.suite_totals import (
 )
 from trialwise.pages.trial_selection import build_trials_section
 from trialwise.pages.verdict_meaning import (
+    MOST_NOTES,
     build_meaning_section,
-    build_opening,
     explain_verdict,
+    is_measured,
     list_figures,
     make_badge,
     make_run_badge,
@@ -294,7 +300,8 @@ class Room:
 def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
     """Build everything about one run, the most important first."""
     # What an engineer needs comes first: what failed and why, then what explains the decisions.
-    first = build_criteria_section(record)
+    run = describe_run(record)
+    first = build_criteria_section(record, run)
     after = (
         build_meaning_section(record),
         build_details_section(record, room.charted),
@@ -306,17 +313,18 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
         build_provenance(record),
         build_reproducibility(record),
     )
-    reasons = build_failure_bars(record)
+    reasons = build_failure_bars(run.lines)
     left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
     trials = build_trials_section(record, room.trials, left, reasons)
     sections: tuple[Section | None, ...] = (first, trials, *after)
+    notes = () if is_measured(record) else run.attention
     return Document(
         kind="Run report",
         title=title,
         badge=make_run_badge(record),
         lead=explain_verdict(record),
         facts=tuple(list_figures(record)),
-        opening=tuple(build_opening(record)),
+        opening=(build_attention(notes, MOST_NOTES),) if notes else (),
         blocks=tuple(section for section in sections if section is not None),
         dateline=tuple(_list_dateline([record])),
         name=name,
@@ -352,6 +360,28 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
     )
 
 
+def build_report_card(records: Sequence[RunRecord]) -> Document:
+    """Build what a notebook shows of the report of a run or of a suite."""
+    runs = require_runs(records)
+    first, verdicts = runs[0], [one.verdict for one in runs]
+    page = Document(
+        kind="Run",
+        title=_pick_name(first),
+        badge=make_summary_badge(first),
+        lead=explain_verdict(first),
+        blocks=(),
+    )
+    if len(runs) > 1:
+        page = Document(
+            kind="Suite",
+            title="suite",
+            badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
+            lead=_write_lead(runs),
+            blocks=(_list_contracts(runs),),
+        )
+    return build_card(page, describe_suite(runs), map_strips(first))
+
+
 def _write_lead(records: Sequence[RunRecord]) -> str:
     """Name the contracts that did not pass, the worst first."""
     words = {
@@ -371,12 +401,18 @@ def _write_lead(records: Sequence[RunRecord]) -> str:
     return " ".join(left) or f"{as_all(len(records), 'contract').capitalize()} passed."
 
 
-def _list_contracts(records: Sequence[RunRecord], names: Sequence[str]) -> Table:
-    targets = {id(one): name for one, name in zip(records, names, strict=True)}
+def _list_contracts(records: Sequence[RunRecord], targets: Sequence[str] = ()) -> Table:
+    """List the contracts, with links where there is more about them."""
+    places = {id(one): target for one, target in zip(records, targets, strict=False)}
+
+    def write_name(one: RunRecord) -> Cell:
+        name = _pick_name(one)
+        return Link(text=name, target=places[id(one)]) if places else Name(name)
+
     return build_table(
         "Contracts",
         records,
-        ("contract", lambda one: Link(text=_pick_name(one), target=targets[id(one)])),
+        ("contract", write_name),
         ("verdict", make_summary_badge),
         ("meaning", explain_verdict),
         ("trials", lambda one: f"{len(one.trials):,}"),

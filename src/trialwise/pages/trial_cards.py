@@ -28,7 +28,7 @@ from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
-from trialwise.pages.criterion_details import REASONS
+from trialwise.pages.finding_facts import REASONS
 from trialwise.pages.reply_differences import compare_texts
 from trialwise.pages.session_steps import Step, count_steps, knows_turns, list_steps
 from trialwise.pages.worst_trace import Worst

@@ -14,7 +14,6 @@ from trialwise.documents.blocks import (
     Block,
     Cell,
     Columns,
-    Details,
     Items,
     Name,
     Prose,
@@ -31,10 +30,9 @@ from trialwise.documents.numbers import (
 from trialwise.documents.phrases import join_few
 from trialwise.documents.results import Status
 from trialwise.model.intent import Intent
-from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Caution, Decision, Dimension, Finding, LatencyFinding, Verdict
+from trialwise.model.verdict import Caution, Decision, Dimension, Finding, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, list_spent
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.characteristic import RuleError
@@ -273,26 +271,6 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     if verdict.experiments:
         yield "inputs", f"{sum(one.inputs for one in verdict.experiments):,}"
     yield from list_spent(verdict.spending)
-
-
-def list_decided(verdict: Verdict) -> Sequence[Finding | LatencyFinding | GateFinding]:
-    """List everything that has a verdict of its own: criteria, latency limits and gates."""
-    gates = [gate for gate in verdict.gates if gate.decision is not None]
-    return (*verdict.findings, *verdict.latency, *gates)
-
-
-def build_opening(record: RunRecord) -> Iterator[Block]:
-    """Yield what needs attention, before everything else."""
-    from trialwise.pages.results import list_attention
-
-    notes = [] if is_measured(record) else list_attention(record.verdict)
-    if notes:
-        first, more = tuple(notes[:MOST_NOTES]), tuple(notes[MOST_NOTES:])
-        blocks: tuple[Block, ...] = (Items(items=first),)
-        if more:
-            rest = Details(summary=as_count(len(more), "more note"), blocks=(Items(items=more),))
-            blocks = (*blocks, rest)
-        yield Section(heading="Needs attention", blocks=blocks, tone="open")
 
 
 def build_meaning_section(record: RunRecord) -> Section:

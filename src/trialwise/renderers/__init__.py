@@ -4,7 +4,7 @@ A renderer chooses no sentence and no number; it only lays out what a page holds
 
 - `capabilities`: what a stream can show, and how text stands out on it
 - `document_text`: any document as text, with its tables and charts
-- `results_text`, `markdown_results`: the results of a suite in a terminal and as Markdown
+- `results_text`: the results of a suite in a terminal
 - `document_markdown`, `markdown_text`: a document as Markdown, and how text is escaped there
 - `strip_text`: intervals on one scale in a terminal
 - `junit`, `ci_formats`, `json_text`: the results of a suite for CI servers and programs

@@ -25,6 +25,7 @@ from trialwise.documents.blocks import (
     Row,
     Section,
     Table,
+    Tone,
     Value,
     Verbatim,
 )
@@ -42,6 +43,8 @@ from trialwise.renderers.markdown_text import (
     write_inline,
 )
 
+_TONE_SIGNS: dict[Tone, str] = {"pass": "✅", "fail": "❌", "open": "⚠️"}
+
 
 def render_document_markdown(document: Document) -> str:
     """Render a document as GitHub-flavoured Markdown of at most 60 kB.
@@ -51,19 +54,17 @@ def render_document_markdown(document: Document) -> str:
     Args:
         document: What to show.
     """
-    badge = document.badge
-    sign = "" if badge is None else SIGNS.get(badge.word, "")
-    word = "" if badge is None else f"**{escape(badge.word)}** · "
-    lead = write_inline(document.lead or document.title, LONGEST_SENTENCE)
+    badge, title = document.badge, write_inline(document.title, LONGEST_SENTENCE)
+    sign = "" if badge is None else f"{_pick_sign(badge)} "
+    head = [marker(f"{document.kind} {document.title}")]
+    if document.lead:
+        word = "" if badge is None else f"**{escape(badge.word)}** · "
+        head += [f"## {sign}{write_inline(document.lead, LONGEST_SENTENCE)}", "", f"{word}{title}"]
+    else:
+        word = "" if badge is None else f"{escape(badge.word)}: "
+        head.append(f"## {sign}{word}{title}")
     facts = [_write_fact(term, value) for term, value in document.facts if value]
-    head = [
-        marker(f"{document.kind} {document.title}"),
-        f"## {sign} {lead}".replace("  ", " "),
-        "",
-        f"{word}{write_inline(document.title, LONGEST_SENTENCE)}",
-        *([""] if facts else ()),
-        " · ".join(facts),
-    ]
+    head += ["", " · ".join(facts)] if facts else []
     return _fit("\n".join(head).rstrip(), [*document.opening, *document.blocks])
 
 
@@ -85,7 +86,9 @@ def _list_lines(block: Block) -> Iterator[str]:
     """List the lines of a block, and of those that it holds."""
     match block:
         case Section(depth="summary"):
-            yield f"### {write_inline(block.heading)}"
+            signs = "".join(f"{_pick_sign(one)} " for one in block.badges)
+            words = "".join(f": {escape(one.word)}" for one in block.badges)
+            yield f"### {signs}{write_inline(block.heading)}{words}"
             yield ""
             yield from _list_inside(block.blocks, block.heading)
         case Section():
@@ -104,11 +107,11 @@ def _list_leaf(block: Block) -> Iterator[str]:
     """List the lines of a block of words; pictures are left out, since numbers say the same."""
     match block:
         case Items():
-            items = (f"- {_write_cell(one, LONGEST_SENTENCE)}" for one in block.items)
+            items = (f"- {_write_cell(one)}" for one in block.items)
             yield from limit_lines(items, "- **{} more**")
         case Prose():
             for one in block.paragraphs:
-                yield _write_cell(one, LONGEST_SENTENCE)
+                yield _write_cell(one)
                 yield ""
         case Facts():
             yield from (f"- {_write_fact(term, value)}" for term, value in block.pairs if value)
@@ -134,11 +137,9 @@ def _list_inside(blocks: Iterable[Block], heading: str = "") -> Iterator[str]:
     for number, block in enumerate(blocks):
         if number:
             yield ""
-        own = getattr(block, "heading", "")
-        if isinstance(block, Table | Strips | Chart | Items | Facts | Prose) and own not in (
-            "",
-            heading,
-        ):
+        own = getattr(block, "heading", "") if getattr(block, "is_headed", True) else ""
+        shown = isinstance(block, Table | Strips | Chart | Items | Facts | Prose)
+        if shown and own not in ("", heading):
             yield f"**{write_inline(own)}**"
             yield ""
         yield from _list_lines(block)
@@ -174,22 +175,27 @@ def _list_table(block: Table | Strips | Chart) -> Iterator[str]:
 
 
 def _write_fact(term: str, value: Cell | None) -> str:
-    text = _write_cell(value or "", LONGEST_SENTENCE)
+    text = _write_cell(value or "")
     return f"{write_inline(term)}: {text}" if term else text
 
 
-def _write_cell(cell: Cell, width: int = 2 * 60) -> str:
+def _pick_sign(badge: Badge) -> str:
+    """Pick the sign of a word, or of a word that stands for another, such as a softer PASS."""
+    return SIGNS.get(badge.word, _TONE_SIGNS.get(badge.tone, ""))
+
+
+def _write_cell(cell: Cell) -> str:
     match cell:
         case str():
-            return write_inline(cell.replace("\n", " "), width)
+            return write_inline(cell.replace("\n", " "), LONGEST_SENTENCE)
         case Badge():
-            return write_inline(f"{SIGNS.get(cell.word, '')} {cell.word}".strip())
+            return f"{_pick_sign(cell)} {write_inline(cell.word)}".strip()
         case Value():
-            note = f" {cell.note}" if cell.note else ""
-            return write_inline(f"{cell.text}{note}", width)
-        case Link() | Name():
-            return write_inline(cell.text)
+            text = write_inline(f"{cell.text} {cell.note}".rstrip(), LONGEST_SENTENCE)
+            return f"**{text}**" if cell.strong else text
+        case Verbatim():
+            return f"<br>{write_inline(cell.heading)} {write_code(cell.text)}"
         case tuple():
-            return " ".join(_write_cell(one, width) for one in cell)
-        case _:
-            return ""
+            return " ".join(_write_cell(one) for one in cell)
+        case _:  # a strip is a picture, and its numbers stand beside it
+            return write_inline(cell.text) if isinstance(cell, Link | Name) else ""

@@ -218,17 +218,19 @@ def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
         case str():
             parts = cell.split("\n") if lines else [cell]
             return "\n".join(map(able.show, parts))
-        case Badge():
-            return able.show(cell.word)
-        case Value():
-            noted = f"{cell.text} {cell.note}".strip()
-            return able.show(f"{noted} !" if cell.mark else noted)
-        case Link() | Name():
-            return able.show(cell.text)
         case tuple():
             return " ".join(flatten_cell(one, able) for one in cell)
+        case Badge():
+            text = cell.word
+        case Value():
+            text = f"{cell.text} {cell.note}".strip() + (" !" if cell.mark else "")
+        case Link() | Name():
+            text = cell.text
+        case Verbatim():
+            text = f"{cell.heading}: {cell.text}"
         case _:  # a strip is a picture, and its numbers stand beside it
-            return ""
+            text = ""
+    return able.show(text)
 
 
 def write_table(table: Table, able: Capabilities, width: int) -> Iterator[str]:

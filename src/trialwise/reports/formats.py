@@ -138,9 +138,10 @@ def _junit(source: ReportSource) -> str:
 
 @report_format("markdown", ".md", summary="Markdown, for a pull request", key="md")
 def _markdown(source: ReportSource) -> str:
-    from trialwise.renderers.markdown_results import render_markdown
+    from trialwise.pages.results_page import build_results_page
+    from trialwise.renderers.document_markdown import render_document_markdown
 
-    return render_markdown(source.results)
+    return render_document_markdown(build_results_page(source.results))
 
 
 @report_format("tap", ".tap", summary="the Test Anything Protocol")

@@ -125,10 +125,10 @@ class Result:
         return run_frame([self.record], kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.pages.notebook_summary import summarize_run
+        from trialwise.pages.run_report import build_report_card
         from trialwise.renderers.html.page_frame import render_fragment
 
-        return render_fragment(summarize_run(self.record))
+        return render_fragment(build_report_card([self.record]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +186,10 @@ class SuiteResult:
         return run_frame(records, kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.pages.notebook_summary import summarize_suite
+        from trialwise.pages.run_report import build_report_card
         from trialwise.renderers.html.page_frame import render_fragment
 
-        return render_fragment(summarize_suite([one.record for one in self.results.values()]))
+        return render_fragment(build_report_card([one.record for one in self.results.values()]))
 
 
 def render_summary(

@@ -365,6 +365,9 @@ _CELLS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     Link: _render_link,
     Badge: lambda badge, _: render_badge(badge),
     Value: _render_value,
+    Verbatim: lambda text, _: element(
+        "div", f"{text.heading} ", element("code", quote(text.text), dir="auto")
+    ),
     Strip: lambda strip, _: element("span", draw_strip(strip), class_="picture"),
     tuple: lambda cells, outline: join_markup(render_cell(one, outline) for one in cells),
 }

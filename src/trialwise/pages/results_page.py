@@ -1,0 +1,243 @@
+"""The results of a suite as a page, and the pieces of it that other pages show.
+
+Markdown shows all of it. The report of a run and a notebook show the same table and the same
+reasons beside more or less else, so that a criterion has one row and a failure one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Details,
+    Document,
+    Facts,
+    Items,
+    Link,
+    Name,
+    Section,
+    Table,
+    Value,
+    Verbatim,
+    build_table,
+)
+from trialwise.documents.charts import Strip
+from trialwise.documents.numbers import as_count
+from trialwise.documents.phrases import keep_few
+from trialwise.documents.results import (
+    MOST_GROUPS,
+    FailureGroup,
+    Figures,
+    LineKind,
+    ResultLine,
+    RunResults,
+    Status,
+    SuiteResults,
+)
+from trialwise.model.intent import Intent
+
+#: Rows of a table and notes of a list; a notebook is no report.
+_MOST_ROWS, _MOST_NOTES = 40, 12
+
+APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."
+"""What the sign beside an interval means."""
+
+
+def build_results_page(suite: SuiteResults) -> Document:
+    """Build the results of a suite as a page: what needs attention, the tables, the failures.
+
+    Args:
+        suite: The results.
+    """
+    several = len(suite.runs) > 1
+    notes = [
+        (Value(text=f"{run.contract}:", strong=True), note) if several and run.contract else note
+        for run in suite.runs
+        for note in run.attention
+    ]
+    return Document(
+        kind="",
+        title=suite.name,
+        badge=Badge(word=suite.status.value, tone=suite.status.tone),
+        facts=(("", suite.totals),),
+        opening=(build_attention(notes),) if notes else (),
+        blocks=(
+            *map(_build_run, suite.runs),
+            *list_failures(suite.results),
+            *_list_numbers(suite),
+            _build_basis(suite),
+        ),
+    )
+
+
+def build_attention(notes: Sequence[Cell], most: int | None = None) -> Section:
+    """Build the list of what a reader must not miss.
+
+    Args:
+        notes: The most urgent first.
+        most: How many stand open; the others take a click.
+    """
+    rest = notes[most:] if most is not None else ()
+    more = Details(summary=as_count(len(rest), "more note"), blocks=(Items(items=tuple(rest)),))
+    return Section(
+        heading="Needs attention",
+        blocks=(Items(items=tuple(notes[:most])), *((more,) if rest else ())),
+        depth="summary",
+        tone="open",
+    )
+
+
+def _build_run(run: RunResults) -> Section:
+    badge = Badge(word=run.status.value, tone=run.status.tone)
+    table = tabulate_lines(run)
+    return Section(heading=run.contract, blocks=(table,), depth="summary", badges=(badge,))
+
+
+def tabulate_lines(
+    run: RunResults,
+    *,
+    linked: bool = False,
+    strips: Mapping[str, Strip] = MappingProxyType({}),
+    most: int | None = None,
+) -> Table:
+    """Tabulate what was decided and what is only reported, a row for each.
+
+    An input that passes has no row: its criterion speaks for it.
+
+    Args:
+        run: The results.
+        linked: Whether names lead to the sections of the run's report.
+        strips: The intervals that are drawn beside their numbers, by the names of the lines.
+        most: How many rows there are at most; the others are counted.
+    """
+    lines = [
+        line
+        for line in (*run.results, *run.reported)
+        if line.kind is not LineKind.INPUT or line.status is not Status.PASS
+    ]
+    shown = [(line, line.figures or Figures()) for line in lines[:most]]
+    left = len(lines) - len(shown)
+
+    is_smoke = run.facts.get("intent") == Intent.SMOKE
+
+    def write_name(line: ResultLine) -> Cell:
+        is_link = linked and bool(line.target)
+        return Link(text=line.name, target=line.target) if is_link else Name(line.name)
+
+    return build_table(
+        "Criteria",
+        shown,
+        ("criterion", lambda one: write_name(one[0])),
+        ("verdict", lambda one: _make_badge(one[0], is_smoke=is_smoke)),
+        ("rate", lambda one: one[1].rate),
+        (f"{run.level} interval".strip(), lambda one: one[1].interval_cell),
+        *((("", lambda one: strips.get(one[0].name, "")),) if strips else ()),
+        ("held against", lambda one: one[1].required),
+        ("trials", lambda one: "" if one[1].trials is None else f"{one[1].trials:,}"),
+        ("failed", lambda one: "" if one[0].failed is None else f"{one[0].failed:,}"),
+        ("why", lambda one: one[0].why),
+        words=(0, 1, 3, 4, 5, 8) if strips else (0, 1, 3, 4, 7),
+        notes=(*_list_claims(run), *([f"and {left:,} more rows"] if left else [])),
+        is_headed=False,
+    )
+
+
+def _make_badge(line: ResultLine, *, is_smoke: bool) -> Badge:
+    """Make the badge of a line; the tone of a FAIL is kept for what breaks the verdict."""
+    breaks = line.is_red or line.status is not Status.FAIL
+    tone = line.status.tone if breaks else "open"
+    quiet = line.kind is LineKind.REPORTED or line.status is Status.REFUSED
+    soft = line.status is Status.PASS and (is_smoke or line.word != line.status)
+    return Badge(word=line.word, tone="plain" if quiet else tone, soft=soft)
+
+
+def _list_claims(run: RunResults) -> Iterator[str]:
+    """List whom the verdicts speak of, by criterion where they differ, and what a sign means."""
+    claims: dict[str, list[str]] = {}
+    for line in run.results:
+        if line.kind is LineKind.CRITERION and line.claim:
+            claims.setdefault(line.claim, []).append(line.name)
+    if any(line.figures is not None and line.figures.is_approximate for line in run.results):
+        yield APPROXIMATE
+    for claim, names in claims.items():
+        whose = "This is" if len(claims) == 1 else f"{', '.join(names)}:"
+        yield f"{whose} {claim}."
+
+
+def list_failures(lines: Iterable[ResultLine], most: int = MOST_GROUPS) -> Iterator[Details]:
+    """List why trials failed: for each criterion its most frequent reasons with an example.
+
+    Args:
+        lines: Of one run or of several.
+        most: How many reasons of a criterion are named; the others are counted.
+    """
+    for line in lines:
+        if not line.failures or line.kind is LineKind.INPUT:
+            continue
+        failed = sum(group.count for group in line.failures)
+        items: list[Cell] = [_describe_group(group) for group in line.failures[:most]]
+        if others := sum(group.count for group in line.failures[most:]):
+            items.append((Value(text=f"{others:,} ×", strong=True), "other reasons"))
+        items += [f"check {one.sentence}" for one in line.checks]
+        yield Details(
+            summary=f"{line.title}: {as_count(failed, 'trial')} failed",
+            blocks=(Items(items=tuple(items)),),
+        )
+
+
+def _describe_group(group: FailureGroup) -> Cell:
+    """Describe one reason: how often, what was said, and an example as one finds it again."""
+    said = f"{group.title}: {group.explanation}" if group.explanation else group.title
+    texts = [Verbatim(heading=label, text=text) for label, text in group.exchange if text.strip()]
+    if group.raised_at:
+        texts.append(Verbatim(heading="raised at", text=group.raised_at))
+    return (Value(text=f"{group.count:,} ×", strong=True), said, f"({group.where})", *texts)
+
+
+def _list_numbers(suite: SuiteResults) -> Iterator[Block]:
+    """List what a line says of each input, where it says so."""
+    for run in suite.runs:
+        for line in run.lines:
+            if line.details:
+                summary = f"{line.title}: each input"
+                yield Details(summary=summary, blocks=(Items(items=line.details),))
+
+
+def _build_basis(suite: SuiteResults) -> Details:
+    """Build what is needed to find the runs again, and how often the suite as a whole errs."""
+    pairs = []
+    for run in suite.runs:
+        where = f", kept in {run.location}" if run.location else ""
+        pairs.append((run.contract, f"run {run.run_id}, seed {run.seed}{where}"))
+    bounds = (Items(items=suite.bounds),) if suite.bounds else ()
+    facts = Facts(pairs=tuple(pairs))
+    return Details(summary="Runs and error rates", blocks=(facts, *bounds))
+
+
+def build_card(page: Document, suite: SuiteResults, strips: Mapping[str, Strip]) -> Document:
+    """Build what a notebook shows of a report: its verdict, its table and what needs attention.
+
+    Args:
+        page: The report's verdict, and the table of contracts where there are several.
+        suite: The results.
+        strips: The intervals of a single run, by the names of its lines.
+    """
+    blocks: list[Block] = [*page.blocks]
+    facts, notes = list(suite.outcome), []
+    for run in suite.runs:
+        notes += [f"{run.contract}: {note}" if blocks else note for note in run.attention]
+    if len(suite.runs) == 1:
+        facts = [*suite.runs[0].headings, *facts]
+        blocks = [tabulate_lines(suite.runs[0], most=_MOST_ROWS, strips=strips)]
+    if notes:
+        items = Items(items=keep_few(notes, _MOST_NOTES))
+        summary = f"Needs attention ({len(notes):,})"
+        blocks.append(Details(summary=summary, blocks=(items,), is_open=True))
+        red = [line for line in suite.results if line.is_red]
+        blocks += list_failures(red[:_MOST_NOTES] if len(suite.runs) == 1 else (), most=3)
+    return replace(page, facts=tuple(("", one) for one in facts), blocks=tuple(blocks))
