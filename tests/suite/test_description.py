@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from trialwise import checks, judges
-from trialwise.checks.check_declarations import from_spec, spellings, to_spec
+from trialwise.checks.check_base import from_spec, spellings, to_spec
 from trialwise.declarations.scalars import Choice
 from trialwise.declarations.structures import Record
 from trialwise.model.claim import Claim

@@ -6,9 +6,9 @@ from trialwise.checks.agents import max_repeated_failures as max_repeated_failur
 from trialwise.checks.agents import max_turns as max_turns
 from trialwise.checks.check_base import Check as Check
 from trialwise.checks.check_base import Unreadable as Unreadable
-from trialwise.checks.check_declarations import from_spec as from_spec
-from trialwise.checks.check_declarations import spellings as spellings
-from trialwise.checks.check_declarations import to_spec as to_spec
+from trialwise.checks.check_base import from_spec as from_spec
+from trialwise.checks.check_base import spellings as spellings
+from trialwise.checks.check_base import to_spec as to_spec
 from trialwise.checks.combine import AllOf as AllOf
 from trialwise.checks.combine import AnyOf as AnyOf
 from trialwise.checks.combine import Named as Named

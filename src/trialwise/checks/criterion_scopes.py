@@ -26,8 +26,7 @@ from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from trialwise.checks.check_base import Check
-from trialwise.checks.check_declarations import to_spec
+from trialwise.checks.check_base import Check, to_spec
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion, CriterionScope
 from trialwise.model.fingerprint import canonical, fingerprint, sampling_fingerprint

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
+from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
 from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.quantities import Rate
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Schema, Text

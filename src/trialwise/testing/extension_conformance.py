@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from trialwise.checks.check_base import Check, write_spec
-from trialwise.checks.check_declarations import CheckDeclaration
+from trialwise.checks.check_base import Check, CheckDeclaration, write_spec
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.reply import Reply
 from trialwise.model.run import RunRecord
