@@ -13,16 +13,16 @@ CHECKS = {
     "equals": "checks.equality:equals",
     "exit_code": "checks.resources:exit_code",
     "expression": "checks.expressions:expression",
-    "final_answer": "checks.agents:final_answer",
-    "json_path": "checks.json_paths:json_path",
+    "final_answer": "checks.resources:final_answer",
+    "json_path": "checks.parsable:json_path",
     "json_schema": "checks.json_schemas:json_schema",
     "length": "checks.texts:length",
-    "matches": "checks.patterns:matches",
+    "matches": "checks.texts:matches",
     "max_cost": "checks.resources:max_cost",
     "max_latency": "checks.resources:max_latency",
-    "max_repeated_failures": "checks.agents:max_repeated_failures",
+    "max_repeated_failures": "checks.resources:max_repeated_failures",
     "max_tokens": "checks.resources:max_tokens",
-    "max_turns": "checks.agents:max_turns",
+    "max_turns": "checks.resources:max_turns",
     "not_contains": "checks.texts:not_contains",
     "numeric_range": "checks.parsable:numeric_range",
     "parses": "checks.parsable:parses",
@@ -47,26 +47,23 @@ SERVICES = {
 
 #: The public names of `trialwise.checks`, by module.
 CHECK_EXPORTS = {
-    "agents": (
-        "FinalAnswer MaxRepeatedFailures MaxTurns final_answer max_repeated_failures "
-        "max_turns"
-    ),
-    "check_base": "Check Unreadable",
-    "check_declarations": "from_spec spellings to_spec",
+    "check_base": "Check Unreadable from_spec spellings to_spec",
     "combine": "AllOf AnyOf Named Not all_of any_of named not_",
     "equality": "AsExpected Comparison Equals as_expected equals",
     "expressions": "Expression expression",
-    "json_paths": "JsonPath Require json_path",
     "json_schemas": "JsonSchema json_schema",
-    "parsable": "Format NumericRange Parses numeric_range parses",
-    "patterns": "Matches matches",
+    "parsable": (
+        "Format JsonPath NumericRange Parses Require json_path numeric_range parses"
+    ),
     "predicates": "Predicate predicate",
     "resources": (
-        "ExitCode MaxCost MaxLatency MaxTokens exit_code max_cost max_latency max_tokens"
+        "ExitCode FinalAnswer MaxCost MaxLatency MaxRepeatedFailures MaxTokens MaxTurns "
+        "exit_code final_answer max_cost max_latency max_repeated_failures max_tokens "
+        "max_turns"
     ),
     "texts": (
-        "Contains EndsWith Length NotContains StartsWith contains ends_with length "
-        "not_contains starts_with"
+        "Contains EndsWith Length Matches NotContains StartsWith contains ends_with "
+        "length matches not_contains starts_with"
     ),
     "tools": (
         "ToolCallCount ToolCalled ToolCalledWith ToolNotCalled ToolsInOrder "

@@ -16,8 +16,8 @@ import pytest
 from tests.faults.command_runs import SUITE, call, decisions, write
 
 import trialwise as tw
-from trialwise.checks import Check, limit_process, time_limits
-from trialwise.checks.patterns import count_choices, has_match
+from trialwise.checks import Check, time_limits
+from trialwise.checks.texts import count_choices, has_match
 
 TEXT = "a" * 40 + "b"
 PLAIN = "import json\ndef f(q, index): return 'aaa' if index < 3 else 'a' * 40 + 'b'\n"
@@ -81,7 +81,7 @@ def test_nested_filters_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_ordinary_search_arms_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timer costs more than the search itself."""
-    monkeypatch.setattr("trialwise.checks.patterns.call_limited", None)
+    monkeypatch.setattr("trialwise.checks.texts.call_limited", None)
     assert has_match(r"\b\d{3}\b", "It is 555. " * 1000)
     assert has_match("^.*total", "the total" * 10)
 
@@ -201,34 +201,34 @@ if __name__ == "__main__":
 def test_a_copy_of_the_process_starts_its_own() -> None:
     """After a fork both go on, and neither reads the answers of the other."""
     assert in_thread(lambda: has_match("^(a+)+$", "aaa"))
-    first = limit_process._process
+    first = time_limits._process
     child = os.fork()
     if child == 0:
-        ok = limit_process._process is None and in_thread(lambda: has_match("^(a+)+$", "aaa"))
-        limit_process._end()
+        ok = time_limits._process is None and in_thread(lambda: has_match("^(a+)+$", "aaa"))
+        time_limits._end()
         os._exit(0 if ok else 1)
 
     assert os.waitpid(child, 0)[1] == 0
     assert in_thread(lambda: has_match("^(a+)+$", "aaa"))
-    assert limit_process._process is first
+    assert time_limits._process is first
 
 
 def test_a_process_that_was_killed_is_replaced() -> None:
     """Between two checks; the check that it was killed in is broken."""
     assert in_thread(lambda: has_match("^(a+)+$", "aaa"))
-    first = limit_process._process
+    first = time_limits._process
     assert first is not None
     first.kill()
     first.wait()
 
     assert in_thread(lambda: has_match("^(a+)+$", "aaa"))
-    assert limit_process._process is not first
+    assert time_limits._process is not first
 
 
 def test_the_main_thread_starts_no_process() -> None:
     """Neither does an import of the checks."""
     program = (
         "import sys, trialwise as tw; tw.matches('^(a+)+$').check(tw.Reply(value='a' * 20));"
-        "sys.exit('trialwise.checks.limit_process' in sys.modules)"
+        "sys.exit('trialwise.checks.time_limits' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -5,21 +5,21 @@ this package imports none of them. Type checkers read `__init__.pyi`.
 
 Modules of checks. The class of a check is its constructor, which users call in lower case:
 
-    texts, patterns              the text of a reply
+    texts                        the text of a reply
     equality                     the whole reply, also against `expected` of the input
-    parsable, json_schemas, json_paths, expressions    the document that it holds
-    tools, agents                the trace of an agent
-    resources                    tokens, money, time and the end of a command
+    parsable, json_schemas, expressions    the document that it holds
+    tools                        the calls of an agent
+    resources                    turns, tokens, money, time and the end of a command
     combine, predicates          checks made of others, and functions as checks
 
 What they are made with:
 
-    check_base           `Check`: never raises on a reply, can be written down; `Limits`
-    check_declarations   names and arguments of checks, checks from what suite files spell, and back
+    check_base           `Check`: never raises on a reply; names and arguments of checks, checks
+                         from what suite files spell, and back
     criterion_scopes     what makes a criterion the same criterion; the source of its functions
     quoting              pieces of a reply in explanations
-    reply_reading, strict_parsing    how replies and their traces are read
-    time_limits, limit_process   how long a pattern may take on one reply
+    reply_reading        how replies and their traces are read
+    time_limits          how long a pattern may take on one reply
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class Named(Check, spelling="named"):
 def named(name: str, check: Postcondition) -> Named:
     """Return the same postcondition, called by another name in reports.
 
-    >>> from trialwise.checks.patterns import matches
+    >>> from trialwise.checks.texts import matches
     >>> named("no card number", not_(matches(r"\\d{16}"))).name
     'no card number'
     """

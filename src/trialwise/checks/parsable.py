@@ -2,21 +2,272 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from trialwise.checks import strict_parsing
-from trialwise.checks.check_base import Check, Limits, Unreadable
-from trialwise.checks.json_paths import JsonPath, check_path
-from trialwise.checks.quoting import failed, preview, shown
-from trialwise.checks.reply_reading import json_of, number_of, text_of
+from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
+from trialwise.checks.quoting import failed, label, preview, shown
+from trialwise.checks.reply_reading import (
+    MAX_DEPTH,
+    check_json,
+    json_of,
+    number_of,
+    parse_json,
+    parse_number,
+    parse_xml,
+    parse_yaml,
+    same,
+    text_of,
+)
+from trialwise.checks.texts import check_pattern, has_match
+from trialwise.checks.time_limits import call_limited
+from trialwise.declarations.scalars import is_number
+from trialwise.declarations.signatures import Natural
+from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.validation import require_choice, require_real
+from trialwise.validation import require_choice, require_count, require_real
 
-__all__ = ["Format", "NumericRange", "Parses", "numeric_range", "parses"]
+if TYPE_CHECKING:
+    from jsonpath_rfc9535 import JSONPathQuery
+
+__all__ = [
+    "Format",
+    "JsonPath",
+    "NumericRange",
+    "Parses",
+    "Require",
+    "json_path",
+    "numeric_range",
+    "parses",
+]
+
+# --- values that a JSONPath (RFC 9535) selects
+
+Require = Literal["all", "any"]
+
+#: How many values a path may select before the check gives up.
+_MAX_SELECTED = 100_000
+#: The longest string a pattern is tried on.
+_MAX_MATCHED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath(Check, spelling="json_path"):
+    """What a JSONPath selects is there and compares as asked.
+
+    Without a comparison the path has to select something. With several, a value has to meet all of
+    them. A comparison with nothing selected fails. Patterns and filters that take more than 1 s of
+    processor time on one reply are broken checks; `matches` reads at most
+    100,000 characters.
+
+    Args:
+        path: A JSONPath of RFC 9535.
+        equals: The value itself, compared as JSON.
+        contains: A part of a text, an element of an array or a key of an object.
+        matches: A regular expression, searched in a text.
+        minimum: The least number allowed.
+        maximum: The greatest number allowed.
+        between: Both limits at once.
+        exists: False asks that nothing is selected.
+        count: How many values are selected.
+        require: Whether all values selected must compare so, or any.
+
+    >>> check = json_path("$.items[*].price", minimum=0)
+    >>> check.check(Reply(value='{"items": [{"price": 3}, {"price": -1}]}')).evidence
+    "$['items'][1]['price'] = -1"
+    """
+
+    path: str
+    _: KW_ONLY
+    equals: Any = field(default=UNSET, hash=False)
+    contains: Any = field(default=UNSET, hash=False)
+    matches: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    between: InitVar[tuple[float, float] | None] = None
+    exists: bool | None = None
+    count: Natural | None = None
+    require: Require = "all"
+
+    def __post_init__(self, between: tuple[float, float] | None) -> None:
+        if between is not None:
+            self._take_limits(between)
+        check_path("path", self.path)
+        require_choice("require", self.require, get_args(Require))
+        for argument in ("equals", "contains"):
+            if (value := getattr(self, argument)) is not UNSET:
+                self._keep(**{argument: check_json(argument, value)})
+        if self.matches is not None:
+            check_pattern("matches", self.matches)
+        if self.minimum is not None or self.maximum is not None:
+            Limits(self.minimum, self.maximum).check(require_real)
+        if self.exists is not None:
+            check_flags(exists=self.exists)
+        if self.count is not None:
+            require_count("count", self.count)
+        if self.exists is not None and self.count is not None:
+            raise InvalidArgument("count", self.count, "not be given beside exists")
+        if self._compares and (self.exists is False or self.count == 0):
+            raise InvalidArgument("path", self.path, "select something to be compared")
+
+    def _take_limits(self, between: object) -> None:
+        # Suite files hand over what they hold.
+        if not isinstance(between, (list, tuple)) or len(between) != 2:
+            raise InvalidArgument("between", between, "be two numbers")
+        if self.minimum is not None or self.maximum is not None:
+            raise InvalidArgument("between", between, "not be given beside minimum or maximum")
+        self._keep(minimum=between[0], maximum=between[1])
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        asked = list(self._describe_questions())
+        some = "some " if self.require == "any" and self._compares else ""
+        return f"{some}{label(self.path)[1:-1]} {' and '.join(asked) or 'exists'}"
+
+    @property
+    def _compares(self) -> bool:
+        asked = (self.matches, self.minimum, self.maximum)
+        return (
+            self.equals is not UNSET
+            or self.contains is not UNSET
+            or any(one is not None for one in asked)
+        )
+
+    def _describe_questions(self) -> Iterator[str]:
+        if self.exists is not None:
+            yield "exists" if self.exists else "does not exist"
+        if self.count is not None:
+            yield f"selects {self.count}"
+        if self.equals is not UNSET:
+            yield f"equals {label(self.equals)}"
+        if self.contains is not UNSET:
+            yield f"contains {label(self.contains)}"
+        if self.matches is not None:
+            yield f"matches {label(self.matches)}"
+        if self.minimum is not None or self.maximum is not None:
+            yield str(Limits(self.minimum, self.maximum))
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        nodes = select(self.path, json_of(reply))
+        problem = self._number_of_nodes(nodes)
+        if problem or not self._compares:
+            first = f"{nodes[0][0]} = {shown(nodes[0][1])}" if nodes else ""
+            return failed(problem, first) if problem else CheckResult.ok()
+        failures = [
+            (where, value, problem) for where, value in nodes if (problem := self._compare(value))
+        ]
+        if not failures or (self.require == "any" and len(failures) < len(nodes)):
+            return CheckResult.ok()
+        where, value, problem = failures[0]
+        if self.require == "any" and len(nodes) > 1:
+            problem = f"none of {len(nodes)} values {' and '.join(self._describe_questions())}"
+        return failed(problem, f"{where} = {shown(value)}")
+
+    def _number_of_nodes(self, nodes: list[tuple[str, Any]]) -> str:
+        """Return what is wrong with how many values there are, or nothing."""
+        path = label(self.path)[1:-1]
+        if self.count is not None and len(nodes) != self.count:
+            return f"{path} selects {len(nodes)} values, expected {self.count}"
+        if self.exists is False:
+            return f"{path} selects {len(nodes)} values, expected none" if nodes else ""
+        if not nodes and self.count is None:
+            return f"{path} selects nothing"
+        return ""
+
+    def _compare(self, value: Any) -> str:
+        """Return what is wrong with one value, or nothing."""
+        if self.equals is not UNSET and not same(value, self.equals):
+            return f"expected {label(self.equals)}"
+        if self.contains is not UNSET and not _holds(value, self.contains):
+            return f"expected it to contain {label(self.contains)}"
+        if self.matches is not None and (problem := _explain_mismatch(value, self.matches)):
+            return problem
+        limits = Limits(self.minimum, self.maximum)
+        if limits != Limits() and not (is_number(value) and limits.hold(value)):
+            return f"expected a number {limits}"
+        return ""
+
+
+json_path = JsonPath
+
+
+def check_path(argument: str, path: object) -> None:
+    """A JSONPath that compiles, or `InvalidArgument` with the position."""
+    from jsonpath_rfc9535 import JSONPathError
+
+    if not isinstance(path, str):
+        raise InvalidArgument(argument, path, "be a JSONPath as text")
+    try:
+        _query(path)
+    except (JSONPathError, RecursionError) as error:
+        problem = str(error) or "too deeply nested"
+        raise InvalidArgument(argument, path, f"be a JSONPath ({problem})") from None
+
+
+def select(path: str, document: Any) -> list[tuple[str, Any]]:
+    """Select the values a path selects, each with its normalised place."""
+    # Only a filter takes longer than the document is long.
+    if "?" in path:
+        nodes, problem = call_limited(
+            select_nodes, path, document, check=label(path), subject="one reply"
+        )
+    else:
+        nodes, problem = select_nodes(path, document)
+    if problem:
+        raise Unreadable(f"{label(path)} cannot be applied to the reply: {problem}")
+    if len(nodes) > _MAX_SELECTED:
+        raise Unreadable(f"{label(path)} selects more than {_MAX_SELECTED} values")
+    return nodes
+
+
+def select_nodes(path: str, document: Any) -> tuple[list[tuple[str, Any]], str]:
+    """Return the values that a path selects, or why it cannot, however long that takes."""
+    from jsonpath_rfc9535 import JSONPathError
+
+    try:
+        found = islice(_query(path).finditer(document), _MAX_SELECTED + 1)
+        return [(node.path(), node.value) for node in found], ""
+    except JSONPathError as error:
+        return [], str(error) or type(error).__name__
+
+
+@lru_cache(maxsize=256)
+def _query(path: str) -> JSONPathQuery:
+    from jsonpath_rfc9535 import JSONPathEnvironment
+
+    class Environment(JSONPathEnvironment):
+        # Documents are bounded when they are read, so that `..` always reaches their end.
+        max_recursion_depth = MAX_DEPTH + 1
+
+    return Environment().compile(path)
+
+
+def _holds(value: Any, part: Any) -> bool:
+    if isinstance(value, str):
+        return isinstance(part, str) and part in value
+    if isinstance(value, dict):
+        return isinstance(part, str) and part in value
+    elements: Iterable[Any] = value if isinstance(value, list) else ()
+    return any(same(element, part) for element in elements)
+
+
+def _explain_mismatch(value: Any, pattern: str) -> str:
+    if not isinstance(value, str):
+        return f"expected text that matches {label(pattern)}"
+    if len(value) > _MAX_MATCHED:
+        return f"the text has {len(value)} characters, matches reads at most {_MAX_MATCHED}"
+    return "" if has_match(pattern, value) else f"expected a match for {label(pattern)}"
+
+
+# --- what a whole reply can be read as
 
 Format = Literal["json", "yaml", "xml", "number"]
+_PARSERS = {"json": parse_json, "yaml": parse_yaml, "xml": parse_xml, "number": parse_number}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +309,7 @@ class Parses(Check, spelling="parses"):
             return self._examine_object(reply)
         text = text_of(reply)
         try:
-            getattr(strict_parsing, f"parse_{self.format}")(text)
+            _PARSERS[self.format](text)
         except ValueError as error:
             raise Unreadable(f"the reply is not {error}", preview(text)) from None
         return CheckResult.ok()

@@ -5,27 +5,36 @@ A reply whose usage or cost is not known fails with reason `no-value`: unknown i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trialwise.checks.check_base import Check, Unreadable
-from trialwise.checks.quoting import failed, preview
+from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
+from trialwise.checks.quoting import failed, label, preview, shown
+from trialwise.checks.reply_reading import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Dollars, Natural, Seconds
+from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
+from trialwise.model.trace import MAX_TURNS
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count, require_integer, require_real
 
 __all__ = [
     "ExitCode",
+    "FinalAnswer",
     "MaxCost",
     "MaxLatency",
+    "MaxRepeatedFailures",
     "MaxTokens",
+    "MaxTurns",
     "exit_code",
+    "final_answer",
     "max_cost",
     "max_latency",
+    "max_repeated_failures",
     "max_tokens",
+    "max_turns",
 ]
 
 
@@ -178,3 +187,214 @@ def _last_error(reply: Reply) -> str:
     stderr: Any = reply.details.get("stderr")
     lines = stderr[-2000:].split("\n") if isinstance(stderr, str) else []
     return next((preview(line.strip()) for line in reversed(lines) if line.strip()), "")
+
+
+# Postconditions on a whole session of an agent: how it ended, and how it got there.
+#
+# They read the trace that a reply carries in its details; an agent service puts one there, and
+# `Trace.details` does for a function. A reply without one fails with reason `no-value`. Tokens,
+# money and time of a session are those of its reply: see `max_tokens`, `max_cost` and
+# `max_latency`.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalAnswer(Check, spelling="final_answer"):
+    """The agent ended with an answer, and not because a limit stopped it.
+
+    Args:
+        equals: The whole answer, white space around it left out.
+        contains: Texts that all occur in it.
+        matches: A regular expression that is found in it.
+        ignore_case: Compare case-folded text.
+
+    >>> from trialwise.model.trace import Trace
+    >>> stopped = Trace(ended="max-turns").to_reply()
+    >>> final_answer().check(stopped).explanation
+    "the agent ended without an answer ('max-turns')"
+    """
+
+    equals: str | None = None
+    contains: str | Sequence[str] = ()
+    matches: str | None = None
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case)
+        if self.equals is not None:
+            check_texts("equals", (self.equals,))
+        if self.contains:
+            self._keep(contains=check_texts("contains", self.contains))
+        list(self._build_checks())  # each refuses what it cannot use
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        asked = " and ".join(one.name for one in self._build_checks())
+        return f"final answer {asked}" if asked else "comes to an answer"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as a suite file spells it."""
+        given = {
+            "equals": self.equals,
+            "contains": list(self.contains) or None,
+            "matches": self.matches,
+            "ignore_case": self.ignore_case or None,
+        }
+        return {self.spelling: {name: one for name, one in given.items() if one is not None}}
+
+    def _build_checks(self) -> Iterator[Check]:
+        """Yield what the answer is held against."""
+        if self.equals is not None:
+            from trialwise.checks.equality import equals
+
+            yield equals(self.equals, ignore_case=self.ignore_case, trim=True)
+        if self.contains:
+            from trialwise.checks.texts import contains
+
+            yield contains(self.contains, ignore_case=self.ignore_case)
+        if self.matches is not None:
+            from trialwise.checks.texts import matches
+
+            yield matches(self.matches, ignore_case=self.ignore_case)
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        trace = trace_of(reply)
+        if trace.answer is None or not trace.answer.strip():
+            why = f" ({label(trace.ended)})" if trace.ended else ""
+            last = next((turn for turn in reversed(trace.turns) if turn.content), None)
+            said = f"{last.role}: {preview(last.content)}" if last else ""
+            return failed(f"the agent ended without an answer{why}", said)
+        for check in self._build_checks():
+            result = check.check(Reply(value=trace.answer))
+            if not result.passed:
+                explanation = f"the final answer: {result.explanation}"
+                reason = result.reason or FailReason.CONDITION
+                return failed(explanation, result.evidence, reason=reason)
+        return CheckResult.ok()
+
+
+final_answer = FinalAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class MaxTurns(Check, spelling="max_turns"):
+    """The model spoke at most so often; a turn may call several tools.
+
+    Args:
+        turns: The most turns that are allowed.
+
+    >>> from trialwise.model.trace import Trace, Turn
+    >>> trace = Trace(turns=(Turn(role="assistant", content="Hm."),) * 3)
+    >>> max_turns(2).check(trace.to_reply()).explanation
+    '3 turns of the model, expected at most 2'
+    """
+
+    turns: Natural
+
+    def __post_init__(self) -> None:
+        require_count("turns", self.turns)
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"at most {self.turns} turns"
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        trace = trace_of(reply)
+        count = trace.assistant_turns
+        unknown = trace.calls_unknown
+        # Of the turns left out nobody knows whose they were.
+        if unknown is None and count + trace.omitted_turns > self.turns >= count:
+            unknown = (
+                f"it keeps {MAX_TURNS:,} turns, and {trace.omitted_turns:,} more were left out"
+            )
+        if unknown is not None and count <= self.turns:
+            told = f"the trace does not tell its turns: {unknown}"
+            raise Unreadable(told, reason=FailReason.UNKNOWN)
+        if not trace.turns:
+            raise Unreadable("the trace does not tell its turns", reason=FailReason.NO_VALUE)
+        if count <= self.turns:
+            return CheckResult.ok()
+        said = [turn.content for turn in trace.turns if turn.role == "assistant" and turn.content]
+        last = f"last: {preview(said[-1])}" if said else ""
+        return failed(f"{count} turns of the model, expected at most {self.turns}", last)
+
+
+max_turns = MaxTurns
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
+    """A call that fails is repeated, with the same arguments and failing again, at most so often.
+
+    Calls are the same by tool, server and arguments, the order of keys left aside. One that is
+    repeated and then succeeds is not held against the agent; one of which the trace does not tell
+    how it ended fails with reason `no-value` where it could matter.
+
+    Args:
+        repeats: The most repetitions of the same call; 0 for none.
+
+    >>> call = {"name": "book", "args": {"table": 4}, "error": "taken"}
+    >>> reply = Reply(value="", details={"tool_calls": [call, call]})
+    >>> max_repeated_failures(0).check(reply).explanation
+    "'book' failed 2 times with the same arguments"
+    """
+
+    repeats: Natural
+
+    def __post_init__(self) -> None:
+        require_count("repeats", self.repeats)
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        if not self.repeats:
+            return "repeats no failing call"
+        return f"repeats a failing call at most {as_count(self.repeats, 'time')}"
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        calls = calls_of(reply, seen=True)
+        for alike in _alike([call for call in calls if call.failed is not False]):
+            if len(alike) <= self.repeats + 1:
+                continue
+            failures = [call for call in alike if call.failed]
+            if len(failures) > self.repeats + 1:
+                call = failures[-1]
+                times = f"failed {len(failures)} times with the same arguments"
+                given = call.given if isinstance(call.given, str) else shown(call.given)
+                evidence = f"{preview(given)}: {call.error}"
+                return failed(f"{label(call.name)} {times}", evidence)
+            unknown = f"the trace does not tell how {label(alike[0].name)} ended"
+            raise Unreadable(unknown, shown(alike[0].given), reason=FailReason.NO_VALUE)
+        calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
+        return CheckResult.ok()
+
+
+max_repeated_failures = MaxRepeatedFailures
+
+
+def _alike(calls: list[Call]) -> list[list[Call]]:
+    """Calls that are the same, together, in the order of their first ones."""
+    groups: dict[tuple[str, str | None, str], list[Call]] = {}
+    for call in calls:
+        groups.setdefault((call.name, call.server, _write_arguments(call)), []).append(call)
+    return list(groups.values())
+
+
+def _write_arguments(call: Call) -> str:
+    """One text for equal arguments; what cannot be read is compared as it was sent."""
+    import json
+
+    try:
+        return json.dumps(_normal(call.arguments()), sort_keys=True)
+    except Unreadable:
+        return f"unreadable: {shown(call.given, 10_000)}"
+
+
+def _normal(value: Any) -> Any:
+    """JSON in which 1.0 is written as 1, as they are equal."""
+    if isinstance(value, dict):
+        return {key: _normal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -6,15 +6,22 @@ None has no text, which is a failure with reason `no-value`, never the text "Non
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal
+from functools import lru_cache
+from typing import Any, ClassVar, Literal
+from warnings import catch_warnings, simplefilter
 
 from trialwise.checks.check_base import Check, CountLimits, Limits, check_flags, check_texts
 from trialwise.checks.quoting import around, failed, label, preview
 from trialwise.checks.reply_reading import text_of
-from trialwise.declarations.signatures import Natural
+from trialwise.checks.time_limits import call_limited
+from trialwise.declarations.signatures import Natural, Positive
 from trialwise.documents.numbers import as_count
+from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.redaction import LOOKED_AT, redact_text
@@ -24,11 +31,13 @@ __all__ = [
     "Contains",
     "EndsWith",
     "Length",
+    "Matches",
     "NotContains",
     "StartsWith",
     "contains",
     "ends_with",
     "length",
+    "matches",
     "not_contains",
     "starts_with",
 ]
@@ -228,3 +237,196 @@ class Length(CountLimits, spelling="length"):
 
 
 length = Length
+
+
+# Postconditions on the reply's text by regular expression.
+
+
+#: The longest pattern; compiling a longer one may take seconds.
+MAX_PATTERN = 10_000
+#: A search of at most this many steps takes a few tenths of a second.
+_CHEAP_STEPS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Matches(Check, spelling="matches"):
+    r"""The regular expression is found somewhere in the reply.
+
+    Python's syntax, with search semantics: anchor with `^` and `$` (or `\A` and `\Z`), or ask for
+    `whole`. A pattern such as `(a+)+$` may backtrack without end: after 1 s of processor time on
+    one reply the check is broken, and the run stops. CEL's `matches` in an `expression` takes
+    linear time on any reply.
+
+    Args:
+        pattern: The regular expression.
+        ignore_case: As `re.IGNORECASE`.
+        whole: The whole reply has to match.
+        max_length: A longer reply fails unread, in code points.
+
+    >>> matches(r"\b\d{3}\b").check(Reply(value="It is 555.")).passed
+    True
+    """
+
+    pattern: str
+    _: KW_ONLY
+    ignore_case: bool = False
+    whole: bool = False
+    max_length: Positive = 100_000
+
+    def __post_init__(self) -> None:
+        check_pattern("pattern", self.pattern)
+        check_flags(ignore_case=self.ignore_case, whole=self.whole)
+        require_count("max_length", self.max_length, minimum=1)
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"matches {label(self.pattern)}"
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        if len(text) > self.max_length:
+            limit = f"the reply has {len(text)} characters, matches reads at most {self.max_length}"
+            return failed(limit, preview(text))
+        if has_match(self.pattern, text, ignore_case=self.ignore_case, whole=self.whole):
+            return CheckResult.ok()
+        how = "is not matched as a whole by" if self.whole else "has no match for"
+        return failed(f"the reply {how} {label(self.pattern)}", preview(text))
+
+
+matches = Matches
+
+
+def has_match(pattern: str, text: str, *, ignore_case: bool = False, whole: bool = False) -> bool:
+    """Return whether a regular expression matches a text, within a limit on its time.
+
+    Args:
+        pattern: The regular expression.
+        text: Where it is searched.
+        ignore_case: As `re.IGNORECASE`.
+        whole: The whole text has to match.
+
+    Raises:
+        BrokenCheck: It takes too long.
+    """
+    # A timer costs more than most searches, so it is for those that may be long.
+    if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
+        return search_text(pattern, text, ignore_case, whole)
+    return call_limited(
+        search_text,
+        pattern,
+        text,
+        ignore_case,
+        whole,
+        check=f"matches {label(pattern)}",
+        subject=f"a text of {len(text)} characters",
+    )
+
+
+def search_text(pattern: str, text: str, ignore_case: bool, whole: bool) -> bool:
+    """Return whether a regular expression matches a text, however long that takes."""
+    expression = compiled(pattern, ignore_case)
+    find = expression.fullmatch if whole else expression.search
+    return find(text) is not None
+
+
+def replace_matches(pattern: str, text: str, replacement: str) -> str:
+    """Replace the matches of a regular expression, within the time limit of patterns.
+
+    Args:
+        pattern: The regular expression.
+        text: Where it is searched.
+        replacement: What takes the place of each match.
+
+    Raises:
+        BrokenCheck: It takes too long.
+    """
+    if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
+        return substitute_text(pattern, text, replacement)
+    return call_limited(
+        substitute_text,
+        pattern,
+        text,
+        replacement,
+        check=f"redact {label(pattern)}",
+        subject=f"a text of {len(text)} characters",
+    )
+
+
+def substitute_text(pattern: str, text: str, replacement: str) -> str:
+    """Replace the matches of a regular expression, without a time limit."""
+    return compiled(pattern).sub(lambda _: replacement, text)
+
+
+@lru_cache(maxsize=256)
+def count_choices(pattern: str) -> float:
+    """Count the places where a search may have to go back; infinite where such places nest.
+
+    A search of n characters takes at most about n ** (choices + 1) steps.
+
+    >>> count_choices("total: [0-9]"), count_choices("^.*total.*$"), count_choices("(a+)+$")
+    (0, 2, inf)
+    """
+    from re import _parser  # type: ignore[attr-defined]
+
+    with _no_warnings():
+        return _count_parsed(_parser.parse(pattern), is_repeated=False)
+
+
+def _count_parsed(parsed: Any, *, is_repeated: bool) -> float:
+    choices: float = 0
+    for kind, argument in parsed:
+        name = str(kind)
+        repeats = name in {"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"}
+        varies = repeats and argument[0] != argument[1]
+        if is_repeated and (varies or name in {"BRANCH", "GROUPREF", "GROUPREF_EXISTS"}):
+            return math.inf
+        choices += varies
+        many = is_repeated or (repeats and argument[1] > 1)
+        for part in _parts(argument):
+            choices += _count_parsed(part, is_repeated=many)
+    return choices
+
+
+def _parts(argument: Any) -> Iterator[Any]:
+    """Yield the patterns inside of a parsed element."""
+    from re import _parser  # type: ignore[attr-defined]
+
+    if isinstance(argument, _parser.SubPattern):
+        yield argument
+    elif isinstance(argument, tuple | list):
+        for one in argument:
+            yield from _parts(one)
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
+    """Return a regular expression, compiled once for all the checks that hold it."""
+    with _no_warnings():
+        return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Keep quiet about expressions that may mean something else in a later Python."""
+    with catch_warnings():
+        simplefilter("ignore", FutureWarning)
+        yield
+
+
+def check_pattern(argument: str, pattern: object) -> None:
+    """A regular expression that compiles, or `InvalidArgument` with the position."""
+    if not isinstance(pattern, str):
+        raise InvalidArgument(argument, pattern, "be a regular expression as text")
+    if len(pattern) > MAX_PATTERN:
+        allowed = f"be a regular expression of at most {MAX_PATTERN:,} characters"
+        raise InvalidArgument(argument, f"one of {len(pattern):,}", allowed)
+    try:
+        compiled(pattern)
+    except re.error as error:
+        where = "" if error.pos is None else f" at position {error.pos}"
+        allowed = f"be a regular expression ({error.msg}{where})"
+        raise InvalidArgument(argument, pattern, allowed) from None
+    except (RecursionError, OverflowError) as error:
+        allowed = f"be a simpler regular expression ({error})"
+        raise InvalidArgument(argument, pattern, allowed) from None

@@ -12,12 +12,158 @@ engine for patterns would not do: those with a limit find other matches than `re
 
 from __future__ import annotations
 
+import atexit
+import os
+import pickle
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from trialwise.errors import BrokenCheck
+
+# A process that makes calls with a limit on their time, for threads that no signal reaches.
+#
+# `re` keeps the interpreter to itself while it searches, so that no other thread could end a
+# search either. The process is started with the first call, takes one call at a time and ends with
+# the process that started it. It runs functions of this package only.
+
+_LENGTH_BYTES = 8
+_PROGRAM = "from trialwise.checks.time_limits import serve; serve()"
+_lock = Lock()
+_process: subprocess.Popen[bytes] | None = None
+
+
+def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float) -> T:
+    """Call a function of this package in the process, and end the call where it takes too long.
+
+    Args:
+        function: A function of a module, found there by its name.
+        arguments: Plain values.
+        limit_s: The processor time that it may take.
+
+    Raises:
+        TimeIsUp: It took longer.
+        ProcessLost: The process is gone.
+    """
+    request = pickle.dumps((function.__module__, function.__qualname__, arguments, limit_s))
+    with _lock:
+        try:
+            kind, value = pickle.loads(_exchange(request))
+        except (OSError, EOFError) as error:
+            _end()
+            raise ProcessLost(f"the process for it was lost ({error})") from None
+    if kind == "late":
+        raise TimeIsUp
+    if kind == "error":
+        raise value
+    result: T = value
+    return result
+
+
+def _exchange(request: bytes) -> bytes:
+    global _process  # noqa: PLW0603 - one for all checks of a process
+    if _process is not None and _process.poll() is not None:
+        _end()
+    if _process is None:
+        _process = _start()
+    assert _process.stdin is not None
+    assert _process.stdout is not None
+    _write(_process.stdin.fileno(), request)
+    return _read(_process.stdout.fileno())
+
+
+def _start() -> subprocess.Popen[bytes]:
+    package = str(Path(__file__).parents[2])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        # -P: files beside the suite must not replace modules of Python.
+        [sys.executable, "-P", "-c", _PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        # Without buffers, a copy of this process can close the files whatever state they are in.
+        bufsize=0,
+    )
+
+
+def _write(file: int, message: bytes) -> None:
+    rest = memoryview(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _read(file: int) -> bytes:
+    return _read_bytes(file, int.from_bytes(_read_bytes(file, _LENGTH_BYTES), "big"))
+
+
+def _read_bytes(file: int, count: int) -> bytes:
+    pieces: list[bytes] = []
+    while count > 0:
+        piece = os.read(file, min(count, 1 << 20))
+        if not piece:
+            raise EOFError("it ended")
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+@atexit.register
+def _end() -> None:
+    """End the process. The next call starts a new one."""
+    global _process
+    process, _process = _process, None
+    if process is not None:
+        process.kill()
+        process.communicate()
+
+
+def _forget() -> None:
+    """Leave the process to the parent of a copy of this one."""
+    global _process, _lock
+    process, _process, _lock = _process, None, Lock()
+    if process is not None:
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        process.returncode = 0  # it is not ours to wait for
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def serve() -> None:
+    """Make the calls that come in, until nobody can send any."""
+    # Ctrl-C is for the run, which ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            request = _read(0)
+        except EOFError:
+            return
+        _write(1, pickle.dumps(_answer(request)))
+
+
+def _answer(request: bytes) -> tuple[str, Any]:
+    module, name, arguments, limit_s = pickle.loads(request)
+    try:
+        function = getattr(import_module(module), name)
+        return "value", call_with_timer(function, *arguments, limit_s=limit_s)
+    except TimeIsUp:
+        return "late", None
+    except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return "error", RuntimeError(f"{type(error).__name__}: {error}")
+        return "error", error
+
 
 #: Processor time that one check may take on one reply, in seconds.
 LONGEST_CHECK_S = 1.0
@@ -48,7 +194,6 @@ def call_limited(function: Callable[..., T], *arguments: Any, check: str, subjec
     try:
         if can_interrupt():
             return call_with_timer(function, *arguments, limit_s=LONGEST_CHECK_S)
-        from trialwise.checks.limit_process import call_in_process
 
         return call_in_process(function, *arguments, limit_s=LONGEST_CHECK_S)
     except ProcessLost as error:

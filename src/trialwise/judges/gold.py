@@ -198,7 +198,7 @@ class BrokenLine(str):
 
 
 def _document(path: Path, text: str) -> Mapping[str, Any]:
-    from trialwise.checks.strict_parsing import parse_json, parse_yaml
+    from trialwise.checks.reply_reading import parse_json, parse_yaml
 
     if path.suffix not in _SUFFIXES:
         known = ", ".join(_SUFFIXES)

@@ -167,7 +167,7 @@ class Redaction:
             return text
         text = self.without_secrets(text)
         if self.patterns:
-            from trialwise.checks.patterns import replace_matches
+            from trialwise.checks.texts import replace_matches
 
             for pattern in self.patterns:
                 text = replace_matches(pattern, text, "[redacted]")

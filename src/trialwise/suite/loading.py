@@ -275,7 +275,7 @@ def _check_names(built: list[Built], context: Context) -> None:
 
 
 def _patterns(fields: Fields, context: Context) -> tuple[str, ...]:
-    from trialwise.checks.patterns import check_pattern
+    from trialwise.checks.texts import check_pattern
 
     if "redact" not in fields:
         return ()

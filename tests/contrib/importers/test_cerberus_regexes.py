@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from trialwise.checks.patterns import matches
+from trialwise.checks.texts import matches
 from trialwise.contrib.importers.cerberus.assertion_patterns import translate_pattern
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.model.reply import Reply

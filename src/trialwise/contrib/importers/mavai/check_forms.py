@@ -188,7 +188,7 @@ def _operand_problem(form: str, node: Node, views: Mapping[str, str]) -> str:
 
 
 def _pattern_problem(pattern: str) -> str:
-    from trialwise.checks.patterns import check_pattern
+    from trialwise.checks.texts import check_pattern
 
     try:
         check_pattern("matches", pattern)

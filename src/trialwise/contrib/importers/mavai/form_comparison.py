@@ -78,7 +78,7 @@ def _contains(subject: Any, operand: str) -> None:
 
 
 def _matches(subject: Any, operand: str) -> None:
-    from trialwise.checks.patterns import has_match
+    from trialwise.checks.texts import has_match
 
     text = _text(subject)
     if len(text) > _MAX_MATCHED:

@@ -52,7 +52,7 @@ def view_of(given: str | Callable[[str], Any]) -> View:
 
 def check_selection(path: str, kind: str) -> str:
     """What is wrong with a path for a view, or nothing."""
-    from trialwise.checks.json_paths import check_path
+    from trialwise.checks.parsable import check_path
 
     try:
         if _is_json_path(path, kind):
@@ -90,7 +90,7 @@ def select_values(view: View, path: str) -> Callable[[Any], list[Any]]:
 
     def select_json(value: Any) -> list[Any]:
         from trialwise.checks.check_base import Unreadable
-        from trialwise.checks.json_paths import select
+        from trialwise.checks.parsable import select
 
         if view.kind == "function" and not isinstance(value, dict | list):
             raise Mismatch(f"a {type(value).__name__} is no structure to select from")
@@ -103,7 +103,7 @@ def select_values(view: View, path: str) -> Callable[[Any], list[Any]]:
 
 
 def _json(text: str) -> Any:
-    from trialwise.checks.strict_parsing import parse_json
+    from trialwise.checks.reply_reading import parse_json
 
     return parse_json(text)
 
@@ -111,7 +111,7 @@ def _json(text: str) -> Any:
 def _xml(text: str) -> Any:
     from xml.etree.ElementTree import ParseError, fromstring
 
-    from trialwise.checks.strict_parsing import parse_xml
+    from trialwise.checks.reply_reading import parse_xml
 
     # It declares no entity once this has let it through.
     parse_xml(text)
@@ -122,7 +122,7 @@ def _xml(text: str) -> Any:
 
 
 def _yaml(text: str) -> Any:
-    from trialwise.checks.strict_parsing import check_depth, parse_yaml
+    from trialwise.checks.reply_reading import check_depth, parse_yaml
 
     value = parse_yaml(text)
     check_depth(value)
