@@ -72,27 +72,12 @@ AGENT = """
 def answer(question):
     return "555" if "15" in question else "Canberra"
 """
-#: What other suites than this one need.
+#: Libraries and packages that only other suites need.
 OTHERS = (
     *("cel*", "http*", "jsonpath*", "jsonschema*", "tempfile", "xml*", "zipfile"),
-    *("trialwise.checks.predicates", "trialwise.checks.combine", "trialwise.checks.texts"),
-    *(
-        "trialwise.services.programs",
-        "trialwise.services.http_endpoint",
-        "trialwise.services.replay",
-    ),
-    *("trialwise.engine.run_events", "trialwise.renderers.html*", "trialwise.renderers.progress"),
-    *("trialwise.pages.run_report", "trialwise.documents.charts"),
-    *("trialwise.model.baseline", "trialwise.procedures.corpus", "trialwise.stats.c*sequences"),
-    *("trialwise.procedures.latency", "trialwise.stats.latency*"),
-    *("trialwise.procedures.regression", "trialwise.stats.regression*"),
-    *("trialwise.stats.cluster*", "trialwise.stats.guardrail*", "trialwise.stats.guardrail_bounds"),
-    *(
-        "trialwise.stats.finite*",
-        "trialwise.stats.toolbox.*",
-    ),
+    *("trialwise.contrib*", "trialwise.renderers.html*", "trialwise.stats.toolbox.*"),
 )
-SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!t]*")
+SEQUENTIAL = ("trialwise.procedures.sequential",)
 EVENT_LOOP = ("anyio*", "asyncio*")
 
 
@@ -116,27 +101,22 @@ def among(modules: set[str], patterns: tuple[str, ...]) -> set[str]:
     return {name for name in modules for one in patterns if fnmatch(name, one)}
 
 
-def test_a_fixed_run_loads_no_other_procedure(tmp_path: Path) -> None:
-    """Nor another check, service or report, nor a display that nobody asked for."""
+def test_a_fixed_run_loads_no_library_that_it_does_not_need(tmp_path: Path) -> None:
+    """Nor a report or a search for designs that nobody asked for."""
     modules = modules_of(tmp_path, "run", "--quiet", "--trials", "30")
 
-    assert "trialwise.stats.compliance_cutoffs" in modules
     assert set() == among(modules, (*OTHERS, *SEQUENTIAL))
 
 
-def test_a_sequential_run_loads_its_procedure_and_no_other(tmp_path: Path) -> None:
-    """What finds designs is not loaded either: this one is in the catalogue."""
+def test_a_sequential_run_loads_no_library_that_it_does_not_need(tmp_path: Path) -> None:
+    """The design is in the catalogue, so nothing searches for it."""
     modules = modules_of(tmp_path, "run", "--quiet")
 
-    assert "trialwise.stats.sequential.design" in modules
-    assert set() == among(modules, (*OTHERS, "trialwise.stats.sequential.design_methods"))
+    assert set() == among(modules, OTHERS)
 
 
 def test_a_check_loads_no_event_loop(tmp_path: Path) -> None:
     """Nothing is called, so nothing has to wait."""
     modules = modules_of(tmp_path, "check", "--trials", "30")
 
-    assert "trialwise.pages.run_rules" in modules
-    # The walk over the counts of a fixed size says how many trials it takes.
-    walk = {"trialwise.stats.sequential.walks"}
-    assert walk == among(modules, (*OTHERS, *SEQUENTIAL, *EVENT_LOOP))
+    assert set() == among(modules, (*OTHERS, *EVENT_LOOP))
