@@ -14,8 +14,15 @@ import anyio
 import pytest
 
 from trialwise.engine.drivers.async_driver import run_plan
-from trialwise.engine.ports import Service, ServiceError, TrialContext
-from trialwise.engine.run_events import CriterionDecided, RunEnded, RunStarted, TrialDone
+from trialwise.engine.ports import (
+    CriterionDecided,
+    RunEnded,
+    RunStarted,
+    Service,
+    ServiceError,
+    TrialContext,
+    TrialDone,
+)
 from trialwise.engine.run_state import RunOutcome
 from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument

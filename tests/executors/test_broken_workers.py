@@ -54,7 +54,7 @@ def test_workers_that_do_not_start_are_named_at_once(project: Path) -> None:
     site = project / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(
-        "import os, sys\nif 'trialwise.executors.process_worker' in sys.orig_argv: os._exit(7)\n",
+        "import os, sys\nif 'trialwise.executors.trial_worker' in sys.orig_argv: os._exit(7)\n",
         encoding="utf-8",
     )
     run = subprocess.run(

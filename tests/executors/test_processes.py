@@ -21,7 +21,7 @@ from tests.executors.worker_projects import (
 
 import trialwise as tw
 from trialwise.errors import ExecutorUnusable, InvalidArgument
-from trialwise.executors.batches import Batch, BatchResult, EndedBatch
+from trialwise.executors.jobs import Batch, BatchResult, EndedBatch
 from trialwise.stores.runs import RunStore
 from trialwise.testing import assert_executor_conforms
 

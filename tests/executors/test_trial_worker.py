@@ -9,8 +9,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.engine.run_state import TrialStart
-from trialwise.executors.batches import Batch
-from trialwise.executors.jobs import Job, JobContent
+from trialwise.executors.jobs import Batch, Job, JobContent
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.model.options import RunOptions
 from trialwise.procedures.planning.run_plan import plan_run

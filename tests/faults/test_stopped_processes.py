@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.faults.command_runs import SUITE, journal, read_records, start, write
 
-from trialwise.engine import stalls
+from trialwise.engine import error_classes
 
 ASYNC = """\
 import asyncio, os, pathlib
@@ -48,7 +48,7 @@ def test_a_stop_of_two_seconds_is_no_timeout_of_the_service(tmp_path: Path, agen
 
 def test_a_service_that_blocks_the_event_loop_is_late() -> None:
     """Only the whole process standing still excuses: the thread that watches goes on here."""
-    stalls.watch_for_stalls()
+    error_classes.watch_for_stalls()
     began_s = time.monotonic()
     time.sleep(1)
-    assert not stalls.has_stalled_since(began_s)
+    assert not error_classes.has_stalled_since(began_s)

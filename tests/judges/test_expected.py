@@ -26,7 +26,7 @@ from trialwise.judges import (
     pairwise,
     read_gold,
 )
-from trialwise.judges.prompts import PROMPT_VERSION, comparison_messages, judgement_messages
+from trialwise.judges.votes import PROMPT_VERSION, comparison_messages, judgement_messages
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.reply import Reply
 from trialwise.model.trial import FailReason

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.judges import judge
-from trialwise.judges.prompts import comparison_messages, judgement_messages
+from trialwise.judges.votes import comparison_messages, judgement_messages
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 

@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from trialwise.documents.printable import count_cells
-from trialwise.engine.ports import SystemClock
-from trialwise.engine.run_events import (
+from trialwise.engine.ports import (
     CriterionDecided,
     CriterionStanding,
     Event,
     RunEnded,
     RunStarted,
+    SystemClock,
     TrialDone,
     VerdictReached,
 )

@@ -257,7 +257,7 @@ def _services(suite: Suite) -> Iterator[Check]:
 
 def _service(contracts: str, service: Any) -> Iterator[Check]:
     from trialwise.services import AgentService, ChatService, CommandService, HttpService
-    from trialwise.services.secret_headers import resolve
+    from trialwise.services.service_factors import resolve
 
     name = f"service of {contracts}"
     match service:

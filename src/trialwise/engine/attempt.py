@@ -15,12 +15,25 @@ from typing import Any
 
 from anyio import CancelScope, move_on_after
 
-from trialwise.engine.async_calls import ATTEMPT, is_unasked
-from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
+from trialwise.engine.error_classes import (
+    Reach,
+    Trouble,
+    classify_error,
+    has_stalled_since,
+    innermost_error,
+    watch_for_stalls,
+)
 from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext, make_context
+from trialwise.engine.ports import (
+    ATTEMPT,
+    Service,
+    ServiceError,
+    Timer,
+    TrialContext,
+    is_unasked,
+    make_context,
+)
 from trialwise.engine.spending_meter import known_sum, known_usage
-from trialwise.engine.stalls import has_stalled_since, watch_for_stalls
 from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import ErrorClass
 

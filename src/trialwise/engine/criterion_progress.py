@@ -14,7 +14,7 @@ from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
 
 if TYPE_CHECKING:
-    from trialwise.engine.run_events import CriterionStanding
+    from trialwise.engine.ports import CriterionStanding
     from trialwise.stats.sequential import SequentialDesign
 
 
@@ -106,7 +106,7 @@ class Progress:
     def standing(self) -> CriterionStanding:
         """Counts and decision, for listeners."""
         if self._make_standing is None:
-            from trialwise.engine.run_events import CriterionStanding
+            from trialwise.engine.ports import CriterionStanding
 
             self._make_standing = CriterionStanding
         trials, failures = self._trials, self._failures

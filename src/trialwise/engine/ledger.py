@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from trialwise.engine.criterion_progress import Progress
+from trialwise.engine.excerpts import TextKeeper
 from trialwise.engine.ports import Clock, TrialLog
 from trialwise.engine.run_state import RunState
-from trialwise.engine.text_keeper import TextKeeper
 from trialwise.model.evidence import StopReason
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from trialwise.errors import TrialwiseError
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
-from trialwise.model.trial import ErrorClass
+from trialwise.model.trial import ErrorClass, Trial
+from trialwise.model.verdict import Decision, Verdict
 
 #: How the error of a trial begins that `before_each` did not let happen.
 HOOK_FAILED = "`before_each` failed"
@@ -194,3 +199,174 @@ class SystemClock:
         from anyio import sleep
 
         await sleep(seconds)
+
+
+# What listeners hear of a run while it goes on.
+#
+# Imported only when an event is sent: a run without a listener loads nothing of it.
+
+
+# Not frozen, like `TrialDone`: one is made of every criterion after every trial.
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
+class CriterionStanding:
+    """Counts of one criterion in the order of inputs, and its decision once that is certain."""
+
+    criterion: str
+    trials: int
+    passed: int
+    planned: int
+    """N, or the cap; over all inputs with `each_input`."""
+    decision: Decision | None = None
+    has_rate: bool = True
+    """Whether its passes are what it is decided by; a mean score is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The plan is admitted and the first trial is about to start."""
+
+    run_id: str
+    plan: Plan
+    resumed: int = 0
+    """Trials already in the journal."""
+
+
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
+class TrialDone:
+    """A trial is durable and counted."""
+
+    trial: Trial
+    standings: tuple[CriterionStanding, ...]
+    """The standings of every criterion of the run."""
+    spending: Spending
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionDecided:
+    """A criterion's verdict can no longer change."""
+
+    standing: CriterionStanding
+    stop: StopReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """No further trial will be run."""
+
+    stop: StopReason
+    spending: Spending
+    message: str = ""
+    """Why, where the run ended before its plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictReached:
+    """The run was decided and its record written."""
+
+    verdict: Verdict
+    record: str = ""
+    """Where the record is kept."""
+
+
+Event: TypeAlias = RunStarted | TrialDone | CriterionDecided | RunEnded | VerdictReached
+
+
+class Listener(Protocol):
+    """Hears of a run; must be quick, and must not raise.
+
+    One that has a method `wants_trial(trials: int) -> bool` hears of a completed trial only where
+    that method says so, given how many trials are complete: an event for every trial takes as long
+    as the trial of a quick function. A trial that settles a criterion is told in any case.
+    """
+
+    def on_event(self, event: Event) -> None:
+        """Take note of one event."""
+        ...
+
+
+# Runs several calls at once, and finds out which call was cancelled or ended the program.
+
+T = TypeVar("T")
+
+
+async def gather(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    """Return what each call returns, in order.
+
+    A task group raises what its tasks raise in a group of exceptions, which no caller expects. Here
+    the first error lets the other calls go and is raised itself.
+
+    >>> import anyio
+    >>> async def answer() -> str:
+    ...     return "555"
+    >>> anyio.run(gather, [answer, answer])
+    ['555', '555']
+    """
+    if len(calls) == 1:
+        return [await calls[0]()]
+    from anyio import create_task_group, get_cancelled_exc_class
+
+    found: dict[int, T] = {}
+    errors: list[BaseException] = []
+
+    async def one(place: int, call: Callable[[], Awaitable[T]]) -> None:
+        try:
+            found[place] = await call()
+        except get_cancelled_exc_class():
+            raise
+        except BaseException as error:
+            errors.append(error)
+            group.cancel_scope.cancel()
+
+    async with create_task_group() as group:
+        for place, call in enumerate(calls):
+            group.start_soon(one, place, call)
+    if errors:
+        raise errors[0]
+    return [found[place] for place in range(len(calls))]
+
+
+def is_unasked(error: BaseException) -> bool:
+    """Return whether an error is a cancellation of the current task that nobody outside asked for.
+
+    A cancelled trial and a service that cancelled itself raise the same exception. The first must
+    be let through; the second would silently end the run although nobody asked for that.
+    """
+    from anyio import current_effective_deadline, get_cancelled_exc_class
+
+    if not isinstance(error, get_cancelled_exc_class()):
+        return False
+    if current_effective_deadline() == -math.inf:
+        return False
+    import asyncio
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # not asyncio: anyio's scopes are all there is
+        return True
+    return task is not None and task.cancelling() == 0
+
+
+#: The last attempt that this task has made, which tasks that a service starts inherit.
+ATTEMPT: ContextVar[TrialContext | None] = ContextVar("trialwise_attempt", default=None)
+
+
+def charge_exit(left: SystemExit) -> bool:
+    """Charge an exit that ended the event loop to the call whose task or callback it was.
+
+    Returns:
+        Whether that call is still under way.
+    """
+    import asyncio
+
+    trace = left.__traceback__
+    while trace is not None:
+        handle = trace.tb_frame.f_locals.get("self")
+        if isinstance(handle, asyncio.Handle):
+            attempt = handle._context.get(ATTEMPT)  # type: ignore[attr-defined]
+            if attempt is None or attempt.ended is True:
+                return False
+            attempt.ended = attempt.ended or left
+            return True
+        trace = trace.tb_next
+    return False

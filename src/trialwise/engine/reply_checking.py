@@ -13,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.checks.check_base import broken_by
-from trialwise.engine.async_calls import gather
 from trialwise.engine.attempt import Response
-from trialwise.engine.check_appraisal import (
+from trialwise.engine.check_watch import (
     PASSED,
     Raised,
     ReadyCheck,
@@ -25,6 +24,7 @@ from trialwise.engine.check_appraisal import (
 )
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.grading import Panel
+from trialwise.engine.ports import gather
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
 from trialwise.errors import BrokenCheck
 from trialwise.model.criterion import Criterion

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Required, TypedDict, Unpack
 
-from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.excerpts import Excerpts, TextKeeper
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import RecordLog, Service, SystemClock, Timer, TrialLog
 from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
-from trialwise.engine.text_keeper import TextKeeper
 from trialwise.engine.trial_runner import TrialRunner
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
@@ -18,7 +17,7 @@ from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
     from trialwise.engine.criterion_progress import Progress
-    from trialwise.engine.run_events import Event, Listener, TrialDone
+    from trialwise.engine.ports import Event, Listener, TrialDone
     from trialwise.engine.spending_meter import Meter
 
 
@@ -52,7 +51,7 @@ class Announcer:
         """
         if self._emit is None:
             return
-        from trialwise.engine.run_events import CriterionDecided, RunStarted
+        from trialwise.engine.ports import CriterionDecided, RunStarted
 
         self._emit(RunStarted(run_id=run_id, plan=plan, resumed=resumed))
         for one in self._state.progress:
@@ -68,7 +67,7 @@ class Announcer:
         if wants is not None and not settled and not wants(state.meter.trials):
             return
         if self._make_event is None:
-            from trialwise.engine.run_events import TrialDone
+            from trialwise.engine.ports import TrialDone
 
             self._make_event = TrialDone
         self._emit(
@@ -80,7 +79,7 @@ class Announcer:
             )
         )
         for one in settled:
-            from trialwise.engine.run_events import CriterionDecided
+            from trialwise.engine.ports import CriterionDecided
 
             self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
 
@@ -88,7 +87,7 @@ class Announcer:
         """Tell that no further trial will run."""
         if self._emit is None:
             return
-        from trialwise.engine.run_events import RunEnded
+        from trialwise.engine.ports import RunEnded
 
         self._emit(RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message))
 

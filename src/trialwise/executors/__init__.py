@@ -2,12 +2,11 @@
 
 | module         | what it holds                                                        |
 |----------------|----------------------------------------------------------------------|
-| `batches`      | what goes to a worker and what comes back                            |
-| `jobs`         | how plan, checks and service reach a worker, by import or by value   |
+| `jobs`         | how plan, checks and service reach a worker, and what comes back     |
 | `trial_worker` | runs a batch of trials inside a worker                               |
 | `worker_pools` | the port that every executor fulfils, and how one is opened by name  |
 | `pool_driver`  | drives a run: hands out batches, journals and counts what comes back |
-| `process_pool` | workers on this machine; `process_worker` is what they run           |
+| `process_pool` | workers on this machine                                              |
 
 The workers of Dask and Ray clusters are in `trialwise.contrib.executors`.
 

@@ -16,8 +16,7 @@ from trialwise.engine.ports import Service
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
 from trialwise.engine.trial_runner import RunsTrials
-from trialwise.executors.batches import Batch, BatchResult, EndedBatch
-from trialwise.executors.jobs import Job, JobContent, WorkerParts
+from trialwise.executors.jobs import Batch, BatchResult, EndedBatch, Job, JobContent, WorkerParts
 from trialwise.executors.worker_pools import PoolLost, WorkerPool, open_pool
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason

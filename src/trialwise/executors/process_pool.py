@@ -11,8 +11,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import wait
 
 from trialwise.errors import ExecutorUnusable
-from trialwise.executors.batches import Batch, EndedBatch
-from trialwise.executors.jobs import Job, LoadReport, PackedJob
+from trialwise.executors.jobs import Batch, EndedBatch, Job, LoadReport, PackedJob
 from trialwise.executors.worker_pools import PoolLost
 
 #: How long a worker may take to start.
@@ -173,7 +172,7 @@ class _Worker:
             number = theirs.fileno()
             try:
                 self.process = subprocess.Popen(
-                    [sys.executable, "-m", "trialwise.executors.process_worker", str(number)],
+                    [sys.executable, "-m", "trialwise.executors.trial_worker", str(number)],
                     pass_fds=[number],
                     stdin=subprocess.DEVNULL,
                     # What a service prints must not get into the output of the run.

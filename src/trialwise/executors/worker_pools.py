@@ -16,8 +16,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from trialwise.errors import ExecutorUnusable, TrialwiseError
-from trialwise.executors.batches import Batch, EndedBatch
-from trialwise.executors.jobs import Job
+from trialwise.executors.jobs import Batch, EndedBatch, Job
 from trialwise.extensions import EXECUTORS, extension_names, find_extension
 
 #: The modules of the built-in executors; each has a function `open_pool`.

@@ -3,8 +3,7 @@
 A name loads its module on first use; type checkers read `__init__.pyi`.
 
     rubric, preference       a judge of one reply, and of which of two is better
-    prompts, jurors, votes   what a juror is asked, how it is asked, and what it answered
-    preference_gold          pairs of outputs, and which of the two people prefer
+    jurors, votes            how a juror is asked, what it is asked, and what it answered
     gold, calibrating, calibration   labelled outputs, and how often a judge agrees with them
     similarity               how alike two texts are, without a judge
 """
@@ -19,8 +18,9 @@ _MODULES = {
     "calibration": "Calibration CalibrationError GoldFiles read_calibration write_calibration",
     "gold": "GoldSet GoldSetError GoldUnit draw_unlabelled read_gold",
     "jurors": "CacheUnusable Expenses Juror VoteCache",
-    "preference_gold": "PairGold PairUnit read_pair_gold",
-    "preference": "Comparison Pairwise Preference WinRate pairwise win_rate",
+    "preference": (
+        "Comparison Pairwise Preference WinRate pairwise win_rate PairGold PairUnit read_pair_gold"
+    ),
     "rubric": "Judge judge",
     "similarity": "Similar similar",
     "votes": "Choice Vote decide_panel quorum_of read_choice read_vote votes_needed",

@@ -17,14 +17,14 @@ from trialwise.judges.jurors import Expenses as Expenses
 from trialwise.judges.jurors import Juror as Juror
 from trialwise.judges.jurors import VoteCache as VoteCache
 from trialwise.judges.preference import Comparison as Comparison
+from trialwise.judges.preference import PairGold as PairGold
+from trialwise.judges.preference import PairUnit as PairUnit
 from trialwise.judges.preference import Pairwise as Pairwise
 from trialwise.judges.preference import Preference as Preference
 from trialwise.judges.preference import WinRate as WinRate
 from trialwise.judges.preference import pairwise as pairwise
+from trialwise.judges.preference import read_pair_gold as read_pair_gold
 from trialwise.judges.preference import win_rate as win_rate
-from trialwise.judges.preference_gold import PairGold as PairGold
-from trialwise.judges.preference_gold import PairUnit as PairUnit
-from trialwise.judges.preference_gold import read_pair_gold as read_pair_gold
 from trialwise.judges.rubric import Judge as Judge
 from trialwise.judges.rubric import judge as judge
 from trialwise.judges.similarity import Similar as Similar

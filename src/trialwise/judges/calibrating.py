@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from trialwise.engine.async_calls import gather
+from trialwise.engine.ports import gather
 from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
 from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit
-from trialwise.judges.preference import Comparison, Pairwise, Preference
-from trialwise.judges.preference_gold import PairGold, PairUnit
+from trialwise.judges.preference import Comparison, PairGold, PairUnit, Pairwise, Preference
 from trialwise.judges.rubric import Judge
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass, FailReason

@@ -21,7 +21,7 @@ from typing import Any
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.judges.prompts import PROMPT_VERSION
+from trialwise.judges.votes import PROMPT_VERSION
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.regular_files import read_regular

@@ -14,8 +14,7 @@ from typing import Any
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, printable
 from trialwise.checks.reply_reading import expected_of, text_of
-from trialwise.engine.async_calls import gather
-from trialwise.engine.ports import Service, SystemClock, Timer
+from trialwise.engine.ports import Service, SystemClock, Timer, gather
 from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
 from trialwise.judges.calibration import Calibration, GoldFiles
@@ -30,8 +29,16 @@ from trialwise.judges.jurors import (
     VoteCache,
     juror_of,
 )
-from trialwise.judges.prompts import PROMPT_VERSION, judgement_messages, shown_text
-from trialwise.judges.votes import MAJORITY, decide_panel, quorum_of, read_vote, votes_needed
+from trialwise.judges.votes import (
+    MAJORITY,
+    PROMPT_VERSION,
+    decide_panel,
+    judgement_messages,
+    quorum_of,
+    read_vote,
+    shown_text,
+    votes_needed,
+)
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply

@@ -14,11 +14,10 @@ from typing import TypeVar
 import pytest
 
 from trialwise.engine.drivers.blocking_driver import Executor, drive
-from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.excerpts import Excerpts, TextKeeper
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_state import RunOutcome, RunState
-from trialwise.engine.text_keeper import TextKeeper
 from trialwise.model.plan import Plan
 from trialwise.model.sampling import Input
 from trialwise.plugin.body_trials import REPLY_LIMIT, describe_trial

@@ -118,7 +118,7 @@ class TrialHandle:
                 agent framework. Its tokens, cost and answer count where the call gives none.
         """
         if trace is not None:
-            from trialwise.traces.python_objects import to_trace
+            from trialwise.traces.trace_building import to_trace
 
             self.trace = session = to_trace(trace)
             spent = session.known_usage

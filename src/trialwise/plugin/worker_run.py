@@ -15,8 +15,7 @@ import pytest
 from anyio import move_on_after
 
 from trialwise.engine.attempt import fresh_copy, own_failure
-from trialwise.engine.ports import ServiceError, SystemClock
-from trialwise.engine.run_events import Event, TrialDone
+from trialwise.engine.ports import Event, ServiceError, SystemClock, TrialDone
 from trialwise.engine.run_state import RunOutcome, TrialStart
 from trialwise.executors.jobs import WorkerParts
 from trialwise.executors.pool_driver import run_in_pool

@@ -21,13 +21,14 @@ from trialwise.documents.numbers import (
     list_amounts,
 )
 from trialwise.documents.phrases import STOPS
-from trialwise.engine.ports import Clock, SystemClock
-from trialwise.engine.run_events import (
+from trialwise.engine.ports import (
+    Clock,
     CriterionDecided,
     Event,
     Listener,
     RunEnded,
     RunStarted,
+    SystemClock,
     TrialDone,
     VerdictReached,
 )

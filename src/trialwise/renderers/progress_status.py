@@ -12,7 +12,7 @@ from typing import TypeAlias
 from trialwise.documents.numbers import as_duration, as_ends, as_level, as_money, as_observed
 from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
-from trialwise.engine.run_events import (
+from trialwise.engine.ports import (
     CriterionDecided,
     CriterionStanding,
     Event,

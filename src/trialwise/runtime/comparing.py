@@ -35,7 +35,7 @@ from trialwise.runtime.workspace import Workspace
 from trialwise.stats.multiplicity import Correction
 
 if TYPE_CHECKING:
-    from trialwise.engine.run_events import Listener
+    from trialwise.engine.ports import Listener
     from trialwise.engine.run_state import RunOutcome
     from trialwise.judges.preference import Pairwise
     from trialwise.procedures.comparing.preference_evidence import PreferenceVotes

@@ -128,7 +128,7 @@ def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
     """
     import asyncio
 
-    from trialwise.engine.async_calls import charge_exit
+    from trialwise.engine.ports import charge_exit
 
     loop = asyncio.new_event_loop()
     run_until_complete = loop.run_until_complete

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise import __version__
-from trialwise.engine.run_events import Listener
+from trialwise.engine.ports import Listener
 from trialwise.errors import BaselineError, RunInterrupted
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.contract import Contract

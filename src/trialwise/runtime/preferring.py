@@ -121,7 +121,7 @@ async def _ask_all(
 ) -> list[JudgedPair]:
     from anyio import CapacityLimiter
 
-    from trialwise.engine.async_calls import gather
+    from trialwise.engine.ports import gather
 
     inputs = {} if sampling is None else {one.id: one.value for one in sampling.inputs}
     limiter = CapacityLimiter(_CONCURRENCY)

@@ -19,7 +19,7 @@ from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.workspace import Workspace, open_service
 
 if TYPE_CHECKING:
-    from trialwise.engine.run_events import Listener
+    from trialwise.engine.ports import Listener
     from trialwise.model.run import RunRecord
     from trialwise.runtime.workspace import Execution
 
@@ -108,7 +108,7 @@ def decide_prepared(prepared: PreparedRun, done: Execution) -> Result:
 def tell_verdict(result: Result, space: Workspace) -> None:
     """Tell listeners what was decided."""
     if space.listeners:
-        from trialwise.engine.run_events import VerdictReached
+        from trialwise.engine.ports import VerdictReached
 
         space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
 

@@ -105,7 +105,7 @@ async def _run_all(
 ) -> list[EndedRun]:
     from anyio import Semaphore
 
-    from trialwise.engine.async_calls import gather
+    from trialwise.engine.ports import gather
 
     room = Semaphore(jobs)
     not_passed: list[EndedRun] = []

@@ -19,8 +19,7 @@ from trialwise.model.trial import NOT_MEASURED
 from trialwise.runtime.looping import run_in_thread, run_to_end
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Interrupt
-    from trialwise.engine.run_events import Event, Listener
+    from trialwise.engine.ports import Event, Interrupt, Listener
     from trialwise.engine.run_state import RunOutcome
     from trialwise.runtime.earlier_runs import EarlierRuns
     from trialwise.runtime.preparing import PreparedRun

@@ -3,9 +3,9 @@
     python_function, programs, http_endpoint, openai_chat, agent, replay
                          one service each, with everything that declares it
     model_apis           the APIs that chat models are behind
-    reply_reuse          replies of earlier runs, for `run --watch`
+    kept_replies         replies of earlier runs, for `run --watch` and `run --resume`
     failures             what a call can end in
-    secret_headers       secrets that are named and never shown
+    service_factors      what is recorded of a service; secrets are named and never shown
 
 The modules that begin with an underscore hold what several of them use.
 """

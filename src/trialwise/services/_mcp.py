@@ -21,9 +21,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import check_url
 from trialwise.services._mcp_pipe import PipedServer
-from trialwise.services._payloads import to_json
 from trialwise.services._tool_loop import Returned, Toolbox
-from trialwise.services.secret_headers import Headers, Variables, check_headers, resolve
+from trialwise.services.model_apis import to_json
+from trialwise.services.service_factors import Headers, Variables, check_headers, resolve
 
 if TYPE_CHECKING:
     from mcp import ClientSession

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.services._exchange import Answer
-from trialwise.services._payloads import to_json
 from trialwise.services.failures import MalformedReply
+from trialwise.services.model_apis import to_json
 from trialwise.services.openai_chat import ChatService
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Session:
     def _hear(self, messages: list[Any]) -> None:
         """The turns before the model's first."""
         from trialwise.model.trace import Turn
-        from trialwise.services._payloads import input_text
+        from trialwise.services.model_apis import input_text
 
         for message in messages:
             said = message.get("content")

@@ -24,8 +24,7 @@ from trialwise.services._mcp import McpServer, open_toolbox
 from trialwise.services._tool_loop import Bounds, Model, Session
 from trialwise.services.model_apis import OPENAI_KEY, ApiName
 from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
-from trialwise.services.secret_headers import check_set
-from trialwise.services.service_factors import describe_server, describe_value
+from trialwise.services.service_factors import check_set, describe_server, describe_value
 from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["AgentService", "McpServer"]

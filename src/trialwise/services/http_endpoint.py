@@ -17,7 +17,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
-from trialwise.services._payloads import (
+from trialwise.services._reported_sessions import Pointer, ReportPlaces, Unparsed
+from trialwise.services.failures import HttpFailure, MalformedReply, ReportedFailure
+from trialwise.services.model_apis import (
     encode,
     fill_json,
     fill_text,
@@ -25,10 +27,15 @@ from trialwise.services._payloads import (
     quote_url,
     to_json,
 )
-from trialwise.services._reported_sessions import Pointer, ReportPlaces, Unparsed
-from trialwise.services.failures import HttpFailure, MalformedReply, ReportedFailure
-from trialwise.services.secret_headers import Headers, check_headers, check_set, resolve, scrub
-from trialwise.services.service_factors import describe_value, name_endpoint
+from trialwise.services.service_factors import (
+    Headers,
+    check_headers,
+    check_set,
+    describe_value,
+    name_endpoint,
+    resolve,
+    scrub,
+)
 
 __all__ = ["HttpService"]
 

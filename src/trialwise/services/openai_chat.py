@@ -20,17 +20,19 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
-from trialwise.services._payloads import encode, input_text, parse_json, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
 from trialwise.services.model_apis import (
     OPENAI_KEY,
     OPENAI_URL,
     ApiName,
     ModelApi,
+    encode,
     find_api,
+    input_text,
+    parse_json,
+    to_json,
 )
-from trialwise.services.secret_headers import resolve, scrub
-from trialwise.services.service_factors import describe_model
+from trialwise.services.service_factors import describe_model, resolve, scrub
 from trialwise.validation import require_real
 
 _SLOT = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)

@@ -17,14 +17,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text, redact_values
-from trialwise.services._payloads import (
-    encode,
-    fill_text,
-    input_text,
-    parse_json,
-    placeholders,
-    to_json,
-)
 from trialwise.services._process import Finished, Limits, finish_process, start_process
 from trialwise.services._reported_sessions import (
     Pointer,
@@ -34,8 +26,15 @@ from trialwise.services._reported_sessions import (
     report_trace,
 )
 from trialwise.services.failures import MalformedReply, ReplyTooLarge
-from trialwise.services.secret_headers import Variables
-from trialwise.services.service_factors import describe_code, describe_value
+from trialwise.services.model_apis import (
+    encode,
+    fill_text,
+    input_text,
+    parse_json,
+    placeholders,
+    to_json,
+)
+from trialwise.services.service_factors import Variables, describe_code, describe_value
 from trialwise.validation import require_choice, require_count, require_real
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 from trialwise.declarations.resources import PythonFunction
 from trialwise.declarations.signatures import Arg
-from trialwise.engine.async_calls import is_unasked
-from trialwise.engine.ports import ServiceError, TrialContext
+from trialwise.engine.ports import ServiceError, TrialContext, is_unasked
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, timed_reply
 from trialwise.model.trial import ErrorClass
@@ -279,7 +278,7 @@ def _read_session(value: Any) -> Any:
 
     if isinstance(value, Trace):
         return value.to_reply()
-    from trialwise.traces.python_objects import read_session
+    from trialwise.traces.trace_building import read_session
 
     try:
         found = read_session(value)

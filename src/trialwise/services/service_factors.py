@@ -7,16 +7,161 @@ first, also before a fingerprint: who knows the rest of a text could find them b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
+from trialwise.catalogue import SERVICES as BUILT_IN
+from trialwise.declarations.scalars import Text
+from trialwise.declarations.signatures import Arg, Declaration
+from trialwise.declarations.structures import Key, MapOf
+from trialwise.engine.ports import ServiceError
+from trialwise.errors import InvalidArgument
+from trialwise.extensions import SERVICES, find_extension
 from trialwise.model.fingerprint import canonical, fingerprint
+from trialwise.model.trial import ErrorClass
 from trialwise.redaction import redact_text, redact_values
 
 if TYPE_CHECKING:
     from trialwise.services._mcp import McpServer
+
+# What a service is called in a suite, which keys it takes and where it lives.
+#
+# A service is declared by its class: the signature of the constructor says which keys there are
+# and its docstring what they mean. The catalogue says where the built-in ones live; the entry
+# points of other distributions are asked only for a name that the catalogue does not have.
+
+
+class ServiceDeclaration(Declaration):
+    """A service as it is declared."""
+
+    __slots__ = ()
+    texts = "read"
+
+    @property
+    def main(self) -> Key:
+        """The key that a service is called by where nobody named it: the first that is required."""
+        return next((key for key in self.keys if key.is_required), self.keys[0])
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the main key's value alone describes the service."""
+        required = [key for key in self.keys if key.is_required]
+        return required == [self.keys[0]] and self.keys[0].is_positional
+
+
+def service_names() -> tuple[str, ...]:
+    """Return the names of the built-in services."""
+    return tuple(BUILT_IN)
+
+
+@cache
+def find_service(name: str) -> ServiceDeclaration | None:
+    """Return the declaration of a service, built in or of another distribution, if there is one.
+
+    Raises:
+        ExtensionError: Another distribution declares it, and it cannot be used.
+    """
+    if name in BUILT_IN:
+        module, _, class_name = BUILT_IN[name].partition(":")
+        return ServiceDeclaration(name, getattr(import_module(f"trialwise.{module}"), class_name))
+    return find_extension(SERVICES, name, lambda loaded: _accept(name, loaded))
+
+
+def _accept(name: str, loaded: object) -> ServiceDeclaration | None:
+    """Return the declaration of a class or function that makes a service."""
+    if not callable(loaded):
+        return None
+    declared = ServiceDeclaration(name, loaded)
+    return declared if declared.keys else None
+
+
+# Secrets come from the environment by name, so that no file, record or message holds one.
+#
+# `${NAME}` stands for an environment variable. Templates are kept and shown; values are looked up
+# for each call and forgotten.
+
+Headers = Annotated[
+    Mapping[str, str],
+    Arg(kind=MapOf(Text(environment="template"), "headers by name")),
+]
+"""Headers whose secrets are references to the environment."""
+Variables = Annotated[
+    Mapping[str, str], Arg(kind=MapOf(Text(environment="read"), "variables by name"))
+]
+"""Variables of a command's environment."""
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+#: Headers whose value is always a secret.
+_SECRET_HEADERS = {
+    "api-key",
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-auth-token",
+}
+
+
+def check_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
+    """Headers whose secrets are references; the refusal does not repeat the value."""
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidArgument("headers", name, "map text to text")
+        if name.lower() in _SECRET_HEADERS and not _REFERENCE.search(value):
+            allowed = "take a secret from the environment, as in 'Bearer ${API_KEY}'"
+            raise InvalidArgument(f"headers[{name!r}]", "a literal value", allowed)
+    return dict(headers)
+
+
+def check_set(argument: str, templates: Iterable[str], environment: Mapping[str, str]) -> None:
+    """Every variable referred to exists: better refused now than failed in each trial."""
+    for name in (name for text in templates for name in _REFERENCE.findall(text)):
+        if name not in environment:
+            allowed = f"refer to a variable that is set, and {name} is not"
+            raise InvalidArgument(argument, f"${{{name}}}", allowed)
+
+
+def resolve(
+    template: str, environment: Mapping[str, str], literal: Callable[[str], str] = str
+) -> str:
+    """Resolve a template with its references replaced.
+
+    >>> resolve("Bearer ${KEY}", {"KEY": "abc"})
+    'Bearer abc'
+
+    Args:
+        template: The text.
+        environment: Where the values come from.
+        literal: Applied to what stands between the references. What it puts there is not looked
+            at again, so that no input can ask for a secret.
+    """
+    parts = _REFERENCE.split(template)
+    try:
+        return "".join(
+            environment[part] if place % 2 else literal(part) for place, part in enumerate(parts)
+        )
+    except KeyError as error:
+        message = f"the environment variable {error.args[0]} is not set"
+        raise ServiceError(message, ErrorClass.PRE_VALIDATION) from None
+
+
+def scrub(text: str, templates: Iterable[str], environment: Mapping[str, str]) -> str:
+    """Return a message with the value of every secret referred to replaced by its name.
+
+    >>> scrub("bad key abc123", ["Bearer ${KEY}"], {"KEY": "abc123"})
+    'bad key ${KEY}'
+    """
+    names = {name for template in templates for name in _REFERENCE.findall(template)}
+    for name in sorted(names, key=lambda name: -len(environment.get(name, ""))):
+        if environment.get(name):
+            text = text.replace(environment[name], f"${{{name}}}")
+    return text
+
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 #: From here on systems give ports at random, so that they say nothing about a service.

@@ -14,7 +14,7 @@ from trialwise.declarations.scalars import Kind, Schema
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import Invalid, Reader, Written
 from trialwise.extensions import SERVICES, extension_names
-from trialwise.services.service_declarations import ServiceDeclaration, find_service, service_names
+from trialwise.services.service_factors import ServiceDeclaration, find_service, service_names
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import SERVICE
 from trialwise.suite.yaml_reading import Entries, Node

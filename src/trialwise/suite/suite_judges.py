@@ -18,7 +18,7 @@ from trialwise.suite.yaml_reading import plain
 
 if TYPE_CHECKING:
     from trialwise.judges.gold import GoldSet
-    from trialwise.judges.preference_gold import PairGold
+    from trialwise.judges.preference import PairGold
 
 _SHARE = r"majority|[0-9]{1,6}\s*/\s*[0-9]{1,6}|[0-9]{1,9}(?:\.[0-9]{1,17})?%?"
 _PATH = Text("a path", environment="read")
@@ -145,8 +145,7 @@ def build_preference(fields: Any, context: Context) -> Any:
     if not isinstance(fields, Fields):
         return None
     from trialwise.judges.jurors import VoteCache
-    from trialwise.judges.preference import pairwise
-    from trialwise.judges.preference_gold import read_pair_gold
+    from trialwise.judges.preference import pairwise, read_pair_gold
 
     juror = _juror(fields["juror"], context)
     measured = _read_measured(fields, context, read_pair_gold)

@@ -17,7 +17,7 @@ from trialwise.declarations.structures import Fields, Key, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, extension_names
-from trialwise.services.service_declarations import ServiceDeclaration, find_service, service_names
+from trialwise.services.service_factors import ServiceDeclaration, find_service, service_names
 from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import Node
 

@@ -1,9 +1,9 @@
-from trialwise.testing.doubles import ScriptedService as ScriptedService
-from trialwise.testing.doubles import VirtualClock as VirtualClock
 from trialwise.testing.executor_conformance import (
     assert_executor_conforms as assert_executor_conforms,
 )
 from trialwise.testing.extension_conformance import HOSTILE_REPLIES as HOSTILE_REPLIES
+from trialwise.testing.extension_conformance import ScriptedService as ScriptedService
+from trialwise.testing.extension_conformance import VirtualClock as VirtualClock
 from trialwise.testing.extension_conformance import assert_check_conforms as assert_check_conforms
 from trialwise.testing.extension_conformance import (
     assert_report_format_conforms as assert_report_format_conforms,

@@ -4,13 +4,11 @@
                          what every reader needs of an object that somebody else wrote
     openai, anthropic, responses
                          conversations as the model APIs have them
-    otlp, agent_spans, span_messages
-                         OpenTelemetry GenAI spans
+    otlp, agent_spans    OpenTelemetry GenAI spans
     event_logs           plain events, one a line
-    python_objects       sessions that a Python function returns
-    unknown_parts, unknown_spans
-                         what a reader does not know, so that the calls of a trace are unknown
-    trace_building       puts a trace together from events, with the rules that all formats share
+    unknown_parts        what a reader does not know, so that the calls of a trace are unknown
+    trace_building       puts a trace together from events, with the rules that all formats share;
+                         sessions that a Python function returns
 
 A reader is a module with a function `read` that returns the traces of a parsed document. It looks
 at fields with `TraceFields` and hands what it finds to a `Building`. `TraceFormat` names it, and

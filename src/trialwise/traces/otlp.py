@@ -17,11 +17,17 @@ from typing import Any
 from trialwise.model.foreign_fields import read_usage
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces.agent_spans import AgentSpan, list_spans, merge_replies
+from trialwise.traces.agent_spans import (
+    AgentSpan,
+    calls_tool,
+    doubt_silent_reply,
+    doubt_span,
+    list_spans,
+    merge_replies,
+)
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
 from trialwise.traces.unknown_parts import doubt_unknown_parts
-from trialwise.traces.unknown_spans import calls_tool, doubt_silent_reply, doubt_span
 
 #: Parts of a message that are read, or that hold no call.
 _PARTS = ("tool_call", "tool_call_response")

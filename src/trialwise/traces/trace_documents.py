@@ -285,7 +285,7 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
 
 
 def _to_plain(data: Any) -> Any:
-    from trialwise.traces.python_objects import to_plain
+    from trialwise.traces.trace_building import to_plain
 
     return to_plain(data)
 

@@ -16,8 +16,15 @@ import dask
 from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, secede
 
 from trialwise.errors import ExecutorUnusable
-from trialwise.executors.batches import Batch, BatchResult, EndedBatch
-from trialwise.executors.jobs import Job, LoadReport, PackedJob, try_to_load
+from trialwise.executors.jobs import (
+    Batch,
+    BatchResult,
+    EndedBatch,
+    Job,
+    LoadReport,
+    PackedJob,
+    try_to_load,
+)
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.executors.worker_pools import PoolLost
 

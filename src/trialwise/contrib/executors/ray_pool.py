@@ -19,8 +19,7 @@ import ray
 from ray.exceptions import OutOfMemoryError, RayActorError, RayError
 
 from trialwise.errors import ExecutorUnusable
-from trialwise.executors.batches import Batch, EndedBatch
-from trialwise.executors.jobs import Job, LoadReport, PackedJob, try_to_load
+from trialwise.executors.jobs import Batch, EndedBatch, Job, LoadReport, PackedJob, try_to_load
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.executors.worker_pools import PoolLost
 

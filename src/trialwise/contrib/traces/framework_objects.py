@@ -11,7 +11,7 @@ from typing import Any
 
 from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.reply import Usage, sum_usages
-from trialwise.traces.python_objects import ReturnedSession, offers_methods, read_document, to_plain
+from trialwise.traces.trace_building import ReturnedSession, offers_methods, read_document, to_plain
 
 _LANGCHAIN = ("ai", "human", "system", "tool", "function", "AIMessageChunk")
 

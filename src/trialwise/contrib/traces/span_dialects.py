@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trialwise.traces.span_messages import (
+from trialwise.traces.agent_spans import (
     Attributes,
     make_call_part,
     make_message,

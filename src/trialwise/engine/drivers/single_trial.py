@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from trialwise.engine.attempt import Caller
 from trialwise.engine.check_watch import find_mistake
-from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.excerpts import Excerpts, TextKeeper
 from trialwise.engine.ports import Service, SystemClock
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
-from trialwise.engine.text_keeper import TextKeeper
-from trialwise.engine.trial_hooks import make_hook
+from trialwise.engine.trial_runner import make_hook
 from trialwise.model.contract import Contract
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.options import RunOptions
