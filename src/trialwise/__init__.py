@@ -52,7 +52,7 @@ _MODULES = {
     "outcomes.outcome_reading": "read_outcomes",
     "outcomes.outcome_rows": "OutcomeRow Outcomes OutcomesUnreadable",
     "procedures.base": "Procedure",
-    "procedures.comparing.comparison_findings": "ComparisonFinding ComparisonVerdict Contrast",
+    "procedures.comparing.findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"

@@ -106,13 +106,9 @@ from trialwise.outcomes.outcome_rows import OutcomeRow as OutcomeRow
 from trialwise.outcomes.outcome_rows import Outcomes as Outcomes
 from trialwise.outcomes.outcome_rows import OutcomesUnreadable as OutcomesUnreadable
 from trialwise.procedures.base import Procedure as Procedure
-from trialwise.procedures.comparing.comparison_findings import (
-    ComparisonFinding as ComparisonFinding,
-)
-from trialwise.procedures.comparing.comparison_findings import (
-    ComparisonVerdict as ComparisonVerdict,
-)
-from trialwise.procedures.comparing.comparison_findings import Contrast as Contrast
+from trialwise.procedures.comparing.findings import ComparisonFinding as ComparisonFinding
+from trialwise.procedures.comparing.findings import ComparisonVerdict as ComparisonVerdict
+from trialwise.procedures.comparing.findings import Contrast as Contrast
 from trialwise.runtime.choice_result import Choice as Choice
 from trialwise.runtime.choice_result import ExploredArms as ExploredArms
 from trialwise.runtime.choosing import achoose as achoose

@@ -16,7 +16,7 @@ from tests.reports.run_records import SHAPES, fixed_fail
 
 from trialwise.pages.run_report import render_html
 from trialwise.pages.sizing import build_sizing_page
-from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.comparison import COMPARISON
 from trialwise.procedures.sizing.sequential_sizing import plan_sequential
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
 from trialwise.renderers.html.page_frame import render_document
@@ -93,7 +93,7 @@ def _rendered(shape: str) -> str:
         return render_comparison(compared_arms.verdict(3), compared_arms.arms(3), "html")
     if shape == "hostile-arms":
         arms = compared_arms.arms(3, hostile=True)
-        return render_comparison(compare_records(arms), arms, "html")
+        return render_comparison(COMPARISON.decide(arms), arms, "html")
     return render_html(SHAPES[shape]())
 
 

@@ -13,7 +13,7 @@ from trialwise.model.reply import Reply, Usage
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.comparison_findings import (
+from trialwise.procedures.comparing.findings import (
     AmountDifference,
     ArmRun,
     ComparedArm,

@@ -31,9 +31,13 @@ from trialwise.pages.comparison_arms import list_factors
 from trialwise.pages.comparison_differences import build_forest, name_outcome
 from trialwise.pages.comparison_flips import list_flips
 from trialwise.pages.comparison_inputs import count_inputs
-from trialwise.procedures.comparing.amount_types import PreferenceFinding
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict, Contrast
-from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.comparing.findings import (
+    ArmRun,
+    ComparisonVerdict,
+    Contrast,
+    PreferenceFinding,
+)
+from trialwise.procedures.comparison import COMPARISON
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_markdown import render_document_markdown
 from trialwise.renderers.document_text import render_document_text
@@ -174,7 +178,7 @@ def test_flips_are_the_discordant_pairs_and_losses_come_first() -> None:
     """Each once, in the order of pairs, and as many as the test counts."""
     arms = given.arms()
     flips = list_flips(given.verdict(), arms)
-    counted = compare_records(arms).findings[0].pairs
+    counted = COMPARISON.decide(arms).findings[0].pairs
 
     assert [*given.LOST, *given.WON] == [one.pair.control.index for one in flips]
     assert [("right",)] * 4 + [()] * 8 == [one.lost for one in flips]
@@ -464,7 +468,7 @@ def test_what_a_judge_prefers_has_a_table_and_no_rate_of_one_arm() -> None:
 def test_hostile_texts_stay_texts() -> None:
     """In labels, names of contracts, inputs and replies; on a page, in a notebook, in a comment."""
     arms = given.arms(3, hostile=True)
-    verdict = compare_records(arms)
+    verdict = COMPARISON.decide(arms)
     whole = render_document(build_comparison_page(verdict, arms))
     brief = summarize_comparison(verdict, arms, is_pictured=True)
     text = render_document_text(summarize_comparison(verdict, arms), Capabilities(unicode=True))

@@ -155,9 +155,9 @@ def test_the_interval_of_the_cost_ratio_covers_about_as_often_as_it_says() -> No
     It only describes. Of 200 simulated comparisons of 60 pairs, about 190 hold the true ratio of 2;
     fewer than 180 would be a chance of 0.0005 at 95 %.
     """
-    from trialwise.procedures.comparing.amount_findings import compare_cost_per_success
-    from trialwise.procedures.comparing.comparison_findings import PairingSummary
-    from trialwise.procedures.comparing.trial_pairing import Pair, Pairing
+    from trialwise.procedures.comparing.amounts import compare_cost_per_success
+    from trialwise.procedures.comparing.findings import PairingSummary
+    from trialwise.procedures.comparing.pairing import Pair, Pairing
 
     summary = PairingSummary(
         experiment="inputs",

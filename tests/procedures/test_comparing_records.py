@@ -29,16 +29,15 @@ from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.amount_differences import median_interval
-from trialwise.procedures.comparing.change_assessment import weigh_unpaired
-from trialwise.procedures.comparing.comparison_findings import (
-    ComparisonQuestion,
-    ComparisonVerdict,
-    Contrast,
+from trialwise.procedures.comparing.amounts import median_interval
+from trialwise.procedures.comparing.evidence import (
+    weigh_planned_pairs,
+    weigh_stopped_pairs,
+    weigh_unpaired,
 )
-from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
-from trialwise.procedures.comparing.pair_evidence import weigh_planned_pairs, weigh_stopped_pairs
-from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
+from trialwise.procedures.comparing.findings import ComparisonQuestion, ComparisonVerdict, Contrast
+from trialwise.procedures.comparing.pairing import name_arms
+from trialwise.procedures.comparison import COMPARISON, fewest_discordant
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
@@ -142,7 +141,7 @@ def compare(
     labels: tuple[str, str] | None = None,
 ) -> ComparisonVerdict:
     """Compare two records under the labels that a comparison gives them."""
-    return compare_records(name_arms((control, candidate), labels), question)
+    return COMPARISON.decide(name_arms((control, candidate), labels), question)
 
 
 def two_runs(pairs: list[tuple[bool, bool]], **options: Any) -> tuple[RunRecord, RunRecord]:
@@ -792,7 +791,7 @@ def three_arms() -> list[RunRecord]:
 
 def test_each_candidate_is_compared_with_the_control_and_all_tests_share_the_level() -> None:
     """12 wins and no loss, then 12 wins and 12 losses: Holm over two tests."""
-    verdict = compare_records(name_arms(three_arms(), ("old", "new", "other")))
+    verdict = COMPARISON.decide(name_arms(three_arms(), ("old", "new", "other")))
     first, second = verdict.findings
 
     assert ["old", "new", "other"] == [one.label for one in verdict.arms]
@@ -807,7 +806,7 @@ def test_each_candidate_is_compared_with_the_control_and_all_tests_share_the_lev
 def test_all_pairs_of_arms_can_be_compared() -> None:
     """Three arms make three pairs of arms, and Holm shares the level over three tests."""
     arms = name_arms(three_arms(), ("old", "new", "other"))
-    verdict = compare_records(arms, ComparisonQuestion(against="all"))
+    verdict = COMPARISON.decide(arms, ComparisonQuestion(against="all"))
 
     assert [("new", "old"), ("other", "old"), ("other", "new")] == [
         (one.arm, one.against) for one in verdict.findings

@@ -11,7 +11,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.run_comparison import adjust_family
+from trialwise.procedures.comparison import adjust_family
 from trialwise.runtime.comparing import Comparison
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.paired import sign_test

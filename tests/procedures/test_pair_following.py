@@ -13,14 +13,14 @@ import pytest
 import trialwise as tw
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
+from trialwise.procedures.comparing.findings import ComparisonQuestion
 from trialwise.procedures.comparing.pair_following import (
     PairedTest,
     PairFollowing,
     conclude_path,
     follow_pairs,
-    plan_rules,
 )
+from trialwise.procedures.comparison import COMPARISON
 from trialwise.runtime.preparing import prepare
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
@@ -99,9 +99,9 @@ def test_a_gap_holds_up_what_comes_after_it() -> None:
 def test_every_test_of_a_family_has_its_share_of_the_level() -> None:
     """Two candidates and two criteria are four tests; all pairs of three arms are six."""
     three, asked = plans(3, 2), ComparisonQuestion()
-    four = plan_rules(three, "abc", asked)
-    six = plan_rules(three, "abc", replace(asked, against="all"))
-    alone = plan_rules(three, "abc", replace(asked, correction="none"))
+    four = COMPARISON.plan(three, "abc", asked)
+    six = COMPARISON.plan(three, "abc", replace(asked, against="all"))
+    alone = COMPARISON.plan(three, "abc", replace(asked, correction="none"))
 
     assert {("a", arm, name) for arm in "bc" for name in NAMES} == set(four)
     assert {0.05 / 4} == {one.alpha for one in four.values()}
@@ -110,7 +110,7 @@ def test_every_test_of_a_family_has_its_share_of_the_level() -> None:
 
 
 def test_a_guardrail_has_a_rule_with_its_own_margin() -> None:
-    found = plan_rules(plans(2, 2), "ab", ComparisonQuestion(guardrails={"kind": 0.1}))
+    found = COMPARISON.plan(plans(2, 2), "ab", ComparisonQuestion(guardrails={"kind": 0.1}))
 
     assert ("different", 0.0) == (
         found["a", "b", "right"].question,
@@ -123,7 +123,7 @@ def test_a_claim_about_a_population_has_a_fixed_size() -> None:
     """Repeats of an input are one unit there, which no rule for single pairs knows."""
     claim = tw.Claim(population=tw.PopulationClaim.SUPERPOPULATION, population_name="users")
 
-    assert {} == plan_rules(plans(2, claim=claim), "ab", ComparisonQuestion())
+    assert {} == COMPARISON.plan(plans(2, claim=claim), "ab", ComparisonQuestion())
 
 
 def test_without_rules_the_tests_are_followed_and_never_decided() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.comparison_findings import ValidityCheck
+from trialwise.procedures.comparing.findings import ValidityCheck
 from trialwise.runtime.comparing import Comparison
 
 RIGHT = tw.Criterion("right", tw.equals("yes"), at_least=0.5)
@@ -97,11 +97,12 @@ def test_the_checks_of_several_arms_share_their_level() -> None:
     """
     8 to 0 are p = 0.0078: below 1 % for one check, above a half of it for two.
     """
-    from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
+    from trialwise.procedures.comparing.pairing import name_arms
+    from trialwise.procedures.comparison import COMPARISON
 
     two = compare(unreachable(0), unreachable(8))
     records = [two.control, two.candidate, two.candidate]
-    three = compare_records(name_arms(records, ("A", "B", "C")))
+    three = COMPARISON.decide(name_arms(records, ("A", "B", "C")))
 
     assert not find(two, "measured alike").holds
     assert all(one.holds for one in three.checks if one.name == "measured alike")

@@ -22,8 +22,8 @@ import trialwise.pages
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Decision
 from trialwise.pages.comparison_json import read_comparison_schema
-from trialwise.procedures.comparing.comparison_findings import ComparisonVerdict
-from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.comparing.findings import ComparisonVerdict
+from trialwise.procedures.comparison import COMPARISON
 from trialwise.reports.comparison_reports import (
     list_comparison_endings,
     match_comparison_format,
@@ -178,7 +178,7 @@ def test_json_is_valid_by_the_shipped_schema(count: int) -> None:
     """A real verdict and one without runs; a key too many or too few is an error."""
     validator = Draft202012Validator(read_comparison_schema())
     arms = given.arms(count)
-    plain = json.loads(render_comparison(compare_records(arms), arms, "json"))
+    plain = json.loads(render_comparison(COMPARISON.decide(arms), arms, "json"))
     alone = json.loads(render_comparison(given.verdict(count), (), "json"))
 
     for report in (plain, alone):
@@ -246,7 +246,7 @@ def test_a_page_of_long_replies_and_many_flips_stays_small() -> None:
 def test_nothing_hidden_is_written(format_: str) -> None:
     """No escape sequence, no change of writing direction, and XML stays XML."""
     arms = given.arms(3, hostile=True)
-    text = render_comparison(compare_records(arms), arms, format_)
+    text = render_comparison(COMPARISON.decide(arms), arms, format_)
 
     assert not {"\u202e", "\x1b"} & {*text}
     if format_ == "junit":

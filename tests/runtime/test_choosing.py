@@ -17,8 +17,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.errors import InvalidArgument, RunNotFound
-from trialwise.procedures.comparing.choice_conclusion import conclude_choice, expect_best_excess
-from trialwise.procedures.comparing.choice_findings import ChoiceQuestion
+from trialwise.procedures.choice import CHOICE, ChoiceQuestion, expect_best_excess
 from trialwise.runtime.stored_comparisons import load_answer, verify_stored_comparison
 from trialwise.runtime.verifying import verify
 from trialwise.stats.binomial import binomial_pmf
@@ -62,7 +61,7 @@ def test_arms_that_are_out_are_no_longer_asked_and_all_get_the_same_inputs_and_s
 
 def test_the_records_alone_give_the_same_answer(tmp_path: Path) -> None:
     choice = choose(*arms(), store=tmp_path)
-    again = conclude_choice(choice.runs, ChoiceQuestion())
+    again = CHOICE.decide(choice.runs, ChoiceQuestion())
 
     assert again == choice.verdict
     assert [] == [d for run in choice.runs for d in verify(run.record).differences]
@@ -230,7 +229,7 @@ def test_a_choice_of_an_earlier_edition_is_decided_again_by_its_own_rule() -> No
     assert (choice.outcome, choice.chosen) == ("chosen", "two")
     assert "named in at most 40 %" in choice.verdict.guarantee
     assert verify_stored_comparison(kept, store=OLD).differences == ()
-    now = conclude_choice(choice.runs, ChoiceQuestion(smallest_difference=0.4))
+    now = CHOICE.decide(choice.runs, ChoiceQuestion(smallest_difference=0.4))
     assert now.outcome == "undecided"
     assert "named in at most 20 %" in now.guarantee
 

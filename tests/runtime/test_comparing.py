@@ -21,7 +21,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.engine.ports import TrialContext
-from trialwise.procedures.comparing.comparison_findings import Contrast
+from trialwise.procedures.comparing.findings import Contrast
 from trialwise.runtime.comparing import Comparison, compare, compare_runs
 from trialwise.runtime.verifying import verify
 from trialwise.stores.runs import RunStore

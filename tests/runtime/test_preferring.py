@@ -30,8 +30,8 @@ from trialwise.judges import (
     read_pair_gold,
 )
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
-from trialwise.procedures.comparing.preference_evidence import PreferenceVotes, assess_preference
+from trialwise.procedures.comparing.assessment import PreferenceVotes, assess_preference
+from trialwise.procedures.comparing.findings import ComparisonQuestion
 from trialwise.runtime.comparing import Comparison
 from trialwise.services import CallableService, ChatService, Prices
 from trialwise.stats import Confusion, CorrectedRate, rogan_gladen_rate
@@ -458,12 +458,12 @@ def test_equal_arms_are_called_better_no_oftener_than_stated_by_a_judge_that_fav
         if found.advisory:
             continue  # by chance its labels show too little
         decided += 1
-        wrong += found.p_value <= 0.05 and found.evidence.favours_candidate
+        wrong += found.p_value <= 0.05 and found.favours_candidate
         # In random order the errors of both sides are alike.
         half = measured.confusion.disagreements // 2
         right = 100 - half
         alike = Confusion(true_pass=right, false_fail=half, true_fail=right, false_pass=half)
-        pairs = found.evidence.pairs
+        pairs = found.pairs
         blind = JudgedTest(pairs.only_b, pairs.discordant, alike, "rogan-gladen")
         mistaken += blind.shows_above(0.5, 0.025)
     assert decided >= 12
@@ -479,7 +479,7 @@ def test_gold_pairs_that_cannot_be_oriented_let_the_judge_only_advise() -> None:
 
     assert not measured.is_oriented
     assert "which side is the candidate's" in found.advisory[-1]
-    assert found.evidence.decision_rule == "preference/sign"
+    assert found.decision_rule == "preference/sign"
 
 
 def test_a_gold_set_of_pairs_is_read_with_its_problems(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import trialwise as tw
-from trialwise.procedures.comparing.comparison_findings import Contrast
+from trialwise.procedures.comparing.findings import Contrast
 from trialwise.runtime.comparing import Comparison, compare, compare_runs
 from trialwise.stats.result_types import Interval
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from trialwise.model.run import RunRecord
-    from trialwise.procedures.comparing.comparison_findings import ArmRun
+    from trialwise.procedures.comparing.findings import ArmRun
     from trialwise.stores.runs import StoredRun
     from trialwise.suite import Suite, SuiteContract
 
@@ -252,7 +252,7 @@ def _are_runs(names: Sequence[str]) -> bool:
 
 def _open_stored(names: Sequence[str], given: dict[str, Any]) -> list[ArmRun]:
     """Open the runs and files that names stand for."""
-    from trialwise.procedures.comparing.comparison_findings import ArmRun
+    from trialwise.procedures.comparing.findings import ArmRun
 
     found: list[StoredRun | Path] = []
     for name in names:
@@ -342,7 +342,7 @@ def _list_contracts() -> dict[str, StoredRun]:
 
 def _read_results(path: Path, given: dict[str, Any]) -> ArmRun:
     from trialwise.outcomes.outcome_reading import read_outcomes
-    from trialwise.procedures.comparing.comparison_findings import ArmRun
+    from trialwise.procedures.comparing.findings import ArmRun
     from trialwise.runtime.outcome_scoring import record_outcomes
 
     outcomes = read_outcomes([path])

@@ -308,13 +308,13 @@ def _say_how_to_resume(stopped: RunInterrupted) -> RunInterrupted:
 
 
 def _compare_stored(chosen: StoredArms, asked: CompareAsked) -> Comparison:
-    from trialwise.procedures.comparing.run_comparison import compare_records
+    from trialwise.procedures.comparison import COMPARISON
     from trialwise.runtime.comparing import Comparison
     from trialwise.runtime.open_comparison import find_rules
 
     question = asked.build_question()
     rules = find_rules(chosen.arms, question)
-    return Comparison(compare_records(chosen.arms, question, rules), chosen.arms)
+    return Comparison(COMPARISON.decide(chosen.arms, question, rules), chosen.arms)
 
 
 def _exit_code(comparison: Comparison) -> ExitCode:

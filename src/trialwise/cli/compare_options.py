@@ -26,7 +26,7 @@ from trialwise.suite.loaded_suite import CompareSection
 
 if TYPE_CHECKING:
     from trialwise.cli.arm_choice import LiveArms, StoredArms
-    from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Question
+    from trialwise.procedures.comparing.findings import ComparisonQuestion, Question
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -111,7 +111,7 @@ class CompareAsked:
 
     def build_question(self) -> ComparisonQuestion:
         """Return the question as comparisons of runs take it."""
-        from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
+        from trialwise.procedures.comparing.findings import ComparisonQuestion
 
         return ComparisonQuestion.of(
             self.question,

@@ -64,7 +64,7 @@ def _explore(chosen: LiveArms | StoredArms, given: dict[str, Any]) -> ExploredAr
 
     confidence = float(given["confidence"])
     if isinstance(chosen, StoredArms):
-        from trialwise.procedures.comparing.choice_conclusion import describe_arms
+        from trialwise.procedures.choice import describe_arms
 
         if given["trials"] is not None:
             raise click.UsageError("--trials sizes a run: stored runs have their size")

@@ -28,7 +28,7 @@ from trialwise.documents.numbers import (
     as_seconds,
 )
 from trialwise.documents.phrases import keep_few
-from trialwise.procedures.comparing.choice_findings import (
+from trialwise.procedures.choice import (
     ArmStanding,
     ChoiceVerdict,
     Exploration,

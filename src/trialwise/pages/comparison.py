@@ -32,7 +32,7 @@ from trialwise.pages.comparison_arms import (
 from trialwise.pages.comparison_differences import build_forest, tabulate_differences
 from trialwise.pages.comparison_flips import build_few_flips, build_flips_section
 from trialwise.pages.comparison_inputs import build_arm_inputs
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonVerdict
 
 #: Notes of a summary, those on amounts, those of a page, and factors that are named at the top.
 _FEW_NOTES, _FEW_AMOUNTS, _MOST_NOTES, _FACTORS = 15, 6, 60, 4

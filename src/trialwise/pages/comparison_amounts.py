@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trialwise.documents.numbers import as_count, as_money, as_observed, as_score, as_seconds
-from trialwise.procedures.comparing.amount_types import (
+from trialwise.procedures.comparing.findings import (
     ArmCost,
+    ComparisonVerdict,
     CostRatio,
     FlakinessDifference,
     PreferenceFinding,
     ScoreLift,
     SpreadDifference,
 )
-from trialwise.procedures.comparing.comparison_findings import ComparisonVerdict
 from trialwise.stats.result_types import Interval
 
 _SPREADS: dict[str, tuple[str, Callable[[float], str]]] = {

@@ -35,7 +35,7 @@ from trialwise.pages.comparison_differences import name_arms, name_columns
 from trialwise.pages.comparison_preferences import tabulate_preferences
 from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import write_amounts
-from trialwise.procedures.comparing.comparison_findings import (
+from trialwise.procedures.comparing.findings import (
     AmountDifference,
     ArmRun,
     ComparedArm,

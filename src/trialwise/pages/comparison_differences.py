@@ -11,7 +11,7 @@ from trialwise.documents.numbers import as_count, as_level, as_observed, as_sign
 from trialwise.documents.printable import cut_middle, make_visible, shorten
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.comparison_findings import (
+from trialwise.procedures.comparing.findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,

@@ -27,12 +27,8 @@ from trialwise.model.trial import Outcome, Trial
 from trialwise.pages.finding_facts import REASONS
 from trialwise.pages.reply_differences import compare_texts
 from trialwise.pages.trial_cards import NAME, list_failure_blocks
-from trialwise.procedures.comparing.comparison_findings import (
-    ArmRun,
-    ComparisonFinding,
-    ComparisonVerdict,
-)
-from trialwise.procedures.comparing.trial_pairing import Pair, pair_trials
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
+from trialwise.procedures.comparing.pairing import Pair, pair_trials
 
 #: Losses and gains with a card of their own, and the bytes that all of them may take.
 _MOST_LOST, _MOST_WON, _SIZE = 40, 20, 400_000

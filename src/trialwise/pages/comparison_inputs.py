@@ -22,7 +22,7 @@ from trialwise.documents.blocks import (
 from trialwise.documents.numbers import as_count, as_signed_points
 from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunRecord
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonVerdict
 
 #: Inputs shown at once, those that take a click, and criteria that have a table.
 _FIRST, _MOST, _CRITERIA = 20, 120, 12

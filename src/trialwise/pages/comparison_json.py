@@ -15,7 +15,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.pages.comparison_flips import list_flips, read_whole, shorten_reply
 from trialwise.pages.comparison_inputs import count_inputs
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonVerdict
 
 #: Its number grows when a reader of the earlier form would misread the later one.
 SCHEMA = "trialwise.comparison/1"

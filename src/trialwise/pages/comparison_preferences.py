@@ -5,8 +5,7 @@ from __future__ import annotations
 from trialwise.documents.blocks import Cell, Name, Table, Value, build_table
 from trialwise.documents.numbers import as_ends, as_observed
 from trialwise.documents.printable import cut_middle
-from trialwise.procedures.comparing.amount_types import PreferenceFinding
-from trialwise.procedures.comparing.comparison_findings import ComparisonVerdict
+from trialwise.procedures.comparing.findings import ComparisonVerdict, PreferenceFinding
 from trialwise.stats.result_types import Interval
 
 _NAME = 80

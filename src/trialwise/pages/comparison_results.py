@@ -10,11 +10,7 @@ from trialwise.documents.results import Fact, LineKind, ResultLine, RunResults, 
 from trialwise.pages.comparison import name_comparison
 from trialwise.pages.comparison_differences import describe_difference, name_outcome
 from trialwise.pages.comparison_flips import Flip, describe_losses, list_flips
-from trialwise.procedures.comparing.comparison_findings import (
-    ArmRun,
-    ComparisonFinding,
-    ComparisonVerdict,
-)
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
 
 
 def describe_results(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> SuiteResults:

@@ -11,7 +11,7 @@ from trialwise.reports.formats import BUILT_IN
 from trialwise.reports.report_files import write_whole
 
 if TYPE_CHECKING:
-    from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonVerdict
+    from trialwise.procedures.comparing.findings import ArmRun, ComparisonVerdict
 
 Render: TypeAlias = "Callable[[ComparisonVerdict, Sequence[ArmRun]], str]"
 

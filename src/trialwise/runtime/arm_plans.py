@@ -16,11 +16,11 @@ from trialwise.model.contract import Contract
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.procedures.comparing.choice_findings import ChoiceQuestion, ExplorationQuestion
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
-from trialwise.procedures.comparing.criterion_conclusion import fewest_discordant
-from trialwise.procedures.comparing.pair_following import TestRules, plan_rules
-from trialwise.procedures.comparing.run_comparison import check_labels, label_contracts
+from trialwise.procedures.choice import ChoiceQuestion, ExplorationQuestion
+from trialwise.procedures.comparing.findings import ComparisonQuestion
+from trialwise.procedures.comparing.pair_following import TestRules
+from trialwise.procedures.comparing.pairing import check_labels, label_contracts
+from trialwise.procedures.comparison import COMPARISON, fewest_discordant
 from trialwise.runtime.preparing import design_cache, prepare
 from trialwise.stats.paired_rules import plan_paired_rule
 
@@ -77,7 +77,7 @@ def plan_arms(
     fixed = plan_alike(alike, replace(options, max_trials=None))
     rules: TestRules = {}
     if options.trials is None:
-        rules = plan_rules(
+        rules = COMPARISON.plan(
             fixed,
             called,
             question,

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from trialwise.model.codec import to_plain
-from trialwise.procedures.comparing.choice_findings import (
+from trialwise.procedures.choice import (
     ArmStanding,
     ChoiceVerdict,
     Exploration,
     Outcome,
 )
-from trialwise.procedures.comparing.comparison_findings import ArmRun
+from trialwise.procedures.comparing.findings import ArmRun
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document

@@ -13,14 +13,16 @@ from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run_settings import RunSettings
-from trialwise.procedures.comparing.choice_conclusion import conclude_choice, describe_arms
-from trialwise.procedures.comparing.choice_findings import (
+from trialwise.procedures.choice import (
+    CHOICE,
+    ChoiceFollowing,
     ChoiceQuestion,
     ExplorationQuestion,
+    describe_arms,
+    find_criteria,
 )
-from trialwise.procedures.comparing.choice_following import ChoiceFollowing, find_criteria
-from trialwise.procedures.comparing.comparison_findings import ArmRun
-from trialwise.procedures.comparing.run_comparison import check_labels, label_contracts, name_arms
+from trialwise.procedures.comparing.findings import ArmRun
+from trialwise.procedures.comparing.pairing import check_labels, label_contracts, name_arms
 from trialwise.redaction import redact_with
 from trialwise.runtime.arm_plans import PlannedArms, check_options, plan_alike, share_inputs
 from trialwise.runtime.choice_result import Choice, ExploredArms
@@ -272,7 +274,7 @@ def _conclude(
     """Keep the arms' records and what they come to together."""
     records = opened.decide(outcomes)
     runs = _place_arms(name_arms(records, prepared.planned.labels), opened.paths)
-    verdict = conclude_choice(runs, following.question)
+    verdict = CHOICE.decide(runs, following.question)
     if opened.comparison is not None:
         stops = [one.verdict.stop for one in records]
         decision = "INCONCLUSIVE" if verdict.outcome == "undecided" else verdict.outcome

@@ -13,13 +13,9 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.run_settings import RunSettings
-from trialwise.procedures.comparing.comparison_findings import (
-    Against,
-    ArmRun,
-    ComparisonQuestion,
-    Question,
-)
-from trialwise.procedures.comparing.run_comparison import compare_records, name_arms
+from trialwise.procedures.comparing.findings import Against, ArmRun, ComparisonQuestion, Question
+from trialwise.procedures.comparing.pairing import name_arms
+from trialwise.procedures.comparison import COMPARISON
 from trialwise.runtime.comparison_result import Comparison
 from trialwise.runtime.interleaving import adrive_in_turn, drive_in_turn
 from trialwise.runtime.looping import warn_inside_loop
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
     from trialwise.engine.ports import Listener
     from trialwise.engine.run_state import RunOutcome
     from trialwise.judges.preference import Pairwise
-    from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
+    from trialwise.procedures.comparing.assessment import PreferenceVotes
 
 __all__ = ["Comparison", "Run", "acompare", "compare", "compare_runs"]
 
@@ -285,7 +281,7 @@ def compare_runs(
     opened = [_open_run(one, Path(store)) for one in (control, *candidates)]
     records = [record for record, _ in opened]
     arms = _place_arms(name_arms(records, labels), [path for _, path in opened])
-    return Comparison(compare_records(arms, asked, find_rules(arms, asked)), arms)
+    return Comparison(COMPARISON.decide(arms, asked, find_rules(arms, asked)), arms)
 
 
 def _conclude(
@@ -294,7 +290,7 @@ def _conclude(
     """Keep the arms' records and what they come to together."""
     planned, records = prepared.planned, opened.decide(outcomes)
     arms = _place_arms(name_arms(records, planned.labels), opened.paths)
-    verdict = compare_records(arms, planned.pair_question, planned.rules)
+    verdict = COMPARISON.decide(arms, planned.pair_question, planned.rules)
     opened.keep(verdict, records)
     return Comparison(verdict, arms, opened.path)
 
@@ -303,7 +299,7 @@ def _compare_again(prepared: PreparedComparison) -> Comparison:
     """Return a comparison that was finished before."""
     planned = prepared.planned
     arms = _place_arms(name_arms(prepared.load_records(), planned.labels), prepared.list_paths())
-    verdict = compare_records(arms, planned.pair_question, planned.rules, prepared.load_votes())
+    verdict = COMPARISON.decide(arms, planned.pair_question, planned.rules, prepared.load_votes())
     return Comparison(verdict, arms, prepared.path)
 
 
@@ -312,7 +308,7 @@ def _add_votes(
 ) -> Comparison:
     """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
     planned = prepared.planned
-    verdict = compare_records(comparison.arms, planned.pair_question, planned.rules, votes)
+    verdict = COMPARISON.decide(comparison.arms, planned.pair_question, planned.rules, votes)
     if comparison.path is not None:
         from trialwise.model.codec import to_plain
         from trialwise.stores.comparisons import StoredComparison

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.comparison_findings import (
-    ArmRun,
-    ComparisonFinding,
-    ComparisonVerdict,
-)
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
 from trialwise.procedures.comparing.relabelling import relabel_arms
 from trialwise.runtime.open_comparison import find_rules
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
-    from trialwise.procedures.comparing.score_lift import ScoreLift
+    from trialwise.procedures.comparing.findings import ScoreLift
     from trialwise.runtime.frames import ComparisonFrame, Library
 
 
@@ -107,7 +103,7 @@ class Comparison:
             criterion: Which both runs have; without scores, a pass counts 1 and a failure 0.
             confidence: The confidence of the interval.
         """
-        from trialwise.procedures.comparing.score_lift import measure_lift
+        from trialwise.procedures.comparing.amounts import measure_lift
 
         return measure_lift(self.control, self.candidate, criterion, confidence=confidence)
 

@@ -257,7 +257,7 @@ _TABLES: dict[str, tuple[Callable[[RunRecord], Iterator[dict[str, Any]]], dict[s
 
 
 def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    from trialwise.procedures.comparing.trial_pairing import pair_trials
+    from trialwise.procedures.comparing.pairing import pair_trials
 
     control, *candidates = comparison.arms
     for arm, name in product(candidates, [one.name for one in control.record.plan.experiments]):

@@ -19,13 +19,9 @@ from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
-from trialwise.procedures.comparing.comparison_findings import (
-    ArmRun,
-    ComparisonQuestion,
-    ComparisonVerdict,
-)
+from trialwise.procedures.comparing.assessment import PreferenceVotes
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion, ComparisonVerdict
 from trialwise.procedures.comparing.pair_following import PairFollowing, TestRules, follow_pairs
-from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
 from trialwise.redaction import redact_with
 from trialwise.runtime.arm_plans import PlannedArms, plan_again, plan_arms
 from trialwise.runtime.deciding import decide_and_keep

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonQuestion
-from trialwise.procedures.comparing.preference_evidence import PreferenceVotes
-from trialwise.procedures.comparing.trial_pairing import Pairing, pair_trials
+from trialwise.procedures.comparing.assessment import PreferenceVotes
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
+from trialwise.procedures.comparing.pairing import Pairing, pair_trials
 
 if TYPE_CHECKING:
     from trialwise.judges.preference import Comparison as JudgedPair

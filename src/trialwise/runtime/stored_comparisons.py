@@ -7,8 +7,8 @@ from pathlib import Path
 from trialwise import __version__
 from trialwise.errors import RunNotFound
 from trialwise.model.codec import from_plain, to_plain
-from trialwise.procedures.comparing.comparison_findings import ArmRun, ComparisonQuestion
-from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
+from trialwise.procedures.comparison import COMPARISON
 from trialwise.runtime.choice_result import Choice, ExploredArms
 from trialwise.runtime.comparison_result import Comparison
 from trialwise.runtime.open_comparison import read_rules, read_votes
@@ -65,14 +65,18 @@ def load_answer(
         question.setdefault("edition", 1)
     if head.kind == "comparison":
         asked = from_plain(ComparisonQuestion, question)
-        verdict = compare_records(arms, asked, read_rules(head.rules), read_votes(stored))
+        verdict = COMPARISON.decide(arms, asked, read_rules(head.rules), read_votes(stored))
         return Comparison(verdict, arms, stored.path)
     # The other two are rare, and loaded only where one is meant.
-    from trialwise.procedures.comparing.choice_conclusion import conclude_choice, describe_arms
-    from trialwise.procedures.comparing.choice_findings import ChoiceQuestion, ExplorationQuestion
+    from trialwise.procedures.choice import (
+        CHOICE,
+        ChoiceQuestion,
+        ExplorationQuestion,
+        describe_arms,
+    )
 
     if head.kind == "choice":
-        chosen = conclude_choice(arms, from_plain(ChoiceQuestion, question))
+        chosen = CHOICE.decide(arms, from_plain(ChoiceQuestion, question))
         return Choice(chosen, arms, stored.path)
     described = from_plain(ExplorationQuestion, question)
     found = describe_arms(arms, criterion=described.criterion, confidence=described.confidence)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
+from trialwise.validation import require_choice, require_open_rate
 
 PairedQuestion: TypeAlias = Literal["different", "better", "not-worse", "equivalent"]
 """What is asked about B; the last two need a margin."""
@@ -22,6 +24,20 @@ PAIRED_QUESTIONS: tuple[PairedQuestion, ...] = (
     "not-worse",
     "equivalent",
 )
+
+
+def require_margin(question: PairedQuestion, margin: float | None) -> None:
+    """Refuse a question that is unknown, and a margin that it does not have or has to have."""
+    require_choice("question", question, PAIRED_QUESTIONS)
+    if margin is not None:
+        require_open_rate("margin", margin)
+        if question == "different":
+            allowed = "be left out where the question is whether the arms are different"
+            raise InvalidArgument("margin", margin, allowed)
+    elif question in ("not-worse", "equivalent"):
+        allowed = f'be given, such as 0.02, where the question is "{question}"'
+        raise InvalidArgument("margin", None, allowed)
+
 
 #: The outcomes of each question that PASS and that FAIL; "not shown" is INCONCLUSIVE.
 OUTCOMES: dict[PairedQuestion, tuple[tuple[PairedOutcome, ...], ...]] = {

@@ -11,25 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from trialwise.errors import InvalidArgument
-from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
+from trialwise.procedures.comparing.findings import ComparisonQuestion
+from trialwise.procedures.comparing.pairing import read_pass
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_questions import PairedOutcome
-from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
-
-if TYPE_CHECKING:
-    from trialwise.stats.sequential.shipped_designs import DesignCache
-
-#: The rates that the rule which ships expects: 80 % and 90 %, passed independently of each other.
-_EXPECTED = (0.8, 0.9)
-#: So many times the expected pairs up to the last look: more pairs would add no power.
-_ROOM = 1.1
+from trialwise.stats.paired_rules import PairedConclusion, PairedRule
 
 TestRules: TypeAlias = Mapping[tuple[str, str, str], PairedRule]
 """By the labels of the known arm and of the compared one, and by criterion."""
@@ -48,20 +38,6 @@ class PairedTest:
     analysis: Analysis
     rule: PairedRule | None
     """None where the number of pairs is fixed."""
-
-
-def read_outcome(trial: Trial, criterion: str, analysis: Analysis) -> bool | None:
-    """Return whether a trial passed a criterion; None where its pair is left out.
-
-    Args:
-        trial: Of one arm.
-        criterion: By name.
-        analysis: Whose trials decide.
-    """
-    outcome = trial.outcome(criterion)
-    if analysis.leaves_out(trial.error_class) or trial.is_unjudged(outcome):
-        return None
-    return outcome.passed
 
 
 def conclude_path(
@@ -104,7 +80,7 @@ class _Followed:
             return
         test = self.test
         waiting = self._waiting
-        waiting[side][trial.index] = read_outcome(trial, test.criterion, test.analysis)
+        waiting[side][trial.index] = read_pass(trial, (test.criterion,), test.analysis)
         while self.outcome is None and self._next in waiting[0] and self._next in waiting[1]:
             first, second = waiting[0].pop(self._next), waiting[1].pop(self._next)
             self._next += 1
@@ -160,82 +136,16 @@ class PairFollowing:
         ]
 
 
-def plan_rules(
-    plans: Sequence[Plan],
-    labels: Sequence[str],
-    question: ComparisonQuestion,
-    *,
-    rates: tuple[float, float] | None = None,
-    max_pairs: int | None = None,
-    cache: DesignCache | None = None,
-) -> TestRules:
-    """Plan the sequential rule of every test, each at its share of the level of all tests.
-
-    Args:
-        plans: The plans of the arms' runs, the control's first; their sizes play no part.
-        labels: The labels of the arms.
-        question: What is asked.
-        rates: The rates that are expected of the control and of a candidate.
-        max_pairs: The most pairs; by default so many that more would add no power.
-        cache: Where boundaries that were searched for are kept.
-
-    Returns:
-        Nothing where a test has no sequential rule, so that the number of pairs is fixed.
-    """
-    if any(
-        plan.claim.population
-        in (PopulationClaim.SUPERPOPULATION, PopulationClaim.NO_GENERALISATION)
-        for plan in plans
-    ):
-        # Repeats of an input are one unit for a population, and no test is made without a claim.
-        return {}
-    advisory = {one.criterion for plan in plans for one in plan.criteria if one.standing.advisory}
-    # What only advises ends no comparison, and takes no part of the level.
-    tests = [one for one in _list_tests(plans, labels, question) if one[2] not in advisory]
-    share = 1 if question.correction == "none" else max(1, len(tests))
-    planned: dict[tuple[str, float], PairedRule] = {}
-    for *_, name in tests:
-        asked, margin = question.of_criterion(name)
-        if (asked, margin) in planned:
-            continue
-        try:
-            rule = plan_paired_rule(
-                asked,
-                margin=margin or None,
-                alpha=question.alpha / share,
-                rates=rates,
-                max_pairs=max_pairs,
-                cache=cache,
-            )
-        except InvalidArgument as refused:
-            if refused.argument == "margin":
-                return {}
-            raise
-        planned[asked, margin] = limit_pairs(rule, rates)
-    return {test: planned[question.of_criterion(test[2])] for test in tests}
-
-
-def limit_pairs(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRule:
-    """Return a rule that ends also where pairs are rarely discordant.
-
-    Args:
-        rule: One without a limit on pairs gets one; more pairs would add no power.
-        rates: The rates that are expected of the control and of a candidate.
-    """
-    if rule.max_pairs is not None:
-        return rule
-    first, second = rates or _EXPECTED
-    discordant = first * (1 - second) + second * (1 - first)
-    # What the rule would need if no pair decided.
-    boundaries = getattr(rule, "boundaries", None)
-    most = 100 if boundaries is None else boundaries.cap
-    return replace(rule, max_pairs=ceil(_ROOM * most / discordant))
-
-
-def _list_tests(
+def list_tests(
     plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion
 ) -> list[tuple[str, str, str]]:
-    """List the tests by the labels of two arms and by criterion."""
+    """List the tests by the labels of two arms and by criterion.
+
+    Args:
+        plans: The plans of the arms' runs.
+        labels: The labels of the arms.
+        question: Which arms are compared with each other.
+    """
     return [
         (labels[first], labels[second], name)
         for first, second in question.couple_arms(range(len(plans)))
@@ -266,7 +176,7 @@ def follow_pairs(
     """
     places = {label: place for place, label in enumerate(labels)}
     tests = []
-    for against, arm, criterion in _list_tests(plans, labels, question):
+    for against, arm, criterion in list_tests(plans, labels, question):
         rule = rules.get((against, arm, criterion))
         if rules and rule is None:
             continue  # it advises, and no run waits for it

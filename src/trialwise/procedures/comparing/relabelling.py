@@ -20,14 +20,14 @@ from typing import TypeAlias
 
 from trialwise.documents.numbers import as_percent, as_probability
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.comparison_findings import (
+from trialwise.procedures.comparing.findings import (
     ArmRun,
     ComparisonVerdict,
     Contrast,
     RelabelledShare,
 )
-from trialwise.procedures.comparing.pair_following import TestRules, read_outcome
-from trialwise.procedures.comparing.trial_pairing import pair_trials
+from trialwise.procedures.comparing.pair_following import TestRules
+from trialwise.procedures.comparing.pairing import pair_trials
 from trialwise.stats.multiplicity import Correction, adjust
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
@@ -68,16 +68,9 @@ def relabel_arms(
     for one in testing:
         pairing = pair_trials(control.record, candidate.record, (one.experiment, one.experiment))
         analysis = control.record.plan.analysis
-        read = [
-            (
-                read_outcome(pair.control, one.criterion, analysis),
-                read_outcome(pair.candidate, one.criterion, analysis),
-            )
-            for pair in pairing.pairs
-        ]
+        told = [pair.read(one.criterion, analysis) for pair in pairing.pairs]
         # The pairs of another sampling have coins of their own.
         start = places.setdefault(one.experiment, sum(map(len, outcomes.values())))
-        told = [None if None in pair else (bool(pair[0]), bool(pair[1])) for pair in read]
         outcomes[one.criterion] = [*[None] * start, *told]
         rule = rules.get((control.label, candidate.label, one.criterion))
         used[one.criterion] = _fit_rule(rule, told, asked.alpha / len(testing))

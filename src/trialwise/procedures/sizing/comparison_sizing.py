@@ -20,7 +20,7 @@ from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import normal_quantile, upper_z
-from trialwise.stats.paired import minimum_discordant
+from trialwise.stats.paired import approximate_pairs, minimum_discordant
 from trialwise.stats.regression_cutoffs import design_power
 from trialwise.validation import require_count, require_given, require_open_rate
 
@@ -208,8 +208,9 @@ def _discordances(question: CompareQuestion) -> Iterator[tuple[Discordance, floa
 def _paired_size(question: CompareQuestion, kind: Discordance, discordance: float) -> PairedSize:
     total, drop = as_written(discordance), as_written(question.drop)
     only_a, only_b = float((total + drop) / 2), float((total - drop) / 2)
-    normal = _normal_paired(question, discordance)
-
+    normal = approximate_pairs(
+        question.drop, discordance, level=question.level, power=question.power
+    )
     power_at = _paired_power(only_a, only_b, question.level)
     pairs = _find_kept_size(power_at, question.power, normal)
     given = question.pairs
@@ -266,15 +267,6 @@ def _paired_power(only_a: float, only_b: float, alpha: float) -> Callable[[int],
         return min(1.0, math.fsum(w * given(m) for m, w in enumerate(weights, first)))
 
     return power_at
-
-
-def _normal_paired(question: CompareQuestion, discordance: float) -> int:
-    """⌈((z_α √ψ + z_β √(ψ − δ²)) / δ)²⌉ (Connor 1987)."""
-    drop = question.drop
-    spread = math.sqrt(max(0.0, discordance - drop * drop))
-    root = upper_z(question.level) * math.sqrt(discordance)
-    root += normal_quantile(question.power) * spread
-    return max(1, math.ceil((max(0.0, root) / drop) ** 2))
 
 
 def _normal_unpaired(better: float, worse: float, z_alpha: float, z_beta: float) -> int:

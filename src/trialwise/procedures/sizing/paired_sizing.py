@@ -17,21 +17,21 @@ from random import Random
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.comparing.pair_following import limit_pairs
+from trialwise.procedures.comparison import limit_pairs
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.normal import upper_z
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_questions import (
-    PAIRED_QUESTIONS,
     PairedCharacteristic,
     PairedOutcome,
     PairedQuestion,
+    require_margin,
 )
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.shipped_designs import DesignCache
-from trialwise.validation import require_choice, require_count, require_given, require_open_rate
+from trialwise.validation import require_count, require_given, require_open_rate
 
 #: What the rule that ships with the package is made for.
 USUAL_RATES = (0.8, 0.9)
@@ -64,19 +64,11 @@ class PairedSizingQuestion(PowerQuestion):
 
     def __post_init__(self) -> None:
         PowerQuestion.__post_init__(self)
-        require_choice("question", self.question, PAIRED_QUESTIONS)
         require_given(self, "pairs max_pairs tests arms concurrency", require_count, minimum=1)
         if self.pairs is not None and self.max_pairs is not None:
             allowed = "be left out where the number of pairs is fixed"
             raise InvalidArgument("max_pairs", self.max_pairs, allowed)
-        if self.margin is not None:
-            require_open_rate("margin", self.margin)
-            if self.question == "different":
-                allowed = "be left out where the question is whether the arms are different"
-                raise InvalidArgument("margin", self.margin, allowed)
-        elif self.question in ("not-worse", "equivalent"):
-            allowed = f'be given, such as 0.02, where the question is "{self.question}"'
-            raise InvalidArgument("margin", None, allowed)
+        require_margin(self.question, self.margin)
         for rate in self.rates or ():
             require_open_rate("rates", rate)
         self._check_expected()

@@ -7,7 +7,7 @@ minus the rate of the arm it is compared with.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
@@ -19,10 +19,9 @@ from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.amount_types import AmountDifference as AmountDifference  # noqa: PLC0414
-from trialwise.procedures.comparing.amount_types import AmountsFound, PreferenceFinding
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts
+from trialwise.stats.paired_questions import PairedQuestion, require_margin
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_open_rate
 
@@ -38,10 +37,7 @@ class Contrast(StrEnum):
     """No difference was shown, which does not show that there is none."""
 
 
-Question: TypeAlias = Literal["different", "better", "not-worse", "equivalent"]
-"""What is asked of a candidate, by a margin where one is given."""
-
-QUESTIONS: tuple[Question, ...] = ("different", "better", "not-worse", "equivalent")
+Question: TypeAlias = PairedQuestion
 
 AnswerKind: TypeAlias = Literal["comparison", "choice", "exploration"]
 """What several arms come to: which differ, which is best, or a description only."""
@@ -92,18 +88,10 @@ class ComparisonQuestion:
     def __post_init__(self) -> None:
         require_open_rate("confidence", self.confidence)
         require_choice("correction", self.correction, CORRECTIONS)
-        require_choice("question", self.question, QUESTIONS)
         require_choice("against", self.against, ("control", "all"))
         for name, margin in self.guardrails.items():
             require_open_rate(f"guardrails[{name}]", margin)
-        if self.margin is not None:
-            require_open_rate("margin", self.margin)
-            if self.question == "different":
-                allowed = "be left out where the question is whether the arms are different"
-                raise InvalidArgument("margin", self.margin, allowed)
-        elif self.question in ("not-worse", "equivalent"):
-            allowed = f'be given, such as 0.02, where the question is "{self.question}"'
-            raise InvalidArgument("margin", None, allowed)
+        require_margin(self.question, self.margin)
         if (self.margin is not None or self.guardrails) and self.confidence <= 0.5:
             allowed = "be above 0.5 where a margin is given"
             raise InvalidArgument("confidence", self.confidence, allowed)
@@ -245,8 +233,8 @@ class ComparisonFinding(Evidence):
     question: Question = "different"
     margin: float = 0.0
     experiment: str
-    contrast: Contrast
-    decision: Decision
+    contrast: Contrast = Contrast.NOT_TOLD_APART
+    decision: Decision = Decision.INCONCLUSIVE
     """PASS where the candidate is better, or shown to lose less than the margin; FAIL where it is
     worse; else INCONCLUSIVE."""
     adjusted_p_value: float | None = None
@@ -257,6 +245,11 @@ class ComparisonFinding(Evidence):
     caveats: tuple[str, ...] = ()
     advisory: tuple[str, ...] = ()
     """Why it is reported and left out of the verdict's decision; nothing where it counts."""
+
+    @classmethod
+    def of(cls, found: Evidence, **given: Any) -> ComparisonFinding:
+        """Return a finding of evidence that is not concluded yet."""
+        return cls(**{one.name: getattr(found, one.name) for one in fields(Evidence)}, **given)
 
     @property
     def wins(self) -> int | None:
@@ -291,6 +284,183 @@ class RelabelledShare:
     def exceeds_level(self) -> bool:
         """Whether the share is shown to exceed the level."""
         return (self.share if self.interval is None else self.interval.low) > self.level
+
+
+# --- What is found beside the pass rate -----------------------------------------------------------
+# All of it is described with intervals and never decides: a comparison has one question, and every
+# further test would take a share of its level. Differences are the candidate's value minus the
+# control's.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountDifference:
+    """What trials took, or the scores they got, under two arms."""
+
+    name: str
+    """`latency_s`, `cost_usd`, `tokens` or `score`."""
+    criterion: str = ""
+    """Which criterion graded the replies, for a score."""
+    arm: str
+    against: str
+    experiment: str
+    pairs: int
+    basis: str
+    """Which pairs were taken."""
+    control_mean: float
+    candidate_mean: float
+    difference: float
+    """The typical difference within pairs (Hodges and Lehmann's); for a score, the mean one."""
+    interval: Interval | None
+    """For `difference`; None for few pairs. By signed ranks it is exact where differences scatter
+    evenly around their centre; for a score, by betting, it holds for every distribution."""
+    p_value: float | None = None
+    """Two-sided, exact, that swapping the arms would change nothing; not corrected for others."""
+    mean_interval: Interval | None = None
+    """For `mean_difference`, by flipping signs; exact as the one by signed ranks is."""
+    median_difference: float
+    """The middle of the differences within pairs."""
+    median_interval: Interval | None
+    """Exact and free of assumptions on shape, for the median difference; None for few pairs."""
+
+    @property
+    def mean_difference(self) -> float:
+        """The candidate's mean minus the control's."""
+        return self.candidate_mean - self.control_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLift:
+    """The mean scores of two runs on the same inputs, and their difference within pairs."""
+
+    criterion: str
+    arm: str = "candidate"
+    against: str = "control"
+    control: float
+    candidate: float
+    difference: float
+    """The candidate's mean minus the control's."""
+    median_difference: float = 0.0
+    """The middle of the differences within pairs."""
+    interval: Interval
+    """Bounds on the difference, from −1 to 1, for every distribution of scores."""
+    flip_interval: Interval | None = None
+    """By flipping signs: mostly narrower, for differences that scatter evenly around their mean."""
+    p_value: float = 1.0
+    """Exact by flipping signs, two-sided, that swapping the two would change nothing."""
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmCost:
+    """What the trials of one arm cost, and what each success cost."""
+
+    arm: str
+    trials: int
+    successes: int
+    """Trials that passed every criterion."""
+    usd: float
+    """What all trials cost, those that failed included; setup and judges not."""
+    usd_per_success: float | None
+    """None where no trial succeeded."""
+    setup_usd: float | None = None
+    """What preparing the trials cost, which is no part of the other numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRatio:
+    """How many times as much a success costs under one arm as under another."""
+
+    arm: str
+    against: str
+    pairs: int
+    ratio: float
+    interval: Interval | None
+    """It only describes: a jackknife over pairs, whose level is approximate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadDifference:
+    """How far two replies to one input lie apart, under two arms."""
+
+    name: str
+    """`latency_s` or `score`."""
+    criterion: str = ""
+    arm: str
+    against: str
+    experiment: str
+    repeats: int
+    """How many pairs of repeats of one input were compared, each under both arms."""
+    control: float
+    """The mean distance between two repeats of one input."""
+    candidate: float
+    difference: float
+    """The candidate's mean distance minus the control's."""
+    interval: Interval | None
+    """For `difference`, by flipping signs; None for few repeats."""
+    p_value: float
+    """Two-sided, exact, that repeats scatter alike; a constant shift between arms does not count.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlakinessDifference:
+    """On how many inputs an arm both passed and failed, under two arms."""
+
+    criterion: str
+    arm: str
+    against: str
+    inputs: int
+    """Inputs that were tried at least twice under both arms."""
+    control: int
+    """Inputs that both passed and failed with the control."""
+    candidate: int
+    only_control: int
+    only_candidate: int
+    p_value: float
+    """Two-sided, by the exact sign test of the inputs that are flaky under one arm only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceFinding:
+    """How often a judge prefers the replies of one arm to those of another."""
+
+    criterion: str
+    arm: str
+    against: str
+    wins: int
+    losses: int
+    ties: int
+    inconsistent: int
+    """The ties in which a swap of places turned the answer round."""
+    missing: int
+    rate: float | None
+    """(wins + ties/2)/pairs: above one half the judge prefers the candidate."""
+    interval: Interval | None
+    labels: int = 0
+    """Pairs with people's preferences that the judge's errors were measured on."""
+    corrected_rate: float | None = None
+    """The share of decided pairs in which people would prefer the candidate."""
+    corrected_interval: Interval | None = None
+    """Exact, for both uncertainties: the pairs' and the labels'."""
+    p_value: float | None = None
+    """Two-sided, of the test that counts: corrected where the judge's errors are known."""
+    usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AmountsFound:
+    """The differences between arms in everything but the pass rate."""
+
+    amounts: tuple[AmountDifference, ...] = ()
+    """What trials took and which scores they got, for every two arms that are compared."""
+    scores: tuple[ScoreLift, ...] = ()
+    """How much the mean score of each graded criterion changed."""
+    costs: tuple[ArmCost, ...] = ()
+    """What the trials and the successes of each arm cost, where all of them say."""
+    cost_ratios: tuple[CostRatio, ...] = ()
+    spreads: tuple[SpreadDifference, ...] = ()
+    """How much repeats of one input scatter, where inputs were repeated."""
+    flakiness: tuple[FlakinessDifference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

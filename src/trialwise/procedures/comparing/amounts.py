@@ -1,0 +1,500 @@
+"""What is found of two arms beside the pass rate: amounts, scores, costs of success, steadiness.
+
+All of it is described and never decided. The typical difference within pairs is Hodges and
+Lehmann's, with an interval by signed ranks. It is exact where differences scatter evenly around
+their centre. The median and its interval by order statistics stand beside it: they need no shape,
+and are wider.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import fmean, median
+from typing import NamedTuple, TypeAlias
+
+from trialwise.decimals import as_written
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Analysis, Trial
+from trialwise.procedures.comparing.findings import (
+    AmountDifference,
+    AmountsFound,
+    ArmCost,
+    ArmRun,
+    CostRatio,
+    FlakinessDifference,
+    ScoreLift,
+    SpreadDifference,
+)
+from trialwise.procedures.comparing.pairing import Pair, Pairing, pair_trials
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.mean_bets import betting_mean_interval
+from trialwise.stats.normal import upper_z
+from trialwise.stats.paired import sign_test
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.sign_flips import sign_flip_mean
+from trialwise.stats.signed_ranks import hodges_lehmann
+from trialwise.validation import require_open_rate
+
+Reader: TypeAlias = Callable[[Trial], float | None]
+"""Reads an amount of a trial; None where it is not known."""
+
+
+def find_amounts(
+    arms: Sequence[ArmRun],
+    pairings: Sequence[Pairing],
+    paired: Sequence[tuple[str, Pairing]],
+    *,
+    confidence: float,
+) -> AmountsFound:
+    """Find what trials took, what successes cost, how scores changed and how steady the arms are.
+
+    Args:
+        arms: All arms; the first is the control.
+        pairings: One for every experiment of every two arms.
+        paired: The criteria of every two arms, each with its pairs.
+        confidence: The confidence of every interval.
+    """
+    plan = arms[0].record.plan
+    analysis = plan.analysis
+    graded = [(name, one) for name, one in paired if _is_graded(one, name)]
+    lifts = [
+        (found, one)
+        for name, one in graded
+        if (found := lift_scores(one, name, analysis=analysis, confidence=confidence))
+    ]
+    by_input = plan.claim.population is PopulationClaim.SUPERPOPULATION
+    couples: dict[tuple[str, str], list[Pairing]] = {}
+    for one in pairings:
+        couples.setdefault((one.summary.against, one.summary.arm), []).append(one)
+    ratios = (
+        compare_cost_per_success(mine, by_input=by_input, confidence=confidence)
+        for mine in couples.values()
+    )
+    spreads = (
+        *(_compare_spread(one, "", analysis, confidence) for one in pairings),
+        *(_compare_spread(one, name, analysis, confidence) for name, one in graded),
+    )
+    flaky = (_compare_flakiness(one, name, analysis) for name, one in paired)
+    return AmountsFound(
+        amounts=(
+            *(found for one in pairings for found in _compare_amounts(one, confidence)),
+            *(_describe_lift(lift, one) for lift, one in lifts),
+        ),
+        scores=tuple(lift for lift, _ in lifts),
+        costs=tuple(_cost_arms(arms)),
+        cost_ratios=tuple(filter(None, ratios)),
+        spreads=tuple(filter(None, spreads)),
+        flakiness=tuple(filter(None, flaky)),
+    )
+
+
+# --- What trials took -----------------------------------------------------------------------------
+
+
+class _Amount(NamedTuple):
+    name: str
+    basis: str
+    of: Reader
+    """What a trial took, without its setup."""
+    of_successes: bool = False
+
+
+_AMOUNTS = (
+    # A failure may be as quick as a refusal: its latency would reward the arm that fails.
+    _Amount(
+        "latency_s",
+        "pairs in which both passed every criterion",
+        lambda trial: trial.latency_s,
+        of_successes=True,
+    ),
+    _Amount("cost_usd", "pairs in which both say what they cost", lambda trial: trial.cost_usd),
+    _Amount(
+        "tokens",
+        "pairs in which both say what they used",
+        lambda trial: None if trial.usage is None else trial.usage.total_tokens,
+    ),
+)
+
+
+def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[AmountDifference]:
+    """Yield what the pairs of an experiment took, amount by amount; none where no pair says."""
+    summary = pairing.summary
+    for amount in _AMOUNTS:
+        taken = [
+            both
+            for pair in pairing.pairs
+            if not amount.of_successes or (pair.control.passed and pair.candidate.passed)
+            if (both := _read_both(pair, amount.of)) is not None
+        ]
+        if not taken:
+            continue
+        differences = [subtract_written(candidate, control) for control, candidate in taken]
+        shift = hodges_lehmann(differences, confidence=confidence)
+        mean = sign_flip_mean(differences, confidence=confidence)
+        middle = median_interval(differences, confidence=confidence)
+        yield AmountDifference(
+            name=amount.name,
+            arm=summary.arm,
+            against=summary.against,
+            experiment=summary.experiment,
+            pairs=len(taken),
+            basis=amount.basis,
+            control_mean=fmean(control for control, _ in taken),
+            candidate_mean=fmean(candidate for _, candidate in taken),
+            difference=shift.estimate,
+            interval=_qualify(shift.interval, pairing),
+            p_value=shift.p_value if summary.fixed_size else None,
+            mean_interval=_qualify(mean.interval, pairing),
+            median_difference=median(differences),
+            median_interval=_qualify(middle, pairing),
+        )
+
+
+def _read_both(pair: Pair, read: Reader) -> tuple[float, float] | None:
+    control, candidate = read(pair.control), read(pair.candidate)
+    return None if control is None or candidate is None else (control, candidate)
+
+
+def subtract_written(candidate: float, control: float) -> float:
+    """Return the difference of two decimals: 0.9 − 0.6 is 0.3, so that equal differences tie.
+
+    >>> subtract_written(0.9, 0.6)
+    0.3
+    """
+    return float(as_written(candidate) - as_written(control))
+
+
+def _qualify(found: Interval | Undefined | None, pairing: Pairing) -> Interval | None:
+    """Return an interval that says so where the runs stopped because of what they saw."""
+    if not isinstance(found, Interval):
+        return None
+    return found if pairing.summary.fixed_size else found.after_early_stop()
+
+
+def median_interval(values: Sequence[float], *, confidence: float) -> Interval | None:
+    """Return an exact confidence interval for a median: two order statistics, as far in as allowed.
+
+    With X ~ Binomial(n, ½), the r-th value from either end bounds the median on its side unless
+    X < r, so that r is the largest with P(X < r) ≤ (1 − confidence)/2.
+
+    Args:
+        values: Independent of one another.
+        confidence: The confidence of the interval, kept at least.
+
+    >>> median_interval(range(1, 11), confidence=0.95)
+    Interval(low=2, high=9, confidence=0.95, method='order statistics')
+    >>> median_interval([1, 2, 3], confidence=0.95) is None
+    True
+    """
+    alpha = float((1 - as_written(confidence)) / 2)
+    n = len(values)
+    cutoff = compliance_cutoff(0.5, n, alpha=alpha, rule="exact").cutoff if n else None
+    if cutoff is None:
+        return None
+    ordered = sorted(values)
+    low, high = ordered[n - cutoff], ordered[cutoff - 1]
+    return Interval(low, high, confidence=confidence, method="order statistics")
+
+
+# --- Scores ---------------------------------------------------------------------------------------
+
+
+def measure_lift(
+    control: RunRecord, candidate: RunRecord, criterion: str, *, confidence: float = 0.95
+) -> ScoreLift:
+    """Measure how much better the candidate's scores are; a pass counts 1 and a failure 0.
+
+    Args:
+        control: A run, such as the one without a skill.
+        candidate: A run on the same inputs.
+        criterion: Which both have.
+        confidence: The confidence of the intervals.
+
+    Raises:
+        InvalidArgument: The runs do not both have such a criterion, or no pairs.
+    """
+    require_open_rate("confidence", confidence)
+    sides = [
+        {one.criterion: one for one in record.plan.criteria} for record in (control, candidate)
+    ]
+    if not all(criterion in side for side in sides):
+        both = [name for name in sides[0] if name in sides[1]]
+        raise InvalidArgument("criterion", criterion, f"be one of {', '.join(both)}")
+    plan, other = (side[criterion] for side in sides)
+    pairing = pair_trials(control, candidate, (plan.experiment, other.experiment))
+    analysis = control.plan.analysis_of(plan)
+    found = lift_scores(pairing, criterion, analysis=analysis, confidence=confidence)
+    if found is None:
+        raise InvalidArgument("criterion", criterion, "have trials that can be paired")
+    return found
+
+
+def lift_scores(
+    pairing: Pairing, criterion: str, *, analysis: Analysis, confidence: float
+) -> ScoreLift | None:
+    """Return how much the scores changed within pairs; None where no pair was measured.
+
+    A difference lies between −1 and 1, so that half of it plus ½ is a score: its mean is bounded as
+    the mean of scores is, whatever its distribution. Flipping signs bounds it too, more closely,
+    where differences scatter evenly around their mean.
+
+    Args:
+        pairing: The pairs of two arms.
+        criterion: The one that graded the replies.
+        analysis: Which trials count.
+        confidence: The confidence of the intervals.
+    """
+    pairs = [
+        (_read_mark(pair.control, criterion), _read_mark(pair.candidate, criterion))
+        for pair in pairing.list_measured(criterion, analysis)
+    ]
+    if not pairs:
+        return None
+    error = float((1 - as_written(confidence)) / 2)
+    differences = [subtract_written(theirs, ours) for ours, theirs in pairs]
+    bounds = betting_mean_interval(
+        [(one + 1) / 2 for one in differences], low_error=error, high_error=error
+    )
+    flips = sign_flip_mean(differences, confidence=confidence)
+    if not pairing.summary.fixed_size:
+        bounds = bounds.after_early_stop()
+    first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
+    return ScoreLift(
+        criterion=criterion,
+        arm=pairing.summary.arm,
+        against=pairing.summary.against,
+        control=first,
+        candidate=second,
+        difference=second - first,
+        median_difference=median(differences),
+        interval=replace(bounds, low=2 * bounds.low - 1, high=2 * bounds.high - 1),
+        flip_interval=_qualify(flips.interval, pairing),
+        p_value=flips.p_value,
+        pairs=len(pairs),
+    )
+
+
+def _describe_lift(lift: ScoreLift, pairing: Pairing) -> AmountDifference:
+    """Return the scores of a criterion as one more amount."""
+    return AmountDifference(
+        name="score",
+        criterion=lift.criterion,
+        arm=lift.arm,
+        against=lift.against,
+        experiment=pairing.summary.experiment,
+        pairs=lift.pairs,
+        basis=f"pairs that {lift.criterion} graded",
+        control_mean=lift.control,
+        candidate_mean=lift.candidate,
+        difference=lift.difference,
+        interval=lift.interval,
+        p_value=lift.p_value if pairing.summary.fixed_size else None,
+        mean_interval=lift.flip_interval,
+        median_difference=lift.median_difference,
+        median_interval=None,
+    )
+
+
+def _is_graded(pairing: Pairing, criterion: str) -> bool:
+    """Return whether a reply of either arm has a score of its own."""
+    return any(
+        trial.outcome(criterion).result.score is not None
+        for pair in pairing.pairs
+        for trial in (pair.control, pair.candidate)
+    )
+
+
+def _read_mark(trial: Trial, criterion: str) -> float:
+    return trial.outcome(criterion).result.mark
+
+
+# --- What a success costs -------------------------------------------------------------------------
+
+_Totals: TypeAlias = tuple[float, ...]
+"""Cost and successes of the control, then of the candidate, in one pair or in several."""
+#: With fewer units a jackknife says too little.
+_FEWEST = 10
+
+
+def _cost_arms(arms: Sequence[ArmRun]) -> Iterator[ArmCost]:
+    """Yield what each arm's successes cost, where every measured trial says what it cost."""
+    for arm in arms:
+        trials = list(arm.record.trials.sketches())
+        measured = [one for one in trials if not one.is_excused]
+        if not measured or any(one.cost_usd is None for one in measured):
+            continue
+        # What a trial cost that was not measured was paid all the same.
+        usd = math.fsum(one.cost_usd or 0.0 for one in trials)
+        successes = sum(one.passed for one in trials)
+        yield ArmCost(
+            arm=arm.label,
+            trials=len(trials),
+            successes=successes,
+            usd=usd,
+            usd_per_success=usd / successes if successes else None,
+            setup_usd=arm.record.verdict.spending.setup_usd,
+        )
+
+
+def compare_cost_per_success(
+    pairings: Sequence[Pairing], *, by_input: bool, confidence: float
+) -> CostRatio | None:
+    """Return how many times as much a success costs under one arm as under the other.
+
+    The interval is a jackknife of the logarithm: every unit is left out once, and how much that
+    changes the ratio gives its standard error. It is approximate, and only describes.
+
+    Args:
+        pairings: The pairs of two arms, of all experiments.
+        by_input: Whether inputs are the units, as in a claim about a population; else pairs are.
+        confidence: The confidence of the interval.
+    """
+    units: dict[Hashable, _Totals] = {}
+    pairs = 0
+    for pairing in pairings:
+        for place, pair in enumerate(pairing.pairs):
+            costs = _read_both(pair, lambda trial: trial.cost_usd)
+            if costs is None:
+                continue
+            pairs += 1
+            key = (pairing.summary.experiment, pair.control.input_id if by_input else place)
+            mine = (costs[0], pair.control.passed, costs[1], pair.candidate.passed)
+            units[key] = _add(units.get(key, (0.0,) * 4), mine)
+    total = tuple(sum(side) for side in zip(*units.values(), strict=True))
+    whole = _log_ratio(total)
+    if whole is None:
+        return None
+    found = _jackknife(list(units.values()), total, whole, confidence)
+    return CostRatio(
+        arm=pairings[0].summary.arm,
+        against=pairings[0].summary.against,
+        pairs=pairs,
+        ratio=math.exp(whole),
+        interval=_qualify(found, pairings[0]),
+    )
+
+
+def _add(one: _Totals, other: _Totals, sign: int = 1) -> _Totals:
+    return tuple(ours + sign * theirs for ours, theirs in zip(one, other, strict=True))
+
+
+def _log_ratio(total: _Totals) -> float | None:
+    """Return the logarithm of the ratio; None where an arm has no success or costs nothing."""
+    if min(total, default=0.0) <= 0:
+        return None
+    return math.log(total[2] / total[3]) - math.log(total[0] / total[1])
+
+
+def _jackknife(
+    units: Sequence[_Totals], total: _Totals, whole: float, confidence: float
+) -> Interval | None:
+    n = len(units)
+    without = [found for one in units if (found := _log_ratio(_add(total, one, -1))) is not None]
+    if n < _FEWEST or len(without) < n:
+        return None
+    centre = math.fsum(without) / n
+    error = math.sqrt((n - 1) / n * math.fsum((one - centre) ** 2 for one in without))
+    reach = upper_z(float((1 - as_written(confidence)) / 2)) * error
+    return Interval(
+        math.exp(whole - reach),
+        math.exp(whole + reach),
+        confidence=confidence,
+        method="jackknife, approximate",
+    )
+
+
+# --- How steady an arm is -------------------------------------------------------------------------
+
+
+def _compare_spread(
+    pairing: Pairing, criterion: str, analysis: Analysis, confidence: float
+) -> SpreadDifference | None:
+    """Return how much the scores of one input scatter; without a criterion, its latencies do.
+
+    Return None where no input was repeated.
+    """
+    pairs = [pair for pair in pairing.pairs if not pair.is_left_out(analysis)]
+    if criterion:
+        pairs = pairing.list_measured(criterion, analysis)
+
+    def read(trial: Trial) -> float | None:
+        return _read_mark(trial, criterion) if criterion else trial.latency_s
+
+    distances = list(_measure_distances(pairs, read))
+    if not distances:
+        return None
+    shift = sign_flip_mean(
+        [subtract_written(theirs, ours) for ours, theirs in distances], confidence=confidence
+    )
+    summary = pairing.summary
+    return SpreadDifference(
+        name="score" if criterion else "latency_s",
+        criterion=criterion,
+        arm=summary.arm,
+        against=summary.against,
+        experiment=summary.experiment,
+        repeats=len(distances),
+        control=math.fsum(ours for ours, _ in distances) / len(distances),
+        candidate=math.fsum(theirs for _, theirs in distances) / len(distances),
+        difference=shift.mean,
+        interval=_qualify(shift.interval, pairing),
+        p_value=shift.p_value,
+    )
+
+
+def _measure_distances(pairs: Sequence[Pair], read: Reader) -> Iterator[tuple[float, float]]:
+    """Yield how far two repeats of an input lie apart under the control and the candidate."""
+    for repeats in _group_inputs(pairs):
+        known = [both for pair in repeats if (both := _read_both(pair, read)) is not None]
+        # Every repeat is used once, so that the distances are independent.
+        for one, other in list(pairwise(known))[::2]:
+            yield (
+                abs(subtract_written(one[0], other[0])),
+                abs(subtract_written(one[1], other[1])),
+            )
+
+
+def _compare_flakiness(
+    pairing: Pairing, criterion: str, analysis: Analysis
+) -> FlakinessDifference | None:
+    """Return on how many inputs each arm both passed and failed; None without repeated inputs."""
+    repeated = [
+        pairs
+        for pairs in _group_inputs(pairing.list_measured(criterion, analysis))
+        if len(pairs) > 1
+    ]
+    if not repeated:
+        return None
+
+    def is_flaky(trials: Sequence[Trial]) -> bool:
+        return len({trial.outcome(criterion).passed for trial in trials}) > 1
+
+    flaky = [
+        (is_flaky([pair.control for pair in pairs]), is_flaky([pair.candidate for pair in pairs]))
+        for pairs in repeated
+    ]
+    only_control, only_candidate = flaky.count((True, False)), flaky.count((False, True))
+    both = flaky.count((True, True))
+    return FlakinessDifference(
+        criterion=criterion,
+        arm=pairing.summary.arm,
+        against=pairing.summary.against,
+        inputs=len(repeated),
+        control=both + only_control,
+        candidate=both + only_candidate,
+        only_control=only_control,
+        only_candidate=only_candidate,
+        p_value=sign_test(only_control, only_candidate).p_value,
+    )
+
+
+def _group_inputs(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    found: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        found.setdefault(pair.control.input_id, []).append(pair)
+    return list(found.values())

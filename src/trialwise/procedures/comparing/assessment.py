@@ -1,0 +1,420 @@
+"""One criterion's evidence under two arms: which test is valid for it, and what it says.
+
+How the pairs were made says which test that is; `procedures.comparison` has the list. Apart from
+what is concluded, since that takes the evidence of all other criteria too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.evidence import StopReason
+from trialwise.model.run import RunRecord
+from trialwise.model.tally import Tally
+from trialwise.model.trial import Analysis, Trial
+from trialwise.procedures.comparing.evidence import (
+    answer_by_direction,
+    weigh_followed_pairs,
+    weigh_inputs,
+    weigh_planned_pairs,
+    weigh_stopped_pairs,
+    weigh_unpaired,
+)
+from trialwise.procedures.comparing.findings import (
+    ArmRun,
+    ComparisonFinding,
+    ComparisonQuestion,
+    Evidence,
+    PreferenceFinding,
+)
+from trialwise.procedures.comparing.pairing import Pairing, pair_trials, read_pass
+from trialwise.procedures.comparing.words import list_data_caveats
+from trialwise.stats.agreement import Confusion
+from trialwise.stats.judged_tests import JudgedTest
+from trialwise.stats.paired import PairCounts
+from trialwise.stats.paired_rules import PairedRule
+from trialwise.stats.result_types import Interval
+
+
+class Assessed(NamedTuple):
+    """A criterion with its evidence, before the other criteria's is known.
+
+    A criterion is never dropped: where nothing can be tested it is in the comparison all the same,
+    not told apart, with the reason.
+    """
+
+    finding: ComparisonFinding
+    pairing: Pairing | None
+
+
+def assess_criterion(
+    name: str,
+    control: ArmRun,
+    candidate: ArmRun,
+    question: ComparisonQuestion,
+    rule: PairedRule | None = None,
+) -> Assessed:
+    """Return what the trials of two arms say of one criterion.
+
+    Args:
+        name: The criterion's.
+        control: The arm that is known.
+        candidate: The arm that is compared with it.
+        question: How surely they are to be told apart.
+        rule: The rule that ended the runs; None where no rule did.
+    """
+    records = control.record, candidate.record
+    asked, margin = question.of_criterion(name)
+    places = [
+        next((one.experiment for one in record.plan.criteria if one.criterion == name), None)
+        for record in records
+    ]
+    ours, theirs = places
+    given = {
+        "criterion": name,
+        "arm": candidate.label,
+        "against": control.label,
+        "question": asked,
+        "margin": margin,
+    }
+    if ours is None or theirs is None:
+        tallies = [
+            None
+            if place is None
+            else _tally(name, [*one.trials.of_experiment(place).sketches()], one.plan.analysis)
+            for one, place in zip(records, places, strict=True)
+        ]
+        which = control if theirs is None else candidate
+        finding = ComparisonFinding.of(
+            Evidence(control=tallies[0], candidate=tallies[1]),
+            **given,
+            experiment=ours or theirs or "",
+            obstacle=f"only the run of {which.label} has this criterion",
+        )
+        return Assessed(finding, None)
+    labels = control.label, candidate.label
+    pairing = pair_trials(*records, (ours, theirs), labels=labels)
+    evidence, obstacle = _weigh(name, pairing, records, question, rule)
+    structures = [record.plan.structure.get(name) for record in records]
+    if structures[0] != structures[1]:
+        obstacle = "its postconditions differ between the two runs: these are two criteria"
+    # It can only advise where it rests on a judge whose errors nobody knows.
+    advisory = (
+        reason
+        for record in records
+        for one in record.plan.criteria
+        if one.criterion == name
+        for reason in one.standing.advisory
+    )
+    analysis = control.record.plan.analysis
+    finding = ComparisonFinding.of(
+        answer_by_direction(evidence, asked, margin),
+        **given,
+        experiment=ours,
+        obstacle=obstacle,
+        caveats=tuple(list_data_caveats(name, pairing, evidence, analysis)),
+        advisory=tuple(dict.fromkeys(advisory)),
+    )
+    return Assessed(finding, pairing)
+
+
+def _tally(name: str, trials: Sequence[Trial], analysis: Analysis) -> Tally:
+    read = [read_pass(trial, (name,), analysis) for trial in trials]
+    counted = [one for one in read if one is not None]
+    return Tally(trials=len(counted), passed=sum(counted))
+
+
+def _weigh(
+    name: str,
+    pairing: Pairing,
+    records: tuple[RunRecord, RunRecord],
+    question: ComparisonQuestion,
+    rule: PairedRule | None,
+) -> tuple[Evidence, str]:
+    """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
+    ours, theirs = (record.plan for record in records)
+    by_input = ours.claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats
+    obstacle = _find_obstacle(pairing, ours.claim, by_input=by_input)
+    read = [(pair.control.input_id, pair.read(name, ours.analysis)) for pair in pairing.pairs]
+    outcomes = [one for _, one in read if one is not None]
+    if not outcomes:
+        sides = pairing.control, pairing.candidate
+        control, candidate = (_tally(name, trials, ours.analysis) for trials in sides)
+        if pairing.summary.fixed_size and control.trials and candidate.trials:
+            obstacle = obstacle or _explain_unattributable(pairing, ours.claim, theirs.claim)
+            return weigh_unpaired(control, candidate, question, name), obstacle
+        found = Evidence(control=control, candidate=candidate)
+        return found, obstacle or "no pair is left to compare: run both with `compare`"
+    if rule is not None:
+        found = weigh_followed_pairs(outcomes, rule, ran_all=pairing.summary.fixed_size)
+    elif not pairing.summary.fixed_size:
+        found = weigh_stopped_pairs(outcomes, question)
+    elif by_input:
+        found = weigh_inputs(outcomes, [input_id for input_id, one in read if one is not None])
+    else:
+        try:
+            found = weigh_planned_pairs(outcomes, question, name)
+        except InvalidArgument as refused:
+            counts = weigh_stopped_pairs(outcomes, question)
+            found = replace(counts, decision_rule=None, p_value=None)
+            few = f"{len(outcomes)} pairs are too few. Their number must {refused.allowed}"
+            obstacle = obstacle or few
+    return found, obstacle
+
+
+def _find_obstacle(pairing: Pairing, claim: Claim, *, by_input: bool) -> str:
+    if StopReason.ERROR_RATE in pairing.stops:
+        return "a run was aborted: too many of its trials never reached the service"
+    if claim.population is PopulationClaim.NO_GENERALISATION:
+        return "the claim goes no further than these trials, so that there is nothing to test"
+    if pairing.summary.fixed_size:
+        return ""
+    if not pairing.summary.same_order:
+        return (
+            "a run ended because of what it saw, and the two had different orders: no test of "
+            "them keeps its level. Run both with `compare`, or each with `trials` and "
+            "`curtail: false`"
+        )
+    if by_input:
+        return "a run ended early, and its inputs were repeated: no test about a population is left"
+    return ""
+
+
+def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
+    """Return why a difference between trials that are not paired may not be the services'."""
+    first, second = (
+        Counter(one.input_id for one in trials) for trials in (pairing.control, pairing.candidate)
+    )
+    sizes = first.total(), second.total()
+    if pairing.summary.same_inputs:
+        if all(first[one] * sizes[1] == second[one] * sizes[0] for one in first | second):
+            return ""
+        return (
+            "the trials cannot be paired, and the inputs were not tried equally often in both. "
+            "Name each trial in a field `trial`, or try every input equally often"
+        )
+    one_population = (
+        ours.population is theirs.population is PopulationClaim.SUPERPOPULATION
+        and ours.population_name == theirs.population_name
+    )
+    if not one_population:
+        return (
+            "the inputs of the two runs differ, so that a difference may be theirs. Run both on "
+            "the same inputs: `compare` does"
+        )
+    repeated = len(first) < sizes[0] or len(second) < sizes[1]
+    return "inputs were repeated: no unpaired test about a population is left" if repeated else ""
+
+
+# --- Preferences ----------------------------------------------------------------------------------
+# Every pair of replies was shown to a judge twice, in both orders. A win is a pair in which only
+# the candidate was preferred, a loss one in which only the control was; everything else is a tie.
+# If people's preferences were compared with the judge's on labelled pairs, the share of wins among
+# the decided pairs is corrected for the judge's errors, by the exact test of `stats.judged_tests`.
+# A judge whose errors nobody measured only advises.
+
+_OUTCOMES = {"win": (False, True), "loss": (True, False)}
+_TIED = (False, False)
+#: A p-value is found on a grid of levels, each so many times the next.
+_STEP, _ABOVE, _BELOW = 1.25, 13, 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceVotes:
+    """What a judge preferred in each pair of replies of two arms, in the order of the pairs."""
+
+    criterion: str
+    arm: str
+    against: str
+    experiment: str
+    choices: tuple[str, ...]
+    """`win`, `loss`, `tie`, `inconsistent` or `missing`, from the candidate's side."""
+    inputs: tuple[str, ...]
+    """The input of each pair."""
+    fixed_size: bool = True
+    by_input: bool = False
+    """Whether inputs are the units, since a claim reaches beyond them and they were repeated."""
+    errors: Confusion | None = None
+    """The judge's choices beside people's, where the judge may decide."""
+    advisory: tuple[str, ...] = ()
+    """Why it only advises."""
+    usd: float | None = None
+    """What the judge cost, as far as it says."""
+
+    def count(self, choice: str) -> int:
+        """Return how many pairs have a choice."""
+        return self.choices.count(choice)
+
+    @property
+    def known_errors(self) -> Confusion | None:
+        """The judge's errors, where the test can be corrected for them."""
+        return self.errors if self.fixed_size and not self.by_input else None
+
+
+def assess_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> ComparisonFinding:
+    """Return what a judge's preferences say, as a criterion that is not concluded yet.
+
+    Args:
+        votes: Its choices.
+        question: How surely the arms are to be told apart.
+    """
+    asked, margin = question.of_criterion(votes.criterion)
+    found = answer_by_direction(weigh_votes(votes, question), asked, margin)
+    return ComparisonFinding.of(
+        found,
+        question=asked,
+        margin=margin,
+        criterion=votes.criterion,
+        arm=votes.arm,
+        against=votes.against,
+        experiment=votes.experiment,
+        obstacle="" if found.p_value is not None else "the judge answered about no pair",
+        caveats=tuple(_list_caveats(votes)),
+        advisory=(*votes.advisory, *_explain_uncorrected(votes)),
+    )
+
+
+def describe_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> PreferenceFinding:
+    """Return how often the candidate is preferred, with what the correction makes of it.
+
+    Args:
+        votes: The judge's choices.
+        question: Its confidence is that of the intervals.
+    """
+    found = weigh_votes(votes, question)
+    plain = weigh_votes(replace(votes, errors=None), question).interval
+    wins, losses = votes.count("win"), votes.count("loss")
+    ties = votes.count("tie") + votes.count("inconsistent")
+    errors, corrected, corrected_interval = votes.known_errors, None, None
+    if errors is not None and wins + losses:
+        estimate = JudgedTest(wins, wins + losses, errors, "rogan-gladen").estimate
+        corrected = min(1.0, max(0.0, estimate))
+        corrected_interval = _halve(found.interval)
+    asked = wins + losses + ties
+    return PreferenceFinding(
+        criterion=votes.criterion,
+        arm=votes.arm,
+        against=votes.against,
+        wins=wins,
+        losses=losses,
+        ties=ties,
+        inconsistent=votes.count("inconsistent"),
+        missing=votes.count("missing"),
+        rate=(wins + ties / 2) / asked if asked else None,
+        interval=_halve(plain),
+        labels=0 if votes.errors is None else votes.errors.labels,
+        corrected_rate=corrected,
+        corrected_interval=corrected_interval,
+        p_value=found.p_value,
+        usd=votes.usd,
+    )
+
+
+def weigh_votes(votes: PreferenceVotes, question: ComparisonQuestion) -> Evidence:
+    """Return the test of preferences that is valid for how the pairs were made.
+
+    Args:
+        votes: The judge's choices.
+        question: Its level.
+    """
+    places = [place for place, one in enumerate(votes.choices) if one != "missing"]
+    outcomes = [_OUTCOMES.get(votes.choices[place], _TIED) for place in places]
+    if not outcomes:
+        nothing = Tally(trials=0, passed=0)
+        return Evidence(control=nothing, candidate=nothing)
+    if votes.known_errors is not None:
+        return _correct(votes, votes.known_errors, question)
+    if not votes.fixed_size:
+        found, rule = weigh_stopped_pairs(outcomes, question), "preference/anytime-bet"
+    elif votes.by_input:
+        found = weigh_inputs(outcomes, [votes.inputs[place] for place in places])
+        rule = "preference/net-wins-of-inputs"
+    else:
+        found = weigh_planned_pairs(outcomes, question, votes.criterion)
+        rule = "preference/sign"
+    return replace(found, decision_rule=rule)
+
+
+def _correct(votes: PreferenceVotes, errors: Confusion, question: ComparisonQuestion) -> Evidence:
+    """Return the evidence of the decided pairs, corrected for the judge's errors."""
+    wins, losses = votes.count("win"), votes.count("loss")
+    decided = wins + losses
+    counts = Tally(trials=decided, passed=losses), Tally(trials=decided, passed=wins)
+    if not decided:
+        return Evidence(control=counts[0], candidate=counts[1], p_value=1.0)
+    test = JudgedTest(wins, decided, errors, "rogan-gladen")
+    error = question.alpha / 2
+    above = _find_p_value(test, error, above=True)
+    below = _find_p_value(test, error, above=False)
+    return Evidence(
+        decision_rule="preference/corrected",
+        control=counts[0],
+        candidate=counts[1],
+        pairs=PairCounts(both=0, only_a=losses, only_b=wins, neither=0),
+        p_value=min(1.0, 2 * min(above, below)),
+        favours_candidate=above < below,
+        interval=Interval(
+            2 * test.lower_bound(error) - 1,
+            2 * test.upper_bound(error) - 1,
+            confidence=question.confidence,
+            method="corrected for the judge's errors, of the decided pairs",
+        ),
+    )
+
+
+def _find_p_value(test: JudgedTest, error: float, *, above: bool) -> float:
+    """Return the smallest level of a grid at which one half is ruled out, at all larger ones too.
+
+    At each level a true half is ruled out with at most that probability, so that the p-value is
+    valid; the grid holds the level of the interval, so that the two agree.
+    """
+    shows = test.shows_above if above else test.shows_below
+    found = 1.0
+    for step in range(_ABOVE, -_BELOW, -1):
+        level = error * _STEP**step
+        if level >= 0.5:
+            continue
+        if not shows(0.5, level):
+            break
+        found = level
+    return found
+
+
+def _halve(interval: Interval | None) -> Interval | None:
+    """Return the interval of a share of wins from that of wins minus losses."""
+    if interval is None:
+        return None
+    return replace(interval, low=(1 + interval.low) / 2, high=(1 + interval.high) / 2)
+
+
+def _explain_uncorrected(votes: PreferenceVotes) -> Iterator[str]:
+    if votes.errors is None or votes.known_errors is not None:
+        return
+    yield (
+        "inputs were repeated, and the judge's errors are corrected for single inputs only"
+        if votes.fixed_size
+        else "the arms stopped because of what they showed, after which the judge's errors cannot "
+        "be corrected for; fix the number of pairs with `trials`"
+    )
+
+
+def _list_caveats(votes: PreferenceVotes) -> Iterator[str]:
+    wins, losses = votes.count("win"), votes.count("loss")
+    ties, turned = votes.count("tie"), votes.count("inconsistent")
+    yield (
+        f"The judge preferred {votes.arm} in {wins}, {votes.against} in {losses} and neither in "
+        f"{ties + turned} of {wins + losses + ties + turned} pairs, each shown in both orders; in "
+        f"{turned} the order decided."
+    )
+    if missing := votes.count("missing"):
+        yield f"{missing} pairs have no answer of the judge and are left out."
+    if errors := votes.known_errors:
+        yield (
+            f"Corrected for the judge's errors on {errors.labels} labelled pairs, "
+            f"{errors.disagreements} of which it decided otherwise than people."
+        )

@@ -1,0 +1,385 @@
+"""Is a candidate better than the control? Two or more arms, pair by pair, from plan to explanation.
+
+A comparison is a procedure over arms: every arm is a run on the same inputs, and each criterion of
+every two arms is a test. `COMPARISON` plans the rule of each test, decides from the records of the
+runs alone, knows its chances, and explains what it found. The types are in `comparing.findings`.
+
+How the pairs were made says which test is valid:
+
+- A number of trials settled beforehand: McNemar's exact test on the discordant pairs. It is exact
+  where the two are equally good on every input; where they trade inputs, each better on some, the
+  count of wins varies less than it assumes, and the level is kept with room to spare.
+- Runs that stopped by a rule which was planned beforehand: that rule, on the pairs in the order of
+  inputs.
+- A run that stopped because of what it saw: a bet on the discordant pairs in the order of inputs,
+  whose anytime p-value no stopping can bias.
+- A claim about a population whose inputs were repeated: inputs are the units, by their net wins.
+- No pairs: Boschloo's test in both directions, on all trials of the two runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import chain
+from math import ceil
+from typing import TYPE_CHECKING
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.plan import Plan
+from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.amounts import find_amounts
+from trialwise.procedures.comparing.assessment import (
+    PreferenceVotes,
+    assess_criterion,
+    assess_preference,
+    describe_preference,
+)
+from trialwise.procedures.comparing.evidence import TESTS
+from trialwise.procedures.comparing.findings import (
+    AmountsFound,
+    ArmRun,
+    ComparedArm,
+    ComparisonFinding,
+    ComparisonQuestion,
+    ComparisonVerdict,
+    Contrast,
+)
+from trialwise.procedures.comparing.pair_following import TestRules, list_tests
+from trialwise.procedures.comparing.pairing import (
+    check_validity,
+)
+from trialwise.procedures.comparing.words import (
+    list_caveats,
+    list_test_caveats,
+    state_comparison,
+    state_family,
+    state_finding,
+)
+from trialwise.procedures.composite import combine
+from trialwise.stats.multiplicity import Correction, adjust
+from trialwise.stats.paired import minimum_discordant
+from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
+
+if TYPE_CHECKING:
+    from trialwise.procedures.sizing.paired_sizing import PairedPlan, PairedSizingQuestion
+    from trialwise.stats.sequential.shipped_designs import DesignCache
+
+#: The rates that the rule which ships expects: 80 % and 90 %, passed independently of each other.
+_EXPECTED = (0.8, 0.9)
+#: So many times the expected pairs up to the last look: more pairs would add no power.
+_ROOM = 1.1
+
+
+class ArmComparison:
+    """Whether candidates differ from a control, decided pair by pair."""
+
+    question = "Is a candidate better or worse than the control?"
+
+    def plan(
+        self,
+        plans: Sequence[Plan],
+        labels: Sequence[str],
+        question: ComparisonQuestion,
+        *,
+        rates: tuple[float, float] | None = None,
+        max_pairs: int | None = None,
+        cache: DesignCache | None = None,
+    ) -> TestRules:
+        """Plan the sequential rule of every test, each at its share of the level of all tests.
+
+        Args:
+            plans: The plans of the arms' runs, the control's first; their sizes play no part.
+            labels: The labels of the arms.
+            question: What is asked.
+            rates: The rates that are expected of the control and of a candidate.
+            max_pairs: The most pairs; by default so many that more would add no power.
+            cache: Where boundaries that were searched for are kept.
+
+        Returns:
+            Nothing where a test has no sequential rule, so that the number of pairs is fixed.
+        """
+        # Repeats of an input are one unit for a population, and no test is made without a claim.
+        unfit = (PopulationClaim.SUPERPOPULATION, PopulationClaim.NO_GENERALISATION)
+        if any(plan.claim.population in unfit for plan in plans):
+            return {}
+        advisory = {
+            one.criterion for plan in plans for one in plan.criteria if one.standing.advisory
+        }
+        # What only advises ends no comparison, and takes no part of the level.
+        tests = [one for one in list_tests(plans, labels, question) if one[2] not in advisory]
+        share = 1 if question.correction == "none" else max(1, len(tests))
+        planned: dict[tuple[str, float], PairedRule] = {}
+        for asked, margin in {question.of_criterion(name) for *_, name in tests}:
+            try:
+                rule = plan_paired_rule(
+                    asked,
+                    margin=margin or None,
+                    alpha=question.alpha / share,
+                    rates=rates,
+                    max_pairs=max_pairs,
+                    cache=cache,
+                )
+            except InvalidArgument as refused:
+                if refused.argument == "margin":
+                    return {}
+                raise
+            planned[asked, margin] = limit_pairs(rule, rates)
+        return {test: planned[question.of_criterion(test[2])] for test in tests}
+
+    def decide(
+        self,
+        arms: Sequence[ArmRun],
+        question: ComparisonQuestion | None = None,
+        rules: TestRules | None = None,
+        preferences: Sequence[PreferenceVotes] = (),
+    ) -> ComparisonVerdict:
+        """Decide from the records of the runs alone, so that anybody can compare them again.
+
+        Args:
+            arms: Two or more; the first is the control.
+            question: What is asked, and how surely it is to be answered.
+            rules: The rules that the runs were made by; None where their sizes were fixed.
+            preferences: What a judge preferred in each pair of replies, for every two arms.
+
+        Raises:
+            InvalidArgument: The runs make different claims or are analysed differently.
+        """
+        asked, rules = question or ComparisonQuestion(), rules or {}
+        _check_alike(arms)
+        control = arms[0].record
+        assessed = [
+            assess_criterion(name, one, other, asked, rules.get((one.label, other.label, name)))
+            for one, other in asked.couple_arms(arms)
+            for name in dict.fromkeys(
+                each.criterion
+                for each in chain(one.record.plan.criteria, other.record.plan.criteria)
+            )
+        ]
+        pairings = list(
+            {
+                (found.against, found.arm, found.experiment): pairing
+                for found, pairing in assessed
+                if pairing is not None
+            }.values()
+        )
+        checks = check_validity(pairings, control.plan.analysis)
+        unfair = {
+            (one.against, one.arm, one.experiment): one.statement for one in checks if one.withholds
+        }
+        votes = [assess_preference(one, asked) for one in preferences]
+        findings = _conclude(
+            [
+                replace(one, obstacle=unfair.get((one.against, one.arm, one.experiment), ""))
+                if not one.obstacle
+                else one
+                for one in (*(found for found, _ in assessed), *votes)
+            ],
+            asked,
+        )
+        paired = [(found.criterion, one) for found, one in assessed if one is not None]
+        amounts = find_amounts(arms, pairings, paired, confidence=asked.confidence)
+        summaries = tuple(one.summary for one in pairings)
+        inputs = sum(len(one.input_ids) for one in control.plan.experiments)
+        return ComparisonVerdict(
+            arms=tuple(map(_describe_arm, arms)),
+            decision=combine(one.decision for one in findings if not one.advisory)
+            or Decision.INCONCLUSIVE,
+            findings=findings,
+            **{one.name: getattr(amounts, one.name) for one in fields(AmountsFound)},
+            pairings=summaries,
+            checks=checks,
+            preferences=tuple(describe_preference(one, asked) for one in preferences),
+            question=asked,
+            analysis=control.plan.analysis.value,
+            about=control.plan.claim.about(inputs),
+            multiplicity=state_family(
+                [one.p_value for one in findings if _is_tested(one) and one.p_value is not None],
+                asked,
+            ),
+            statement=state_comparison(arms, findings, checks, asked),
+            caveats=tuple(list_caveats(arms, summaries, checks)),
+        )
+
+    def characterize(
+        self, question: PairedSizingQuestion, *, cache: DesignCache | None = None
+    ) -> PairedPlan:
+        """Return how likely each verdict is, and how many pairs it takes.
+
+        Args:
+            question: What is asked, and what the arms might truly be.
+            cache: Where boundaries that were searched for are kept.
+        """
+        from trialwise.procedures.sizing.paired_sizing import plan_pairs
+
+        return plan_pairs(question, cache=cache)
+
+    def explain(self, verdict: ComparisonVerdict) -> tuple[str, ...]:
+        """Say what each criterion came to and why, and what qualifies it.
+
+        Args:
+            verdict: What was concluded.
+        """
+        many = len(verdict.arms) > 2
+        notes = [
+            f"{one.criterion}{f', {one.arm}' if many else ''}: {note}"
+            if len(verdict.findings) > 1
+            else note
+            for one in verdict.findings
+            for note in (one.statement, *one.caveats)
+            if note
+        ]
+        return tuple(filter(None, dict.fromkeys((*notes, *verdict.caveats, verdict.multiplicity))))
+
+
+COMPARISON = ArmComparison()
+
+
+def limit_pairs(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRule:
+    """Return a rule that ends also where pairs are rarely discordant.
+
+    Args:
+        rule: One without a limit on pairs gets one; more pairs would add no power.
+        rates: The rates that are expected of the control and of a candidate.
+    """
+    if rule.max_pairs is not None:
+        return rule
+    first, second = rates or _EXPECTED
+    discordant = first * (1 - second) + second * (1 - first)
+    # What the rule would need if no pair decided.
+    boundaries = getattr(rule, "boundaries", None)
+    most = 100 if boundaries is None else boundaries.cap
+    return replace(rule, max_pairs=ceil(_ROOM * most / discordant))
+
+
+def _check_alike(arms: Sequence[ArmRun]) -> None:
+    if len(arms) < 2:
+        raise InvalidArgument("arms", [one.label for one in arms], "be at least two")
+    ours = arms[0].record.plan
+    for arm in arms[1:]:
+        theirs = arm.record.plan
+        if ours.analysis is not theirs.analysis:
+            given = [str(ours.analysis), str(theirs.analysis)]
+            raise InvalidArgument("analysis", given, "be one for both runs")
+        claims = [
+            (one.claim.population.value, one.claim.population_name, one.claim.estimand.value)
+            for one in (ours, theirs)
+        ]
+        if claims[0] != claims[1]:
+            allowed = "be one for both runs: rates of different things have no difference"
+            raise InvalidArgument("claim", claims, allowed)
+
+
+def _describe_arm(arm: ArmRun) -> ComparedArm:
+    plan = arm.record.plan
+    return ComparedArm(
+        label=arm.label,
+        contract=plan.contract,
+        run_id=arm.record.run_id,
+        seed=plan.seed,
+        factors=plan.factors,
+        spending=arm.record.verdict.spending,
+    )
+
+
+# --- What is concluded, once all evidence is known ------------------------------------------------
+
+
+def _is_tested(finding: ComparisonFinding) -> bool:
+    """Return whether a criterion takes part in the family of tests.
+
+    What only advises is no part of it: it changes no other test, and none changes it.
+    """
+    return finding.p_value is not None and not finding.obstacle and not finding.advisory
+
+
+def _conclude(
+    assessed: Sequence[ComparisonFinding], asked: ComparisonQuestion
+) -> tuple[ComparisonFinding, ...]:
+    """Conclude every criterion beside all other tests."""
+    known = dict.fromkeys(one.criterion for one in assessed)
+    for name in asked.guardrails:
+        if name not in known:
+            raise InvalidArgument("guardrails", name, f"name a criterion: {', '.join(known)}")
+    tested = [place for place, one in enumerate(assessed) if _is_tested(one)]
+    p_values = [assessed[place].p_value or 0.0 for place in tested]
+    adjusted: dict[int, float | None] = {
+        place: one.p_value
+        for place, one in enumerate(assessed)
+        if one.advisory and not one.obstacle
+    }
+    levels = adjust_family(p_values, method=asked.correction, alpha=asked.alpha)
+    adjusted |= dict(zip(tested, levels, strict=True))
+    fewest = fewest_discordant(asked.alpha, asked.correction, len(tested))
+    return tuple(
+        _conclude_criterion(one, asked, adjusted.get(place), fewest)
+        for place, one in enumerate(assessed)
+    )
+
+
+def _conclude_criterion(
+    found: ComparisonFinding, asked: ComparisonQuestion, adjusted: float | None, fewest: int
+) -> ComparisonFinding:
+    contrast, decision = Contrast.NOT_TOLD_APART, Decision.INCONCLUSIVE
+    if adjusted is not None and adjusted <= asked.alpha:
+        contrast = _find_contrast(found)
+        if found.favours_pass is not None:
+            decision = Decision.PASS if found.favours_pass else Decision.FAIL
+    concluded = replace(found, contrast=contrast, decision=decision, adjusted_p_value=adjusted)
+    return replace(
+        concluded,
+        statement=state_finding(concluded, fewest),
+        caveats=(
+            *(f"Advisory: {reason}." for reason in found.advisory),
+            *found.caveats,
+            *list_test_caveats(concluded),
+        ),
+    )
+
+
+def _find_contrast(found: ComparisonFinding) -> Contrast:
+    """Return whether a difference from 0 is shown, beyond what was asked."""
+    if found.margin and TESTS[found.decision_rule].knows_margin:
+        # The test is about the margin; where the difference lies, its exact interval says.
+        low, high = found.interval or (0.0, 0.0)
+        if low <= 0 <= high:
+            return Contrast.NOT_TOLD_APART
+        return Contrast.BETTER if low > 0 else Contrast.WORSE
+    return Contrast.BETTER if found.favours_candidate else Contrast.WORSE
+
+
+def adjust_family(
+    p_values: Sequence[float], *, method: Correction, alpha: float
+) -> tuple[float, ...]:
+    """Return the smallest level of all tests together at which each one states something.
+
+    Args:
+        p_values: Of each test: twice the p-value of the side that it speaks for.
+        method: How the tests share the level.
+        alpha: The level.
+
+    >>> adjust_family([0.01, 0.02], method="holm", alpha=0.05)
+    (0.02, 0.03)
+    """
+    if method != "holm":
+        return adjust(p_values, method=method, alpha=alpha).adjusted
+    # The other side of each test states nothing; as 1 it only takes its place in the family.
+    sides = [*(one / 2 for one in p_values), *(1.0 for _ in p_values)]
+    return adjust(sides, method=method, alpha=alpha).adjusted[: len(p_values)]
+
+
+def fewest_discordant(alpha: float, correction: Correction, criteria: int) -> int:
+    """Return the fewest discordant pairs with which any of several criteria could be told apart.
+
+    >>> fewest_discordant(0.05, "holm", 1), fewest_discordant(0.05, "holm", 3)
+    (6, 7)
+    """
+    match correction:
+        case "holm" | "bonferroni":
+            level = alpha / max(1, criteria)
+        case "by":
+            level = alpha / sum(1 / k for k in range(1, max(1, criteria) + 1))
+        case "none" | "bh":
+            level = alpha
+    return minimum_discordant(level)
