@@ -22,6 +22,7 @@ from typing import Any
 from trialwise.stats.paired_designs import find_two_sided_cap, search_two_sided
 from trialwise.stats.scheme_levels import search_scheme, start_scheme
 from trialwise.stats.sequential import SequentialDesign
+from trialwise.stats.sequential.best_rules import usual_cap
 from trialwise.stats.sequential.bound import first_deciding
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,
@@ -44,7 +45,6 @@ from trialwise.stats.sequential.shipped_designs import (
     search_design,
     search_strict,
 )
-from trialwise.stats.sequential.strict_problem import usual_cap
 
 #: The rates of the strict designs that ship, and the power that sets their caps.
 STRICT_RATES = (

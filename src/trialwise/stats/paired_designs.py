@@ -29,7 +29,7 @@ from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.shipped_designs import EDITION, DesignCache, normalize, paired_mix
-from trialwise.stats.sequential.walks import Rule, stopping_probabilities
+from trialwise.stats.sequential.walks import stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 DesignQuestion: TypeAlias = Literal["different", "better"]
@@ -365,8 +365,8 @@ def search_two_sided(
         equal: The weight of equal arms in the expected number of pairs.
         is_quick: Whether a rule within half a percent of the best will do.
     """
-    from trialwise.stats.sequential.strict_problem import StrictObjective
-    from trialwise.stats.sequential.strict_search import find_strict, find_strict_quickly
+    from trialwise.stats.sequential.best_rules import StrictObjective
+    from trialwise.stats.sequential.design_methods import find_strict, find_strict_quickly
 
     levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
     missing = cost * cap
@@ -378,13 +378,11 @@ def search_two_sided(
     searched = find_strict_quickly(levels, cap, objective) if is_quick else None
     searched = searched or find_strict(levels, cap, 1, objective)
     assert searched is not None
-    rule, certificate = searched
     return SequentialDesign.from_rule(
         Method.STRICT,
         levels,
         1,
-        Rule(rule.accept, rule.reject),
+        searched.rule,
         mix=normalize(objective.trials),
-        certificate=certificate,
-        futile=rule.futile if any(low <= high for low, high in rule.futile[:-1]) else (),
+        certificate=searched.certificate,
     )

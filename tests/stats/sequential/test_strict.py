@@ -21,16 +21,17 @@ from hypothesis import strategies as st
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import (
     SequentialDesign,
-    strict_prices,
-    strict_search,
+    design_methods,
+    flip_search,
+    price_search,
 )
+from trialwise.stats.sequential.best_rules import StrictObjective, default_objective
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.shipped_designs import (
     DEFAULT_CAPS,
     default_strict_cap,
     search_strict,
 )
-from trialwise.stats.sequential.strict_problem import StrictObjective, default_objective
 
 REQUIRED = (0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 
@@ -340,10 +341,10 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, name, counting)
 
-    for module in (strict_prices, strict_search):
+    for module in (price_search, flip_search):
         count(module, "induct")
-    for module in (strict_prices, strict_search):
-        count(module, "evaluate_strict")
+    for module in (price_search, flip_search, design_methods):
+        count(module, "evaluate")
     return counts
 
 
@@ -366,7 +367,7 @@ def check_long(
     assert 1 <= design.certificate <= 1.01
     # 2 s are about 20 walks back and 20 forward at this cap and a rate of 50 %.
     assert walks["induct"] <= 11
-    assert walks["evaluate_strict"] <= forward
+    assert walks["evaluate"] <= forward
 
 
 class TestDefaultCap:

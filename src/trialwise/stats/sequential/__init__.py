@@ -3,14 +3,13 @@
 - `design`: `SequentialDesign`, the way in
 - `hypotheses`: the two rates to tell apart and the errors
 - `design_methods`: the methods that find a design
-- `strict_problem`, `strict_search`, `strict_prices`: the test of one required rate
 - `shipped_designs`, `designs.json`, `strict_designs.json`: designs that are shipped or kept
 - `walks`: the one walk: boundaries, error rates and expected trials of a rule
 - `bound`: what no design can beat
 - `stopped_rates`: estimates and intervals after an early stop
 - `concurrency`: how many trials to start at once
 - `trial_order`: the order of inputs
-- `induction`, `relaxation`, `slack_search`, `cell_flips`: the search
+- `best_rules`, `price_search`, `flip_search`: the search
 
 A name loads its module on first use, so importing this package imports none of them. Type checkers
 read `__init__.pyi`, and a test holds the two together.

@@ -217,16 +217,16 @@ def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
 
 
 def _bound_expected_trials(hypotheses: Hypotheses, p: float) -> float:
-    from trialwise.stats.sequential.induction import EDGE, Problem
-    from trialwise.stats.sequential.relaxation import Column, relax, two_rates
+    from trialwise.stats.sequential.best_rules import Column, Problem
+    from trialwise.stats.sequential.price_search import relax, start_prices
     from trialwise.stats.sequential.walks import never
 
     horizon = LOOK_AHEAD * first_deciding(hypotheses, start=1).trials
     looks = tuple(range(horizon + 1))
-    p0 = min(hypotheses.p0, 1 - EDGE)
-    problem = Problem(p0, hypotheses.p1, looks, ((p0 if p == hypotheses.p0 else p, 1.0),), 0.0)
+    problem = Problem.of_two_rates(hypotheses.p0, hypotheses.p1, looks, ((p, 1.0),), 0.0)
     safe = Column(float(horizon), 0.0, 0.0, never(horizon))
-    return max(0.0, relax(two_rates(problem, hypotheses), hypotheses, safe=safe).bound)
+    start = start_prices(problem, hypotheses)
+    return max(0.0, relax(problem, hypotheses, start, safe=safe).bound)
 
 
 def _few_failures(f: int, n: int, p: float) -> float:

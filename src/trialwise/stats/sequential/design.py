@@ -7,7 +7,7 @@ compared and used without the machinery that found it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -181,7 +181,7 @@ class SequentialDesign:
         alpha at every rate from it on. Near the required rate many runs end INCONCLUSIVE. Among
         the tests with these errors it makes an objective least: expected trials at rates far from
         the required one, and a price for every run that does not decide at rates nearer to it
-        (`strict_problem`). `certificate` says how near it comes to the least possible.
+        (`best_rules`). `certificate` says how near it comes to the least possible.
 
         Parameters
         ----------
@@ -312,9 +312,9 @@ class SequentialDesign:
         *,
         mix: Mix | None = None,
         certificate: float | Undefined = NO_CERTIFICATE,
-        futile: Sequence[tuple[int, int]] = (),
     ) -> SequentialDesign:
         """The design of a rule that some method found for two hypotheses."""
+        gives_up = any(low <= high for low, high in rule.futile[:-1])
         return cls(
             method=method,
             p0=hypotheses.p0,
@@ -327,7 +327,7 @@ class SequentialDesign:
             reject=tuple(rule.reject),
             mix=mix or even_mix(hypotheses),
             certificate=certificate,
-            futile=tuple(futile),
+            futile=tuple(rule.futile) if gives_up else (),
         )
 
     # --- Using one ----------------------------------------------------------------------------

@@ -1,10 +1,12 @@
-"""The methods that find a design for two exact errors: optimal, calibrated, Wald's and fixed.
+"""The methods that find a design for exact errors: optimal, strict, calibrated, Wald's and fixed.
 
 *Optimal*: as few expected trials as two exact errors allow. Backward induction at two prices gives
 the best rule for those prices; a linear programme over such rules gives the prices and, by duality,
 the least objective any test with this cap can reach; flips of boundary states spend what the whole
 trials of the rule leave of alpha and beta. The certificate is the objective over that least
 objective, so that a reader need not believe in the search.
+
+*Strict*: the same for a test of one required rate, at which both errors are counted.
 
 *Calibrated*: Wald's lines, moved until the true errors are the nominal ones at this cap. The
 simplest repair of Wald's test: two straight lines again, as near to each other as the two exact
@@ -23,20 +25,33 @@ plainest design, and the yardstick of the sequential ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from trialwise.stats.sequential.best_rules import (
+    Column,
+    Prices,
+    Problem,
+    StrictObjective,
+    evaluate,
+    log_ratios,
+)
 from trialwise.stats.sequential.bound import (
     deciding_look,
     fewest_failing,
     first_deciding,
     most_passing,
 )
+from trialwise.stats.sequential.flip_search import TIMES_SHORTER, search_flips, stricter
 from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, list_looks
-from trialwise.stats.sequential.induction import EDGE, Problem, log_ratios
-from trialwise.stats.sequential.relaxation import Column, evaluate, relax, two_rates
-from trialwise.stats.sequential.slack_search import fill_slack
+from trialwise.stats.sequential.price_search import (
+    WARM_UP,
+    Relaxation,
+    keeps,
+    relax,
+    search_prices,
+    start_prices,
+)
 from trialwise.stats.sequential.walks import Rule, characteristic, never, prolong_rule
 
 #: What an open end costs, in trials, where the cap is too small to decide every run.
@@ -50,7 +65,33 @@ MOST_TURNS = 12
 
 #: A log likelihood ratio this close to a line is on it: at 0.90 against 0.80 four failures meet
 #: the lower line exactly, and which side a double falls on must not decide.
-TOLERANCE = 1e-12
+ON_THE_LINE = 1e-12
+
+
+#: The prices at which the search begins, in caps: near those that most designs end with.
+FIRST_PRICES = (2.7, 3.8)
+
+#: Problems that only a thorough search is for, those that need none, and those too dear for one, in
+#: trials of the usual width.
+SHORT, LONG, LONGEST = 75, 200, 800
+#: With more trials each step of a thorough search takes so long that nobody waits for it.
+MOST_PATIENT = 1_200
+
+#: How near the bound the search ends for long problems and for others, and the certificate that
+#: every design is to have.
+NEAR, CLOSEST, CERTIFIED = 4e-3, 1e-4, 1.01
+
+#: Rules tried by flips, times the effort, and rounds for the prices with settled ends.
+TRIED_TIMES_EFFORT, FEWEST_TRIED, SETTLED_ROUNDS = 10_000, 12, 12
+
+#: On a long horizon, walks for a better bound and rules tried by flips.
+LONG_ROUNDS, LONG_TRIED = 3, 4
+
+#: A certificate that needs no further search, and how many rules say which ends are tried.
+GOOD_ENOUGH, MOST_ENDS = 1.005, 6
+
+#: How near bound and mixture come before flips take over, as a share of the objective.
+STRICT_TOLERANCE = 1e-3
 
 
 class Found(NamedTuple):
@@ -60,24 +101,39 @@ class Found(NamedTuple):
     objective: float
     bound: float
 
+    @property
+    def certificate(self) -> float:
+        """The objective over the least one; 1 cannot be beaten."""
+        return self.objective / self.bound
+
 
 def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Found:
     """The best rule for two hypotheses whose errors are exact and at most the nominal ones."""
     looks = list_looks(cap, batch)
     sample = deciding_look(hypotheses, looks)
-    problem = _problem(hypotheses, looks, mix, None if sample else INCONCLUSIVE_COST)
+    price = None if sample else INCONCLUSIVE_COST
+    problem = Problem.of_two_rates(hypotheses.p0, hypotheses.p1, looks, mix, price)
     if sample:
         until = tuple(n for n in looks if n <= sample.trials)
         fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
         safe = evaluate(problem, prolong_rule(fixed, looks))
-        shorter = replace(_problem(hypotheses, until, mix, None), cutoff=sample.most_failures)
     else:
         safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
-        shorter = None
-    relaxed = relax(two_rates(problem, hypotheses), hypotheses, safe=safe)
-    rule = fill_slack(problem, relaxed, hypotheses, shorter=shorter).rule
+    relaxed = relax(problem, hypotheses, start_prices(problem, hypotheses), safe=safe)
+    columns = [*relaxed.columns, *stricter(problem, relaxed, hypotheses)]
+    if sample and not any(keeps(hypotheses, c) for c in columns[1:]):
+        # When the cap is barely enough, the last look is where the relaxed optimum tosses its coin,
+        # and only with that verdict settled do higher prices lead to rules that keep both errors.
+        short = Problem.of_two_rates(hypotheses.p0, hypotheses.p1, until, mix, None)
+        ends = (sample.most_failures, sample.most_failures + 1)
+        start = start_prices(short, hypotheses)
+        settled = relax(short, hypotheses, start, safe=safe, ends=ends)
+        more = stricter(short, settled, hypotheses, ends=ends, times=TIMES_SHORTER)
+        rules = (column.rule for column in (*settled.columns[1:], *more))
+        columns += [evaluate(problem, prolong_rule(rule, looks)) for rule in rules]
+    rule = search_flips(problem, relaxed, hypotheses, columns).rule
     _confirm(hypotheses, rule)
-    return Found(rule, mean_cost(rule, mix, problem.undecided or 0.0), relaxed.bound)
+    return Found(rule, mean_cost(rule, mix, problem.undecided), relaxed.bound)
 
 
 def mean_cost(rule: Rule, mix: Mix, inconclusive_cost: float) -> float:
@@ -86,21 +142,176 @@ def mean_cost(rule: Rule, mix: Mix, inconclusive_cost: float) -> float:
     return sum(w * (c.mean_trials + inconclusive_cost * c.inconclusive) for c, w in curves)
 
 
-def _problem(
-    hypotheses: Hypotheses, looks: tuple[int, ...], mix: Mix, undecided: float | None
-) -> Problem:
-    # At a rate of exactly 1 one failure is proof; a hair below, it is as good as proof.
-    p0 = min(hypotheses.p0, 1 - EDGE)
-    rates = tuple((p0 if rate == hypotheses.p0 else rate, weight) for rate, weight in mix)
-    return Problem(p0, hypotheses.p1, looks, rates, undecided)
-
-
 def _confirm(hypotheses: Hypotheses, rule: Rule) -> None:
     """The promise of the method, recomputed at the two rates themselves."""
     fails = characteristic(rule, hypotheses.p0).fails
     passes = characteristic(rule, hypotheses.p1).passes
     if fails > hypotheses.alpha_limit or passes > hypotheses.beta_limit:
         raise AssertionError(f"the rule for {hypotheses} errs with {fails} and {passes}")
+
+
+def find_strict(
+    hypotheses: Hypotheses,
+    cap: int,
+    batch: int,
+    objective: StrictObjective,
+    *,
+    must_pass: bool = False,
+) -> Found | None:
+    """The best rule whose two errors at the required rate are kept, and its certificate.
+
+    With `must_pass`, None where the rule gives up on a service without failures.
+    """
+    problem = Problem.of_rate(hypotheses.p0, list_looks(cap, batch), objective)
+    effort, known = problem.effort, None
+    if effort > SHORT and (found := _find_long(problem, hypotheses)):
+        best, known = found
+        is_certified = best.objective <= CERTIFIED * known.bound
+        if effort > LONGEST or cap > MOST_PATIENT or (effort > LONG and is_certified):
+            return _finish(hypotheses, best, known, must_pass=must_pass)
+        known = known._replace(columns=[*known.columns, best])
+    return _find_thoroughly(problem, hypotheses, known, must_pass=must_pass)
+
+
+def find_strict_quickly(
+    hypotheses: Hypotheses, cap: int, objective: StrictObjective
+) -> Found | None:
+    """The best rule at balanced prices alone, and its certificate: within about half a percent.
+
+    None where no rule at these prices keeps both errors.
+    """
+    problem = Problem.of_rate(hypotheses.p0, list_looks(cap, 1), objective)
+    relaxed = search_prices(problem, hypotheses)
+    kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
+    best = min(kept, key=lambda column: column.objective, default=None)
+    return best and _finish(hypotheses, best, relaxed, must_pass=False)
+
+
+def _find_long(problem: Problem, hypotheses: Hypotheses) -> tuple[Column, Relaxation] | None:
+    """The best of the rules at balanced prices, with a better bound and a few flips if need be."""
+    relaxed = search_prices(problem, hypotheses)
+    kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
+    best = min(kept, key=lambda column: column.objective, default=None)
+    if best is None or best.objective <= GOOD_ENOUGH * relaxed.bound:
+        return best and (best, relaxed)
+    relaxed = relax(
+        problem,
+        hypotheses,
+        relaxed.prices,
+        safe=best,
+        tolerance=STRICT_TOLERANCE,
+        warm_up=0,
+        rounds=LONG_ROUNDS,
+        known=relaxed,
+    )
+    best = search_flips(
+        problem,
+        relaxed,
+        hypotheses,
+        [best],
+        good_enough=GOOD_ENOUGH - 1,
+        most_tried=LONG_TRIED,
+    )
+    return best, relaxed
+
+
+def _find_thoroughly(
+    problem: Problem,
+    hypotheses: Hypotheses,
+    known: Relaxation | None,
+    *,
+    must_pass: bool,
+) -> Found | None:
+    """The best rule that prices, settled ends and flips lead to, from what is `known` already."""
+    cap = problem.horizon
+    safe = _fixed(problem, hypotheses)
+    first = Prices(*(share * cap for share in FIRST_PRICES))
+    warm_up = 0 if known else WARM_UP
+    relaxed = relax(
+        problem,
+        hypotheses,
+        first,
+        safe=safe,
+        tolerance=STRICT_TOLERANCE,
+        warm_up=warm_up,
+        known=known,
+    )
+    columns = list(relaxed.columns)
+    if must_pass and not _passes_perfect(_cheapest(columns, relaxed.prices).rule):
+        return None
+    # One state at the cap can hold more probability than is left of an error. With the verdicts at
+    # the cap settled either way, prices spend the rest in the many small states before it.
+    enough = CERTIFIED if known else GOOD_ENOUGH
+    last = [(c.rule.accept[cap], c.rule.reject[cap]) for c in reversed(columns[-MOST_ENDS:])]
+    for ends in dict.fromkeys(last):
+        if _certify(hypotheses, columns, relaxed) <= enough:
+            break
+        found = relax(
+            problem,
+            hypotheses,
+            relaxed.prices,
+            safe=safe,
+            ends=ends,
+            tolerance=STRICT_TOLERANCE,
+            warm_up=2,
+            rounds=SETTLED_ROUNDS,
+        )
+        columns += found.columns
+        columns += stricter(problem, found, hypotheses, ends=ends, times=3)
+    if not any(keeps(hypotheses, c) for c in columns[1:]):
+        columns += stricter(problem, relaxed, hypotheses)
+    best = search_flips(
+        problem,
+        relaxed,
+        hypotheses,
+        columns,
+        good_enough=CLOSEST if problem.effort <= LONG else NEAR,
+        most_tried=max(FEWEST_TRIED, TRIED_TIMES_EFFORT // problem.effort),
+    )
+    return _finish(hypotheses, best, relaxed, must_pass=must_pass)
+
+
+def _finish(
+    hypotheses: Hypotheses,
+    best: Column,
+    relaxed: Relaxation,
+    *,
+    must_pass: bool,
+) -> Found | None:
+    _confirm(hypotheses, best.rule)
+    if must_pass and not _passes_perfect(best.rule):
+        return None
+    return Found(best.rule, best.objective, relaxed.bound)
+
+
+def _cheapest(columns: Sequence[Column], prices: Prices) -> Column:
+    """The rule that costs least with both errors paid for."""
+    return min(
+        columns, key=lambda c: c.objective + prices.fail * c.error0 + prices.passed * c.error1
+    )
+
+
+def _passes_perfect(rule: Rule) -> bool:
+    """Whether a service without failures passes."""
+    return characteristic(rule, 1.0).passes == 1
+
+
+def _certify(
+    hypotheses: Hypotheses,
+    columns: Sequence[Column],
+    relaxed: Relaxation,
+) -> float:
+    """The least objective of rules that keep both errors, over the bound."""
+    return min(c.objective for c in columns if keeps(hypotheses, c)) / relaxed.bound
+
+
+def _fixed(problem: Problem, hypotheses: Hypotheses) -> Column:
+    """The rule that decides at the cap, or once the end is certain: it keeps both errors."""
+    cap = problem.horizon
+    ends = most_passing(hypotheses, cap), fewest_failing(hypotheses, cap)
+    accept, reject, _ = fixed_rule(*ends, problem.looks)
+    futile = [(n + 1, -1) for n in range(cap)] + [(accept[cap] + 1, reject[cap] - 1)]
+    return evaluate(problem, Rule(accept, reject, futile))
 
 
 def find_calibrated(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Rule:
@@ -183,10 +394,10 @@ def line_rule(hypotheses: Hypotheses, upper: float, lower: float, looks: tuple[i
     accept, reject = -1, 0
     for n in looks:
         # Both lines rise with n, so that each search starts where the last one ended.
-        while accept < n and _ratio(n, accept + 1, success, failure) >= upper - TOLERANCE:
+        while accept < n and _ratio(n, accept + 1, success, failure) >= upper - ON_THE_LINE:
             accept += 1
         reject = max(reject, accept + 1)
-        while reject <= n and _ratio(n, reject, success, failure) > lower + TOLERANCE:
+        while reject <= n and _ratio(n, reject, success, failure) > lower + ON_THE_LINE:
             reject += 1
         rule.accept[n], rule.reject[n] = accept, reject
     return rule

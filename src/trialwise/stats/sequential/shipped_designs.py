@@ -190,7 +190,7 @@ def default_strict_cap(rate: float, alpha: float = STRICT_LEVEL, beta: float = S
     >>> default_strict_cap(0.99)
     1000
     """
-    from trialwise.stats.sequential.strict_problem import usual_cap
+    from trialwise.stats.sequential.best_rules import usual_cap
 
     estimate = usual_cap(rate, alpha, beta)
     if all(math.isclose(level, STRICT_LEVEL) for level in (alpha, beta)):
@@ -207,8 +207,8 @@ def default_strict_cap(rate: float, alpha: float = STRICT_LEVEL, beta: float = S
 
 def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDesign:
     """Search for a strict design."""
-    from trialwise.stats.sequential.strict_problem import default_objective
-    from trialwise.stats.sequential.strict_search import find_strict
+    from trialwise.stats.sequential.best_rules import default_objective
+    from trialwise.stats.sequential.design_methods import find_strict
 
     levels = hypotheses.alpha, hypotheses.beta
     least = math.log(hypotheses.beta) / math.log(hypotheses.p0)
@@ -222,15 +222,13 @@ def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDes
         if found:
             break
     assert found is not None
-    rule, certificate = found
     return SequentialDesign.from_rule(
         Method.STRICT,
         hypotheses,
         batch,
-        rule,
+        found.rule,
         mix=normalize(objective.trials),
-        certificate=certificate,
-        futile=rule.futile if any(low <= high for low, high in rule.futile[:-1]) else (),
+        certificate=found.certificate,
     )
 
 
@@ -327,7 +325,7 @@ def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Seq
         batch,
         found.rule,
         mix=mix,
-        certificate=found.objective / found.bound,
+        certificate=found.certificate,
     )
 
 
@@ -348,7 +346,7 @@ def _decode_rule(entry: Mapping[str, Any]) -> Rule:
 
 
 def _decode_strict(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
-    from trialwise.stats.sequential.strict_problem import default_objective
+    from trialwise.stats.sequential.best_rules import default_objective
 
     mix = normalize(default_objective(hypotheses.p0, entry["cap"]).trials)
     return _decode_two_sided(hypotheses, entry, mix)
@@ -365,10 +363,9 @@ def _decode_two_sided(
         Method.STRICT,
         hypotheses,
         BATCH,
-        _decode_rule(entry),
+        _decode_rule(entry)._replace(futile=futile),
         mix=mix,
         certificate=entry["certificate"],
-        futile=futile if entry["futile"] else (),
     )
 
 

@@ -1,36 +1,40 @@
-"""Filling the slack: from the relaxed optimum to the best rule without coins.
+"""Flips: change a rule state by state, until whole trials spend what they can of both errors.
 
 The relaxed optimum tosses a coin at one or two states; a rule without coins leaves some of alpha
 or beta unused. For any rule
 
-    objective − bound = loss + λ0·(alpha − error0) + λ1·(beta − error1),
+    objective − bound = loss + λF·(alpha − error0) + λP·(beta − error1),
 
-where `loss ≥ 0` is what the rule wastes at the relaxed prices. Only flips that lose less than the
-present gap can therefore improve a rule. Flips far apart hardly touch each other, so that singles,
-pairs and triples of them are found by adding up and then confirmed by the full recursion.
+where `loss ≥ 0` is what the rule wastes at the relaxed prices. Making one state stop instead of
+going on (or the reverse) moves the two errors and the objective by
+
+    reach(state) × (what the new action leads to − what the old one led to),
+
+exactly. One walk forward gives the reach and one walk back what going on leads to, for all states
+at once. Only flips that lose less than the present gap can improve a rule. Flips far apart hardly
+touch each other, so that singles, pairs and triples of them are found by adding up and then
+confirmed by the full recursion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import chain, combinations, product
-from typing import Any, Generic, NamedTuple
+from itertools import chain, combinations, pairwise, product
+from typing import NamedTuple, TypeAlias
 
-from trialwise.stats.sequential.cell_flips import Change, Flip, flips
-from trialwise.stats.sequential.hypotheses import Hypotheses
-from trialwise.stats.sequential.induction import Prices, Problem
-from trialwise.stats.sequential.relaxation import (
+from trialwise.stats.sequential.best_rules import (
     Column,
-    R,
-    Relaxation,
-    Space,
+    Prices,
+    Problem,
     evaluate,
-    relax,
-    two_rates,
+    induct,
+    order_boundaries,
 )
-from trialwise.stats.sequential.walks import Rule, monotone, orderly, prolong_rule
+from trialwise.stats.sequential.hypotheses import Hypotheses
+from trialwise.stats.sequential.price_search import Relaxation, keeps
+from trialwise.stats.sequential.walks import Rule, decision_at, monotone, orderly, walk
 
 #: How many flips, those that waste least for their size, are combined in pairs and in triples.
 PAIRED, TRIPLED = 80, 24
@@ -59,66 +63,150 @@ FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_HORIZON = 4, 120, 6_000
 FIRST_EXTRA, MOST_EXTRA, TIMES, TIMES_SHORTER = 1e-3, 0.3, 12, 60
 
 
-def keeps(hypotheses: Hypotheses, column: Column[Any]) -> bool:
-    """Whether a rule keeps both errors, up to rounding."""
-    return column.error0 <= hypotheses.alpha_limit and column.error1 <= hypotheses.beta_limit
+class Change(NamedTuple):
+    """An objective and two errors, or a difference of them."""
+
+    objective: float
+    error0: float
+    error1: float
 
 
-def fill_slack(
-    problem: Problem,
-    relaxed: Relaxation[Rule],
-    hypotheses: Hypotheses,
-    *,
-    shorter: Problem | None = None,
-) -> Column[Rule]:
-    """The best rule without coins that flips can reach from the rules of the relaxation.
+Moves: TypeAlias = tuple[tuple[int, int, int], ...]
+"""(look, change of accept, change of reject) for every boundary state that is moved."""
 
-    `shorter` is the same problem ended by the cutoff of a fixed sample that would do. When the cap
-    is barely enough, the last look is where the relaxed optimum tosses its coin, and only with
-    that verdict settled do higher prices lead to rules that keep both errors.
-    """
-    space = two_rates(problem, hypotheses)
-    columns = [*relaxed.columns, *stricter(space, relaxed, hypotheses)]
-    if shorter and not any(keeps(hypotheses, c) for c in columns[1:]):
-        shorter_space = two_rates(shorter, hypotheses)
-        settled = relax(shorter_space, hypotheses, safe=columns[0])
-        short = [
-            *settled.columns[1:],
-            *stricter(shorter_space, settled, hypotheses, times=TIMES_SHORTER),
-        ]
-        columns.extend(evaluate(problem, prolong_rule(c.rule, problem.looks)) for c in short)
-    moves = Moves(
-        lambda rule: flips(problem, rule), lambda rule, flip: _flip_cells(problem, rule, flip)
+
+class Flip(NamedTuple):
+    """Boundary moves, and what they change."""
+
+    moves: Moves
+    change: Change
+
+
+class _Slice(NamedTuple):
+    """What is still to come from a run of failure counts at one look, part by part."""
+
+    low: int
+    objective: list[float]
+    error0: list[float]
+    error1: list[float]
+
+    def at(self, f: int) -> Change:
+        """What is still to come from f failures."""
+        j = f - self.low
+        return Change(self.objective[j], self.error0[j], self.error1[j])
+
+
+def list_flips(problem: Problem, rule: Rule) -> Iterator[Flip]:
+    """Every flip of one boundary state that can be reached and leaves the boundaries in order."""
+    reach = {row.n: (row.low, row.chances) for row in walk(rule, problem.rate)}
+    ahead, befores = problem.horizon + 1, (*problem.looks[-2::-1], 0)
+    for (n, going_on), before in zip(_go_back(problem, rule), befores, strict=True):
+        low, weights = reach.get(n, (0, []))
+        accept, reject = rule.accept[n], rule.reject[n]
+        # Without an open end the two boundaries touch at the cap and can only move together.
+        both = 1 if n == problem.horizon and problem.must_decide else 0
+        moves = (accept, -1, -both), (accept + 1, 1, 0), (reject, both, 1), (reject - 1, 0, -1)
+        for f, up, out in moves:
+            in_order = rule.reject[before] <= reject + out <= ahead and accept + up < reject + out
+            if in_order and low <= f < low + len(weights):
+                old = _stop(problem, rule, n, f) or going_on.at(f)
+                new = _decide(problem, n, f, accept + up, reject + out) or going_on.at(f)
+                change = (weights[f - low] * (x - y) for x, y in zip(new, old, strict=True))
+                yield Flip(((n, up, out),), Change(*change))
+        ahead = reject
+
+
+def move_boundaries(
+    problem: Problem, rule: Rule, moves: tuple[tuple[int, int, int], ...]
+) -> Rule | None:
+    """The rule after some moves, if it is still a rule with orderly boundaries."""
+    accept, reject = rule.accept.copy(), rule.reject.copy()
+    for n, up, out in moves:
+        accept[n] += up
+        reject[n] += out
+    if any(accept[n] >= reject[n] for n, *_ in moves):
+        return None
+    changed = monotone(Rule(accept, reject, rule.futile), problem.looks)
+    return order_boundaries(changed, problem.looks) if orderly(reject, problem.looks) else None
+
+
+def _decide(problem: Problem, n: int, f: int, accept: int, reject: int) -> Change | None:
+    """What a verdict leads to, beyond a run that stops without one; None between the boundaries."""
+    if f <= accept:
+        return Change(-problem.passes(n, f), 0.0, problem.wrong(n, f))
+    if f >= reject:
+        return Change(-problem.fails(n, f), 1.0, 0.0)
+    return None
+
+
+def _stop(problem: Problem, rule: Rule, n: int, f: int) -> Change | None:
+    """What a state that stops leads to; None where the rule goes on."""
+    if decision_at(rule, n, f) is None:
+        return None
+    return _decide(problem, n, f, rule.accept[n], rule.reject[n]) or Change(0.0, 0.0, 0.0)
+
+
+def _go_back(problem: Problem, rule: Rule) -> Iterator[tuple[int, _Slice]]:
+    """For each look from the last, what going on leads to, one state beyond the boundaries too."""
+    p, q, after = problem.rate, 1 - problem.rate, problem.horizon
+    low, high = max(0, rule.accept[after]), min(after, rule.reject[after])
+    none = [0.0] * (high - low + 1)  # nothing comes after the cap
+    ahead = _Slice(low, none, none, none)
+    yield after, ahead
+    for look in problem.looks[-2::-1]:
+        low, high = max(0, rule.accept[look]), min(look, rule.reject[look])
+        cost, e0, e1 = _add_verdicts(
+            problem, rule, ahead, after, range(low, high + after - look + 1)
+        )
+        for n in range(after - 1, look - 1, -1):
+            trials = problem.weigh_trials(n, range(low, low + len(cost) - 1))
+            cost = [h + (p * x + q * y) for h, x, y in zip(trials, cost, cost[1:], strict=False)]
+            e0 = [p * x + q * y for x, y in pairwise(e0)]
+            e1 = [p * x + q * y for x, y in pairwise(e1)]
+        ahead, after = _Slice(low, cost, e0, e1), look
+        yield look, ahead
+
+
+def _add_verdicts(
+    problem: Problem, rule: Rule, after: _Slice, n: int, failures: range
+) -> tuple[list[float], list[float], list[float]]:
+    """What some states of a look lead to, its verdicts included."""
+    first = min(max(failures.start, rule.accept[n] + 1), failures.stop)
+    last = max(first, min(failures.stop, rule.reject[n]))
+    inside = slice(first - after.low, last - after.low)
+    cost, e0, e1 = after.objective[inside], after.error0[inside], after.error1[inside]
+    if rule.futile:
+        fewest, most = rule.futile[n]
+        for j in range(max(fewest, first) - first, min(most + 1, last) - first):
+            cost[j] = e0[j] = e1[j] = 0.0
+    passed, failed = range(failures.start, first), range(last, failures.stop)
+    return (
+        [
+            *(-problem.passes(n, f) for f in passed),
+            *cost,
+            *(-problem.fails(n, f) for f in failed),
+        ],
+        [*([0.0] * len(passed)), *e0, *([1.0] * len(failed))],
+        [*(problem.wrong(n, f) for f in passed), *e1, *([0.0] * len(failed))],
     )
-    return search_flips(space, moves, relaxed, hypotheses, columns)
-
-
-class Moves(NamedTuple, Generic[R]):
-    """How rules of one kind change state by state."""
-
-    flips: Callable[[R], Iterable[Flip]]
-    """Every flip of one boundary state, with its exact effect."""
-    apply: Callable[[R, Flip], R | None]
-    """The rule after some flips, or None where it would no longer be a rule."""
 
 
 def search_flips(
-    space: Space[R],
-    moves: Moves[R],
-    relaxed: Relaxation[R],
+    problem: Problem,
+    relaxed: Relaxation,
     hypotheses: Hypotheses,
-    columns: Sequence[Column[R]],
+    columns: Sequence[Column],
     *,
     good_enough: float = GOOD_ENOUGH,
     most_tried: int | None = None,
-) -> Column[R]:
+) -> Column:
     """The best rule that keeps both errors and that flips can reach from some rules.
 
     The search ends where the gap to the bound is at most the share `good_enough` of the
     objective, or after `most_tried` rules.
     """
     best = min((c for c in columns if keeps(hypotheses, c)), key=lambda c: c.objective)
-    search = _Search(space, moves, relaxed, hypotheses, best, good_enough, most_tried)
+    search = _Search(problem, relaxed, hypotheses, best, good_enough, most_tried)
     for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
         search.climb(start)
     # Each improvement opens a new neighbourhood; the search ends in one that has none.
@@ -128,12 +216,11 @@ def search_flips(
 
 
 @dataclass(slots=True)
-class _Search(Generic[R]):
-    space: Space[R]
-    moves: Moves[R]
-    relaxed: Relaxation[R]
+class _Search:
+    problem: Problem
+    relaxed: Relaxation
     hypotheses: Hypotheses
-    best: Column[R]
+    best: Column
     good_enough: float
     most_tried: int | None
     steps: int = 0
@@ -145,12 +232,12 @@ class _Search(Generic[R]):
 
     @property
     def over(self) -> bool:
-        allowed = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_HORIZON // self.space.horizon))
+        allowed = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_HORIZON // self.problem.effort))
         if self.most_tried is not None and self.tried >= self.most_tried:
             return True
         return self.gap <= self.good_enough * self.best.objective or self.steps >= allowed
 
-    def climb(self, start: Column[R]) -> bool:
+    def climb(self, start: Column) -> bool:
         """Follow improvements of the best rule from a start, which may break the errors."""
         before, column = self.best, self._improve_column(start)
         while column is not None:
@@ -158,40 +245,40 @@ class _Search(Generic[R]):
             column = self._improve_column(column)
         return self.best is not before
 
-    def neighbours(self) -> Iterator[Column[R]]:
+    def neighbours(self) -> Iterator[Column]:
         """Rules one flip away from the best and then two, whether or not they keep the errors."""
         column = self.best
         near = _thriftiest(self._useful(column), NEIGHBOURS, STROKES[0] * self.gap)
         pairs = (Flip(a.moves + b.moves, a.change) for a, b in combinations(near[:TRIPLED], 2))
-        for flip in chain(near, pairs):
+        for one in chain(near, pairs):
             if self.over:
                 return
-            if changed := self._apply(column, flip):
+            if changed := self._apply(column, one):
                 yield changed
 
-    def _improve_column(self, column: Column[R]) -> Column[R] | None:
+    def _improve_column(self, column: Column) -> Column | None:
         """A better rule than the best, a few flips away from a column."""
         if self.over:
             return None
         self.steps += 1
         useful, scale = self._useful(column), self._scale(column)
-        count = CONFIRMED if self.space.horizon <= LONG else CONFIRMED_LONG
+        count = CONFIRMED if self.problem.effort <= LONG else CONFIRMED_LONG
         for stroke in STROKES:
             near = _thriftiest(useful, TOGETHER, stroke * scale)
             found = chain(self._fitting(near[:PAIRED], column), self._many(near, column))
-            likely = nsmallest(count, found, key=lambda flip: flip.change.objective)
-            tried = (self._apply(column, flip) for flip in likely)
+            likely = nsmallest(count, found, key=lambda one: one.change.objective)
+            tried = (self._apply(column, one) for one in likely)
             better = [c for c in tried if c and self._better(c)]
             if better:
                 return min(better, key=lambda c: c.objective)
         return None
 
-    def _apply(self, column: Column[R], flip: Flip) -> Column[R] | None:
-        rule = self.moves.apply(column.rule, flip)
+    def _apply(self, column: Column, change: Flip) -> Column | None:
+        rule = move_boundaries(self.problem, column.rule, change.moves)
         self.tried += 1
-        return None if rule is None else self.space.evaluate(rule)
+        return None if rule is None else evaluate(self.problem, rule)
 
-    def _many(self, thrifty: list[Flip], column: Column[R]) -> Iterator[Flip]:
+    def _many(self, thrifty: list[Flip], column: Column) -> Iterator[Flip]:
         """Many flips at once, the thriftiest first: to mend what is broken, then to fill the room.
 
         Predictions add up less exactly for many flips, so part of the room is left as a margin.
@@ -219,36 +306,36 @@ class _Search(Generic[R]):
             if column.objective + x < self.best.objective and not now:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
 
-    def _better(self, column: Column[R]) -> bool:
+    def _better(self, column: Column) -> bool:
         return column.objective < self.best.objective - 1e-12 and keeps(self.hypotheses, column)
 
-    def _scale(self, column: Column[R]) -> float:
+    def _scale(self, column: Column) -> float:
         """How much a column has to gain or to mend, in trials."""
         prices, (alpha, beta) = self.relaxed.prices, (self.hypotheses.alpha, self.hypotheses.beta)
         loss = _cost(self.relaxed, column) - prices.fail * alpha - prices.passed * beta
         spare = prices.fail * abs(alpha - column.error0) + prices.passed * abs(beta - column.error1)
         return min(self.gap, max(0.0, loss - self.relaxed.bound) + spare)
 
-    def _useful(self, column: Column[R]) -> list[tuple[float, float, Flip]]:
+    def _useful(self, column: Column) -> list[tuple[float, float, Flip]]:
         """Flips that could be part of an improvement, with their waste and their size."""
         gap, prices, found = self.gap, self.relaxed.prices, []
         least = STROKES[-1] * self._scale(column)
-        for flip in self.moves.flips(column.rule):
-            waste = _cost(self.relaxed, flip.change)
-            _, e0, e1 = flip.change
+        for one in list_flips(self.problem, column.rule):
+            waste = _cost(self.relaxed, one.change)
+            _, e0, e1 = one.change
             size = prices.fail * abs(e0) + prices.passed * abs(e1)
             if waste <= gap and size > least:
-                found.append((waste, size, flip))
+                found.append((waste, size, one))
         return found
 
-    def _fitting(self, singles: list[Flip], column: Column[R]) -> Iterator[Flip]:
+    def _fitting(self, singles: list[Flip], column: Column) -> Iterator[Flip]:
         """Combinations of flips predicted to keep the errors and to improve on the best."""
         room = Change(
             self.best.objective - column.objective,
             self.hypotheses.alpha_limit - column.error0,
             self.hypotheses.beta_limit - column.error1,
         )
-        fitting = _combinations([flip.change for flip in singles], room)
+        fitting = _combinations([one.change for one in singles], room)
         for cost, picked in nsmallest(CONFIRMED, fitting):
             moves = tuple(move for k in picked for move in singles[k].moves)
             yield Flip(moves, Change(cost, 0.0, 0.0))
@@ -281,19 +368,24 @@ def _thriftiest(useful: list[tuple[float, float, Flip]], count: int, least: floa
     return [useful[k][2] for _, k in nsmallest(count, sizable)]
 
 
-def _cost(relaxed: Relaxation[Any], item: Change | Column[Any]) -> float:
+def _cost(relaxed: Relaxation, item: Change | Column) -> float:
     """The objective with both errors paid for at the relaxed prices."""
     prices = relaxed.prices
     return item.objective + prices.fail * item.error0 + prices.passed * item.error1
 
 
 def stricter(
-    space: Space[R], relaxed: Relaxation[R], hypotheses: Hypotheses, *, times: int = TIMES
-) -> Iterator[Column[R]]:
+    problem: Problem,
+    relaxed: Relaxation,
+    hypotheses: Hypotheses,
+    *,
+    ends: tuple[int, int] | None = None,
+    times: int = TIMES,
+) -> Iterator[Column]:
     """Rules at higher and higher prices, up to the first that keeps both errors."""
     prices, extra = relaxed.prices, FIRST_EXTRA
     for _ in range(times):
-        column = space.evaluate(space.solve(prices)[1])
+        column = evaluate(problem, induct(problem, prices, ends)[1])
         yield column
         if keeps(hypotheses, column):
             return
@@ -303,15 +395,3 @@ def stricter(
             prices.passed * (excess1 + extra if excess1 > 1 else 1),
         )
         extra = min(2 * extra, MOST_EXTRA)
-
-
-def _flip_cells(problem: Problem, rule: Rule, flip: Flip) -> Rule | None:
-    """The rule after some flips, if it is still a rule with orderly boundaries."""
-    accept, reject = rule.accept.copy(), rule.reject.copy()
-    for n, up, out in flip.moves:
-        accept[n] += up
-        reject[n] += out
-    if any(accept[n] >= reject[n] for n, *_ in flip.moves):
-        return None
-    changed = monotone(Rule(accept, reject), problem.looks)
-    return changed if orderly(changed.reject, problem.looks) else None

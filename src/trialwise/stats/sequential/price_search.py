@@ -1,10 +1,18 @@
-"""Rules of a strict problem whose walks are dear: prices from both sides of each level.
+"""The search for the prices of the two errors: what any test must cost, and rules that cost little.
 
-On a long horizon a rule is nearly a fixed sample that ends once its result is certain, with small
-boundaries for rates far away. Its errors therefore fall in jumps as the prices rise, a jump for
-each state at the cap, and between the jumps hardly at all. A few walks find prices on both sides of
-each level. Every one of them bounds what any test can reach, and falls short of the best bound only
-by the product of two small differences. A splice of two rules fills the jumps.
+*Column generation.* A test that may toss coins is a mixture of rules, and only two constraints
+bind, so the best one mixes at most three. The prices of the current mixture are put to the
+backward induction, and it answers with the rule that would improve the mixture most, or with the
+proof that none does. Every answer also bounds from below what any test can reach (weak duality):
+
+    objective(any test) ≥ U(0, 0; λF, λP) − λF·alpha − λP·beta      for all λF, λP ≥ 0.
+
+*Bracketing*, where walks are dear. On a long horizon a rule is nearly a fixed sample that ends once
+its result is certain, with small boundaries for rates far away. Its errors therefore fall in jumps
+as the prices rise, a jump for each state at the cap, and between the jumps hardly at all. A few
+walks find prices on both sides of each level. Every one of them gives the same kind of bound, and
+falls short of the best one only by the product of two small differences. A splice of two rules
+fills the jumps.
 """
 
 from __future__ import annotations
@@ -14,18 +22,165 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trialwise.stats.sequential.bound import fewest_failing, most_passing
-from trialwise.stats.sequential.hypotheses import Hypotheses
-from trialwise.stats.sequential.induction import Prices
-from trialwise.stats.sequential.relaxation import Column, Relaxation
-from trialwise.stats.sequential.slack_search import keeps
-from trialwise.stats.sequential.strict_problem import (
-    StrictProblem,
-    evaluate_strict,
+from trialwise.stats.sequential.best_rules import (
+    Column,
+    Prices,
+    Problem,
+    evaluate,
     induct,
+    log_ratios,
     order_boundaries,
 )
+from trialwise.stats.sequential.bound import fewest_failing, most_passing
+from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.walks import Rule
+
+#: Bound and mixture agree to this share of the objective: far below the digits anyone is shown.
+TOLERANCE = 1e-6
+
+#: Starting steps by the errors' own ratios, before the linear programme takes over.
+WARM_UP = 5
+
+MOST_ROUNDS = 80
+
+#: Rounding can make the simplex walk in circles among columns that are nearly alike. Any prices
+#: give a valid bound, so it is enough to stop it.
+MOST_PIVOTS = 60
+
+#: An error that costs nothing would leave its verdict undefined.
+LEAST_PRICE = 1e-9
+
+
+class Relaxation(NamedTuple):
+    """The least objective with coins allowed, its prices, and the rules met on the way."""
+
+    bound: float
+    prices: Prices
+    columns: list[Column]
+
+
+def keeps(hypotheses: Hypotheses, column: Column) -> bool:
+    """Whether a rule keeps both errors, up to rounding."""
+    return column.error0 <= hypotheses.alpha_limit and column.error1 <= hypotheses.beta_limit
+
+
+@dataclass(slots=True)
+class _Answers:
+    """What the backward induction has answered: the best bound, its prices, and the rules."""
+
+    problem: Problem
+    hypotheses: Hypotheses
+    known: Relaxation
+    ends: tuple[int, int] | None = None
+
+    def ask(self, prices: Prices) -> Column:
+        """The best rule at some prices; its cost may raise the bound."""
+        value, rule = induct(self.problem, prices, self.ends)
+        alpha, beta = self.hypotheses.alpha, self.hypotheses.beta
+        bound = value - prices.fail * alpha - prices.passed * beta
+        column = evaluate(self.problem, rule)
+        best, best_prices, columns = self.known
+        if bound > best:
+            best, best_prices = bound, prices
+        self.known = Relaxation(best, best_prices, [*columns, column])
+        return column
+
+
+def relax(
+    problem: Problem,
+    hypotheses: Hypotheses,
+    start: Prices,
+    *,
+    safe: Column,
+    ends: tuple[int, int] | None = None,
+    tolerance: float = TOLERANCE,
+    warm_up: int = WARM_UP,
+    rounds: int = MOST_ROUNDS,
+    known: Relaxation | None = None,
+) -> Relaxation:
+    """Generate columns, starting from a `safe` rule that keeps both errors.
+
+    What is `known` already, a bound and rules, is improved. `ends` settles the verdicts at the cap.
+    """
+    first = Relaxation(-math.inf, Prices(1.0, 1.0), [])
+    bound, at, columns = known or first
+    answers = _Answers(problem, hypotheses, Relaxation(bound, at, [safe, *columns]), ends)
+    prices = start
+    for _ in range(warm_up):
+        answer = answers.ask(prices)
+        prices = Prices(
+            prices.fail * _nudge(answer.error0 / hypotheses.alpha),
+            prices.passed * _nudge(answer.error1 / hypotheses.beta),
+        )
+    for _ in range(rounds):
+        least, prices = _mix_columns(answers.known.columns, hypotheses)
+        if least - answers.known.bound <= tolerance * least:
+            break
+        answers.ask(prices)
+    return answers.known
+
+
+def start_prices(problem: Problem, hypotheses: Hypotheses) -> Prices:
+    """What Wald's approximation of expected trials says an error is worth, for two rates."""
+    p0, p1 = problem.rate, problem.bad_rate
+    success, failure = log_ratios(p0, p1)
+    rise = p0 * success + (1 - p0) * failure
+    fall = -(p1 * success + (1 - p1) * failure)
+    upper = math.log((1 - hypotheses.alpha) / hypotheses.beta)
+    lower = math.log(hypotheses.alpha / (1 - hypotheses.beta))
+    return Prices(
+        ((1 - hypotheses.beta) / (hypotheses.alpha * fall) + (upper - lower) / rise) / 2,
+        ((1 - hypotheses.alpha) / (hypotheses.beta * rise) + (upper - lower) / fall) / 2,
+    )
+
+
+def _nudge(ratio: float) -> float:
+    return min(2.0, max(0.5, ratio))
+
+
+def _mix_columns(columns: Sequence[Column], hypotheses: Hypotheses) -> tuple[float, Prices]:
+    """The objective of the best mixture of the columns, and the prices it puts on the errors.
+
+    The simplex method on three rows: the two errors, as shares of their levels, and the shares of
+    the mixture, which add up to 1.
+    """
+    pool = [
+        (c.objective, c.error0 / hypotheses.alpha, c.error1 / hypotheses.beta, 1.0) for c in columns
+    ]
+    pool += [(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)]  # what is left of either error
+    basis = [0, len(columns), len(columns) + 1]
+    for _ in range(MOST_PIVOTS):
+        inverse = _inverse([pool[k][1:] for k in basis])
+        costs = [pool[k][0] for k in basis]
+        y0, y1, y2 = (_dot(costs, part) for part in zip(*inverse, strict=True))
+        reduced = [cost - a * y0 - b * y1 - share * y2 for cost, a, b, share in pool]
+        entering = min(range(len(pool)), key=reduced.__getitem__)
+        shares = [sum(row) for row in inverse]
+        least = _dot(costs, shares)
+        if reduced[entering] > -TOLERANCE / 10 * max(1.0, least):
+            break
+        change = [_dot(row, pool[entering][1:]) for row in inverse]
+        ratios = [(shares[i] / change[i], i) for i in range(3) if change[i] > 1e-12]
+        basis[min(ratios)[1]] = entering
+    fail, passed = -y0 / hypotheses.alpha, -y1 / hypotheses.beta
+    return least, Prices(max(LEAST_PRICE, fail), max(LEAST_PRICE, passed))
+
+
+def _dot(xs: Sequence[float], ys: Sequence[float]) -> float:
+    return sum(x * y for x, y in zip(xs, ys, strict=True))
+
+
+def _inverse(columns: list[tuple[float, float, float]]) -> list[list[float]]:
+    """The inverse of the 3 × 3 matrix with these columns, by cofactors."""
+    (a, d, g), (b, e, h), (c, f, i) = columns
+    rows = [
+        [e * i - f * h, c * h - b * i, b * f - c * e],
+        [f * g - d * i, a * i - c * g, c * d - a * f],
+        [d * h - e * g, b * g - a * h, a * e - b * d],
+    ]
+    determinant = a * rows[0][0] + b * rows[1][0] + c * rows[2][0]
+    return [[x / determinant for x in row] for row in rows]
+
 
 #: The most rules that are tried, and the share of an error that may stay unused.
 MOST_TRIED, UNUSED = 12, 0.008
@@ -33,11 +188,11 @@ MOST_TRIED, UNUSED = 12, 0.008
 SHORTEST, LONGEST = 0.1, 0.9
 
 
-class Brackets(NamedTuple):
+class _Brackets(NamedTuple):
     """For each error a rule that keeps its level and one that exceeds it."""
 
-    fails: tuple[Column[Rule], Column[Rule]]
-    passes: tuple[Column[Rule], Column[Rule]]
+    fails: tuple[Column, Column]
+    passes: tuple[Column, Column]
 
 
 class _Edge(NamedTuple):
@@ -142,9 +297,9 @@ class _Splice:
         return first.follow(self.places[before - 1] if before else 0, second)
 
 
-def splice_rules(
-    problem: StrictProblem, hypotheses: Hypotheses, brackets: Brackets
-) -> Iterator[Column[Rule]]:
+def _splice_rules(
+    problem: Problem, hypotheses: Hypotheses, brackets: _Brackets
+) -> Iterator[Column]:
     """Rules whose two boundaries change over, each at its own look, ever nearer to both levels."""
     rare_failures = problem.rate >= 0.5
     strict, loose = brackets.fails
@@ -166,11 +321,11 @@ def splice_rules(
         loose_first=not rare_failures,
     )
     for _ in range(MOST_TRIED):
-        column = evaluate_strict(problem, _join(problem, fail.edge, passed.edge))
+        column = evaluate(problem, _join(problem, fail.edge, passed.edge))
         yield column
         if all([fail.move(column.error0), passed.move(column.error1)]):
             return
-    yield evaluate_strict(problem, _join(problem, fail.kept_edge, passed.kept_edge))
+    yield evaluate(problem, _join(problem, fail.kept_edge, passed.kept_edge))
 
 
 def _get_fail_edge(rule: Rule) -> _Edge:
@@ -181,9 +336,11 @@ def _get_pass_edge(rule: Rule) -> _Edge:
     return _Edge(rule.accept, [low for low, _ in rule.futile])
 
 
-def _join(problem: StrictProblem, fail: _Edge, passed: _Edge) -> Rule:
+def _join(problem: Problem, fail: _Edge, passed: _Edge) -> Rule:
     futile = list(zip(passed.futile, fail.futile, strict=True))
-    return order_boundaries(passed.verdicts.copy(), fail.verdicts.copy(), futile, problem.looks)
+    return order_boundaries(
+        Rule(passed.verdicts.copy(), fail.verdicts.copy(), futile), problem.looks
+    )
 
 
 #: The most walks for the prices, and the most searches between the rules found.
@@ -204,7 +361,7 @@ class _Point(NamedTuple):
 
     price: float
     ratio: float
-    column: Column[Rule]
+    column: Column
 
 
 @dataclass(slots=True)
@@ -228,7 +385,7 @@ class _PriceRoot:
         prices = self.below.price - self.above.price
         return prices <= CLOSE and prices * (self.above.ratio - self.below.ratio) <= CLOSE_PRODUCT
 
-    def move(self, error: float, column: Column[Rule]) -> None:
+    def move(self, error: float, column: Column) -> None:
         """Take in the error, a multiple of its level, at the present price; choose the next."""
         here = _Point(self.price, math.log(max(error, LEAST_RATIO)), column)
         if self.last is not None and abs(here.price - self.last.price) > 1e-9:
@@ -248,42 +405,36 @@ class _PriceRoot:
             self.price += min(LARGEST_STEP, max(-LARGEST_STEP, step))
 
 
-def search_prices(problem: StrictProblem, hypotheses: Hypotheses) -> Relaxation[Rule]:
+def search_prices(problem: Problem, hypotheses: Hypotheses) -> Relaxation:
     """Bound the objective from below and find rules that nearly spend both errors."""
-    start = _start_prices(problem, hypotheses)
+    start = _fixed_size_prices(problem, hypotheses)
     fail, passed = _PriceRoot(math.log(start.fail)), _PriceRoot(math.log(start.passed))
-    best, best_prices = -math.inf, start
-    columns: list[Column[Rule]] = []
+    answers = _Answers(problem, hypotheses, Relaxation(-math.inf, start, []))
     for _ in range(MOST_WALKS):
-        prices = Prices(math.exp(fail.price), math.exp(passed.price))
-        value, rule = induct(problem, prices)
-        bound = value - prices.fail * hypotheses.alpha - prices.passed * hypotheses.beta
-        if bound > best:
-            best, best_prices = bound, prices
-        column = evaluate_strict(problem, rule)
-        columns.append(column)
+        column = answers.ask(Prices(math.exp(fail.price), math.exp(passed.price)))
         fail.move(column.error0 / hypotheses.alpha, column)
         passed.move(column.error1 / hypotheses.beta, column)
         if fail.is_close and passed.is_close:
             break
+    bound, best_prices, columns = answers.known
     for _ in range(MOST_SPLICES):
         if not (fail.above and fail.below and passed.above and passed.below):
             break
-        brackets = Brackets(
+        brackets = _Brackets(
             (fail.below.column, fail.above.column), (passed.below.column, passed.above.column)
         )
-        columns += splice_rules(problem, hypotheses, brackets)
+        columns += _splice_rules(problem, hypotheses, brackets)
         if any(keeps(hypotheses, column) for column in columns):
             break
         # What a boundary spends depends a little on the other one: a stricter rule takes the place
         # of the one that kept its level only beside a looser rule for the other error.
         strict = fail.below.price + BEYOND, passed.below.price + BEYOND
-        columns.append(evaluate_strict(problem, induct(problem, Prices(*map(math.exp, strict)))[1]))
+        columns.append(evaluate(problem, induct(problem, Prices(*map(math.exp, strict)))[1]))
         fail.below, passed.below = (_Point(price, 0.0, columns[-1]) for price in strict)
-    return Relaxation(best, best_prices, columns)
+    return Relaxation(bound, best_prices, columns)
 
 
-def _start_prices(problem: StrictProblem, hypotheses: Hypotheses) -> Prices:
+def _fixed_size_prices(problem: Problem, hypotheses: Hypotheses) -> Prices:
     """Prices at which a fixed sample of as many trials as the cap would keep both errors."""
     cap = problem.horizon
     most = max(0, most_passing(hypotheses, cap))
