@@ -8,42 +8,34 @@ one takes its default, so that a class may grow without making earlier records u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from importlib import import_module
-from types import NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ForwardRef,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
+from inspect import get_annotations
+from types import CodeType, NoneType, UnionType
+from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
+from trialwise import stats
 from trialwise.errors import InvalidArgument
-from trialwise.model._forms import (
+from trialwise.model.evidence import FLAT
+from trialwise.model.plain_forms import (
     SINGLE,
     UNDEFINED,
     Form,
     Misfit,
     choice,
-    fixed_list,
-    list_of,
-    mapping,
+    mapping_of,
+    sequence_of,
 )
-from trialwise.model._hints import LATER, read_hints
-from trialwise.model.evidence import FLAT
 from trialwise.model.plan import Plan
+from trialwise.model.verdict import ProcedureDesign
+from trialwise.stats import sequential
 from trialwise.stats.result_types import Undefined
-
-if TYPE_CHECKING:
-    from trialwise.model.verdict import Verdict
 
 T = TypeVar("T")
 
@@ -65,22 +57,6 @@ def to_plain(value: object) -> Any:
     cls: Any = type(value)
     try:
         return _form(cls).encode(value)
-    except Misfit as misfit:
-        raise misfit.refusal(cls) from None
-
-
-def verdict_to_plain(verdict: Verdict, plan: dict[str, Any]) -> Any:
-    """Return a verdict as `to_plain` does, with its plan as that was encoded before.
-
-    Args:
-        verdict: It holds its plan.
-        plan: The same plan as plain values, which are taken over.
-    """
-    cls: Any = type(verdict)
-    record = _record(cls)
-    assert isinstance(record, _VerdictRecord)
-    try:
-        return record.encode_with(verdict, plan)
     except Misfit as misfit:
         raise misfit.refusal(cls) from None
 
@@ -108,7 +84,7 @@ def from_plain(cls: type[T], data: Any) -> T:
     return value
 
 
-# --- Classes and unions -----------------------------------------------------------------------
+# --- Classes ----------------------------------------------------------------------------------
 
 
 class _Record:
@@ -119,89 +95,71 @@ class _Record:
         self._cls = cls
 
     @cached_property
-    def _fields(self) -> list[tuple[str, Form]]:
-        hints = read_hints(self._cls)
-        # What a class derives from its other fields is not written.
-        return [
-            (one.name, _form(hints[one.name]))
-            for one in fields(self._cls)
-            if one.init and one.name not in self._groups
-        ]
-
-    @cached_property
     def _groups(self) -> dict[str, _Record]:
         """The fields that group others, which are written and read beside the rest."""
-        marked = (one for one in fields(self._cls) if one.metadata == FLAT)
-        return {one.name: _record(read_hints(self._cls)[one.name]) for one in marked}
+        hints = read_hints(self._cls)
+        marked = [one.name for one in fields(self._cls) if one.metadata == FLAT]
+        return {name: _record(hints[name]) for name in marked}
 
     @cached_property
-    def _owners(self) -> dict[str, str]:
-        """The group of each field that belongs to one."""
-        return {name: group for group, one in self._groups.items() for name, _ in one._fields}
+    def _forms(self) -> dict[str, tuple[Form, str]]:
+        """The form of each field, with the group that it belongs to."""
+        hints = read_hints(self._cls)
+        # What a class derives from its other fields is not written.
+        own = [one.name for one in fields(self._cls) if one.init and one.name not in self._groups]
+        found = {name: (_form(hints[name]), "") for name in own}
+        for group, record in self._groups.items():
+            found |= {name: (form, group) for name, (form, _) in record._forms.items()}
+        return found
 
     @cached_property
-    def _encoders(self) -> list[tuple[str, Callable[[Any], Any]]]:
-        return [(name, form.encode) for name, form in self._fields]
-
-    @cached_property
-    def _decoders(self) -> dict[str, Callable[[Any], Any]]:
-        return {name: form.decode for name, form in self._fields}
-
-    @cached_property
-    def _required_fields(self) -> frozenset[str]:
+    def _required(self) -> frozenset[str]:
         return frozenset(
             one.name
             for one in fields(self._cls)
             if one.init and one.default is MISSING and one.default_factory is MISSING
         )
 
-    def encode(self, value: Any) -> dict[str, Any]:
-        return self._encode_fields(value, self._encoders)
-
-    def _encode_fields(
-        self, value: Any, encoders: list[tuple[str, Callable[[Any], Any]]]
-    ) -> dict[str, Any]:
+    def encode(self, value: Any, *, without: str = "") -> dict[str, Any]:
         if type(value) is not self._cls:
             raise Misfit(value, f"be a {self._cls.__name__}")
         plain: dict[str, Any] = {}
         name = ""
         try:
-            for name, encode in encoders:
-                plain[name] = encode(getattr(value, name))
+            for name, (form, group) in self._forms.items():
+                if name != without:
+                    owner = getattr(value, group) if group else value
+                    plain[name] = form.encode(getattr(owner, name))
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
-        for group, record in self._groups.items():
-            plain |= record.encode(getattr(value, group))
         return plain
 
-    def decode(self, plain: Any) -> Any:
-        if type(plain) is self._cls:  # a part of a plan that was read already
-            return plain
+    def decode(self, plain: Any, **known: Any) -> Any:
+        """Return the object; `known` are fields that were read already."""
         if type(plain) is not dict:
             raise Misfit(plain, f"be a mapping of the fields of {self._cls.__name__}")
-        given: dict[str, Any] = {}
-        decoders = self._decoders
+        given = known
         grouped: dict[str, dict[str, Any]] = {}
         name = ""
         try:
             for name, part in plain.items():
-                if name in self._owners:
-                    grouped.setdefault(self._owners[name], {})[name] = part
-                    continue
-                if name not in decoders:
+                if name not in self._forms:
                     raise Misfit(part, f"not be there: {self._cls.__name__} has no such field")
-                given[name] = decoders[name](part)
+                form, group = self._forms[name]
+                target = grouped.setdefault(group, {}) if group else given
+                target[name] = form.decode(part)
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
-        for group, part in grouped.items():
-            given[group] = self._groups[group].decode(part)
-        if missing := self._required_fields - given.keys():
-            raise Misfit(plain, f"hold {', '.join(map(repr, sorted(missing)))}")
-        return self._make(given)
+        for group, parts in grouped.items():
+            given[group] = self._groups[group].make(parts)
+        return self.make(given)
 
-    def _make(self, given: dict[str, Any]) -> Any:
+    def make(self, given: dict[str, Any]) -> Any:
+        """Return the object of some fields, or say what is wrong with them and where."""
+        if missing := self._required - given.keys():
+            raise Misfit(given, f"hold {', '.join(map(repr, sorted(missing)))}")
         try:
             return self._cls(**given)
         except InvalidArgument as error:
@@ -213,53 +171,44 @@ class _Record:
 class _VerdictRecord(_Record):
     """A verdict holds its plan once; findings refer to their part of it by the criterion's name."""
 
-    def encode(self, value: Any) -> dict[str, Any]:
+    def encode(self, value: Any, *, without: str = "") -> dict[str, Any]:
         if value.plan is None:
-            return super().encode(value)
+            return super().encode(value, without=without)
         with _referring(value.plan):
-            return super().encode(value)
+            return super().encode(value, without=without)
 
-    def encode_with(self, value: Any, plan: dict[str, Any]) -> dict[str, Any]:
-        """Encode a verdict whose plan is encoded already."""
-        encoders = [(n, (lambda _: plan) if n == "plan" else one) for n, one in self._encoders]
-        with _referring(value.plan):
-            return self._encode_fields(value, encoders)
-
-    def decode(self, plain: Any) -> Any:
+    def decode(self, plain: Any, **known: Any) -> Any:
         if type(plain) is not dict or plain.get("plan") is None:
-            return super().decode(plain)
+            return super().decode(plain, **known)
         try:
             plan = _form(Plan).decode(plain["plan"])
         except Misfit as misfit:
             misfit.steps.append(".plan")
             raise
         with _referring(plan):
-            return super().decode(plain)
+            rest = {key: part for key, part in plain.items() if key != "plan"}
+            return super().decode(rest, plan=plan)
 
 
 class _FindingRecord(_Record):
     """A finding of a verdict names its criterion; one on its own is written with its plan."""
 
-    @cached_property
-    def _encoders_beside_plan(self) -> list[tuple[str, Callable[[Any], Any]]]:
-        return [(name, one) for name, one in self._encoders if name != "plan"]
-
-    def encode(self, value: Any) -> dict[str, Any]:
+    def encode(self, value: Any, *, without: str = "") -> dict[str, Any]:
         # A finding may differ from the run's plan where somebody put it there by hand.
         if _PLANS and _PLANS[-1].get(value.plan.criterion) == value.plan:
-            plain = self._encode_fields(value, self._encoders_beside_plan)
+            plain = super().encode(value, without="plan")
             return {"criterion": value.plan.criterion, **plain}
-        return super().encode(value)
+        return super().encode(value, without=without)
 
-    def decode(self, plain: Any) -> Any:
+    def decode(self, plain: Any, **known: Any) -> Any:
         if type(plain) is not dict or "criterion" not in plain:
-            return super().decode(plain)
+            return super().decode(plain, **known)
         name = plain["criterion"]
         found = _PLANS[-1].get(name) if _PLANS and isinstance(name, str) else None
         if found is None:
             raise Misfit(name, "name a criterion of the plan", ".criterion")
         rest = {key: part for key, part in plain.items() if key != "criterion"}
-        return super().decode({"plan": found, **rest})
+        return super().decode(rest, plan=found)
 
 
 #: The criteria of the verdict that is written or read, by name; none outside of verdicts.
@@ -275,55 +224,88 @@ def _referring(plan: Plan) -> Iterator[None]:
         _PLANS.pop()
 
 
-def _open_class(base: Any) -> Form:
-    """Return the form of a class that other distributions may subclass."""
-
-    def encode(value: Any) -> dict[str, Any]:
-        return {TAG: type(value).__name__, **_record(value.__class__).encode(value)}
-
-    def decode(plain: Any) -> Any:
-        tag = plain.get(TAG) if type(plain) is dict else None
-        found = base.kinds.get(tag) if isinstance(tag, str) else None
-        if found is None:
-            raise Misfit(tag, f"be one of {', '.join(base.kinds)}", f".{TAG}")
-        return _record(found).decode({key: part for key, part in plain.items() if key != TAG})
-
-    return Form(frozenset({dict}), lambda kind: issubclass(kind, base), encode, decode)
-
-
 @cache
 def _record(cls: type) -> _Record:
     special = {"Finding": _FindingRecord, "Verdict": _VerdictRecord}
     return special.get(cls.__name__, _Record)(cls)
 
 
-def _design_out(cls: Any, value: Any) -> Any:
-    if not isinstance(value, cls):
-        raise Misfit(value, "be a SequentialDesign")
-    return value.to_dict()
+def _design_form(cls: Any) -> Form:
+    """Return the form of a sequential design, whose own reader checks its boundaries, too."""
+
+    def decode(plain: Any) -> Any:
+        try:
+            return cls.from_dict(plain)
+        except InvalidArgument as error:
+            at = "" if error.argument == "values" else f".{error.argument}"
+            raise Misfit(error.value, error.allowed, at) from None
+        except (TypeError, ValueError) as error:
+            raise Misfit(plain, f"be a sequential design ({error})") from None
+
+    return Form(frozenset({dict}), lambda kind: kind is cls, cls.to_dict, decode)
 
 
-def _design_in(cls: Any, plain: Any) -> Any:
-    """Its own reader checks the boundaries, which are more than types."""
-    try:
-        return cls.from_dict(plain)
-    except InvalidArgument as error:
-        at = "" if error.argument == "values" else f".{error.argument}"
-        raise Misfit(error.value, error.allowed, at) from None
-    except (TypeError, ValueError) as error:
-        raise Misfit(plain, f"be a sequential design ({error})") from None
+# --- Unions -----------------------------------------------------------------------------------
+
+
+def _tagged(classes: Sequence[Any]) -> Form:
+    """Return the form of one of several classes, which JSON tells apart by name.
+
+    An open class has subclasses in other distributions, which keep adding to its `kinds`.
+    """
+    opened = [one for one in classes if _is_open(one)]
+    closed = {_name(one): _form(one) for one in classes if one not in opened}
+
+    def find(tag: Any) -> Any:
+        if not isinstance(tag, str):
+            return None
+        kinds = (one.kinds[tag] for one in opened if tag in one.kinds)
+        found = next(kinds, None)
+        return closed.get(tag) if found is None else _record(found)
+
+    def refuse(given: Any, at: str = "") -> Misfit:
+        known = [*closed, *(name for one in opened for name in one.kinds)]
+        return Misfit(given, f"be one of {', '.join(known)}", at)
+
+    def encode(value: Any) -> dict[str, Any]:
+        kind: Any = type(value)
+        tag = kind.__name__
+        found = _record(kind) if isinstance(value, (*opened,)) else closed.get(tag)
+        if found is None:
+            raise refuse(value)
+        return {TAG: tag, **found.encode(value)}
+
+    def decode(plain: Any) -> Any:
+        tag = plain.get(TAG) if type(plain) is dict else None
+        if (found := find(tag)) is None:
+            raise refuse(tag, f".{TAG}")
+        return found.decode({key: part for key, part in plain.items() if key != TAG})
+
+    return Form(
+        kinds=frozenset({dict}),
+        holds=lambda kind: (
+            any(form.holds(kind) for form in closed.values()) or issubclass(kind, (*opened,))
+        ),
+        encode=encode,
+        decode=decode,
+    )
 
 
 def _union(members: tuple[Any, ...]) -> Form:
-    forms = {member: _form(member) for member in members}
-    classes: list[Any] = [one for one in members if _is_class(one)]
-    if len(classes) > 1:
-        forms |= {one: _add_tag(_name(one), forms[one]) for one in classes}
-    decoders = _decoders(forms, classes)
+    classes = [one for one in members if _is_class(one)]
+    forms = [_form(one) for one in members if one not in classes]
+    if classes:
+        forms.append(_tagged(classes) if len(classes) > 1 else _form(classes[0]))
+    # An undefined quantity is a mapping, too, and known by its key.
+    told = [form for form in forms if form is not SINGLE[Undefined]]
+    decoders = {kind: form.decode for form in told for kind in form.kinds}
+    if len(decoders) < sum(len(form.kinds) for form in told):
+        raise TypeError(f"JSON cannot tell {' | '.join(map(str, members))} apart")
+    may_be_undefined = len(told) < len(forms)
 
     @cache
     def encoder(cls: Any) -> Callable[[Any], Any] | None:
-        return next((form.encode for form in forms.values() if form.holds(cls)), None)
+        return next((form.encode for form in forms if form.holds(cls)), None)
 
     def encode(value: Any) -> Any:
         kind: Any = type(value)
@@ -334,20 +316,21 @@ def _union(members: tuple[Any, ...]) -> Form:
 
     def decode(plain: Any) -> Any:
         found = decoders.get(type(plain))
+        if may_be_undefined and type(plain) is dict and (found is None or UNDEFINED in plain):
+            found = SINGLE[Undefined].decode
         if found is None:
-            raise Misfit(plain, f"be {' or '.join(sorted(map(_KINDS.__getitem__, decoders)))}")
+            kinds = {*decoders, dict} if may_be_undefined else decoders
+            raise Misfit(plain, f"be {' or '.join(sorted(map(_KINDS.__getitem__, kinds)))}")
         return found(plain)
 
-    return Form(
-        kinds=frozenset(decoders),
-        holds=lambda cls: encoder(cls) is not None,
-        encode=encode,
-        decode=decode,
-    )
+    kinds = frozenset({*decoders, dict} if may_be_undefined else decoders)
+    return Form(kinds, lambda cls: encoder(cls) is not None, encode, decode)
 
 
 def _is_class(member: Any) -> bool:
-    return isinstance(member, ForwardRef) or (is_dataclass(member) and member is not Undefined)
+    if isinstance(member, ForwardRef) or _is_open(member):
+        return True
+    return is_dataclass(member) and member is not Undefined
 
 
 def _is_open(member: Any) -> bool:
@@ -361,49 +344,6 @@ def _name(member: Any) -> str:
     return member.__name__ if isinstance(member, type) else str(member)
 
 
-def _add_tag(name: str, form: Form) -> Form:
-    return Form(
-        kinds=form.kinds,
-        holds=form.holds,
-        encode=lambda value: {TAG: name, **form.encode(value)},
-        decode=lambda plain: form.decode({k: v for k, v in plain.items() if k != TAG}),
-    )
-
-
-def _decoders(forms: Mapping[Any, Form], classes: list[Any]) -> dict[type, Callable[[Any], Any]]:
-    """Return the readers of a union's members, by the JSON type that tells which one is meant."""
-    decoders: dict[type, Callable[[Any], Any]] = {}
-    for member, form in forms.items():
-        if member is Undefined or _is_open(member) or (len(classes) > 1 and member in classes):
-            continue
-        if not decoders.keys().isdisjoint(form.kinds):
-            raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
-        decoders |= dict.fromkeys(form.kinds, form.decode)
-    if len(classes) > 1:
-        if dict in decoders:
-            raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
-        by_name = {_name(one): forms[one].decode for one in classes}
-        opened = [one for one in forms if _is_open(one)]
-
-        def decode_tagged(plain: dict[str, Any]) -> Any:
-            tag = plain.get(TAG)
-            found = by_name.get(tag) if isinstance(tag, str) else None
-            for one in opened:  # other distributions add to these while records are read
-                if isinstance(tag, str) and tag in one.kinds:
-                    found = forms[one].decode
-            if found is None:
-                raise Misfit(tag, f"be one of {', '.join(by_name)}", f".{TAG}")
-            return found(plain)
-
-        decoders[dict] = decode_tagged
-    if Undefined in forms:
-        undefined, other = forms[Undefined].decode, decoders.get(dict)
-        decoders[dict] = lambda plain: (
-            other(plain) if other and UNDEFINED not in plain else undefined(plain)
-        )
-    return decoders
-
-
 _KINDS: dict[type, str] = {
     NoneType: "null",
     bool: "true or false",
@@ -415,44 +355,43 @@ _KINDS: dict[type, str] = {
 }
 
 
+# --- From hints to forms ----------------------------------------------------------------------
+
+
 @cache
 def _form(hint: Any) -> Form:
     if hint in SINGLE:
         return SINGLE[hint]
-    if isinstance(hint, type | ForwardRef) and get_origin(hint) is None:
-        return _class(hint)
+    if isinstance(hint, ForwardRef | type) and get_origin(hint) is None:
+        return _class_form(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
         return choice({one: one for one in arguments})
     if origin in (Union, UnionType):
         return _union(arguments)
     if origin in (tuple, frozenset):
-        return _sequence(origin, arguments)
+        is_fixed = origin is tuple and arguments[-1] is not Ellipsis
+        items = arguments if is_fixed else arguments[:1]
+        return sequence_of(origin, *map(_form, items), is_fixed=is_fixed)
     if origin is Mapping and arguments[0] is str:
-        return mapping(_form(arguments[1]))
+        return mapping_of(_form(arguments[1]))
     raise TypeError(f"{hint!r} has no plain form")
 
 
-def _sequence(origin: Any, arguments: tuple[Any, ...]) -> Form:
-    if origin is tuple and arguments[-1] is not Ellipsis:
-        return fixed_list(tuple(map(_form, arguments)))
-    return list_of(_form(arguments[0]), origin)
-
-
-def _class(cls: type | ForwardRef) -> Form:
+def _class_form(cls: Any) -> Form:
     if isinstance(cls, ForwardRef):
         return _later(cls.__forward_arg__)
     if issubclass(cls, Enum):
         return choice({one: one.value for one in cls})
     if cls.__name__ == "SequentialDesign":
-        out, back = partial(_design_out, cls), partial(_design_in, cls)
-        return Form(frozenset({dict}), lambda kind: kind is cls, out, back)
+        return _design_form(cls)
     if _is_open(cls):
-        return _open_class(cls)
-    if is_dataclass(cls):
-        record = _record(cls)
-        return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
-    raise TypeError(f"{cls.__name__} has no plain form")
+        return _tagged([cls])
+    if not is_dataclass(cls):
+        raise TypeError(f"{cls.__name__} has no plain form")
+    hashable: Any = cls
+    record = _record(hashable)
+    return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
 
 
 def _later(name: str) -> Form:
@@ -460,11 +399,66 @@ def _later(name: str) -> Form:
 
     @cache
     def form() -> Form:
-        return _form(getattr(import_module(LATER[name]), name))
+        return _form(getattr(import_module(_LATER[name]), name))
 
     return Form(
         kinds=frozenset({dict}),
-        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(LATER[name]),
+        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(_LATER[name]),
         encode=lambda value: form().encode(value),
         decode=lambda plain: form().decode(plain),
     )
+
+
+#: Dataclasses that a module may name for the type checker alone, and what each is imported from. A
+#: run by one method must not load the results of all others.
+_LATER = {
+    **dict.fromkeys(dir(stats), stats.__name__),
+    **dict.fromkeys(dir(sequential), sequential.__name__),
+    "BaselineReference": "trialwise.model.baseline",
+    **dict.fromkeys(("Metrics", "Reliability", "Stability"), "trialwise.model.gate"),
+    "JudgedLook": "trialwise.stats.judged_looks",
+    "GateFinding": "trialwise.model.metrics",
+    **dict.fromkeys(("CriterionPlan", "Plan"), "trialwise.model.plan"),
+}
+
+
+def read_hints(cls: type) -> dict[str, Any]:
+    """Read the types of a class's fields."""
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        # A text is read in the module that declares the field, which may be another's.
+        names = _Names(vars(sys.modules[base.__module__]))
+        for name, hint in get_annotations(base).items():
+            found = eval(_compile(hint), vars(typing), names) if isinstance(hint, str) else hint
+            # What a field says beside its type is for suites, and no matter of records.
+            annotated = get_origin(found) is typing.Annotated
+            hints[name] = get_args(found)[0] if annotated else found
+    return hints
+
+
+@cache
+def _compile(hint: str) -> CodeType:
+    # Kept, since most hints stand in many classes and compiling one takes long.
+    return compile(hint, "<hint>", "eval")
+
+
+class _Names(dict[str, Any]):
+    """What the hints of a module may name.
+
+    An alias may be a text at run time, so that its module need not import `typing`. A class may be
+    imported for the type checker alone: it stays a name until there is a value of it.
+    """
+
+    def __init__(self, module: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._module:
+            found = self._module[name]
+            return eval(found, vars(typing), self) if isinstance(found, str) else found
+        if name == ProcedureDesign.__name__:  # the alias `Design` is used in other modules, too
+            return ProcedureDesign
+        if name in _LATER:
+            return ForwardRef(name)
+        raise KeyError(name)

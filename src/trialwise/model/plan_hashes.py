@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise.model._forms import excerpt
 from trialwise.model.codec import to_plain
 from trialwise.model.fingerprint import fingerprint
+from trialwise.model.plain_forms import excerpt
 from trialwise.model.plan import Plan
 
 #: What of the options is not resolved elsewhere in the plan and can change an outcome.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
-from trialwise.model.codec import to_plain, verdict_to_plain
+from trialwise.model.codec import to_plain
 from trialwise.model.kept_texts import RunTexts
 from trialwise.model.lines import CHECKSUM
 from trialwise.model.plan import Plan
@@ -88,7 +88,7 @@ class StoredRun:
         self._kept = kept
         self._plan_file = path / "plan.json"
         self._written_head = head
-        self._plain_plan = None if head is None else head["plan"]
+        self._is_new = head is not None
         self._plan = plan
         self._journal = journal
         self._text_log = text_log
@@ -103,7 +103,7 @@ class StoredRun:
     @property
     def _has_just_begun(self) -> bool:
         """Whether it was created here and has no trial yet, so that no file need be read."""
-        return self._plain_plan is not None and self._journal is not None and not self._journal
+        return self._is_new and self._journal is not None and not self._journal
 
     @property
     def run_id(self) -> str:
@@ -199,11 +199,9 @@ class StoredRun:
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
         head["session"] = self.session
         head |= {name: one for name in ("comparison", "scored") if (one := self._head.get(name))}
-        # The plan stands in the verdict, once.
-        plan = to_plain(self.plan) if self._plain_plan is None else self._plain_plan
         if verdict.plan is not self.plan:
             verdict = replace(verdict, plan=self.plan)
-        decided = verdict_to_plain(verdict, plan)
+        decided = to_plain(verdict)  # the plan stands in it, once
         write_json(path, {"format": RECORD_FORMAT, **head, "trials": trials, "verdict": decided})
         return path
 

@@ -33,7 +33,7 @@ class Misfit(Exception):
         self.steps = [at]
 
     def refusal(self, cls: type) -> InvalidArgument:
-        """Return the error for whoever asked for a value of this class."""
+        """Return the error for the caller who asked for a value of this class."""
         root = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         place = root + "".join(reversed(self.steps))
         return InvalidArgument(place, excerpt(self.value), self.allowed)
@@ -94,25 +94,6 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Misfit(value, "be true or false")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is str:
-        return value
-    if not isinstance(value, str):
-        raise Misfit(value, "be a text")
-    return str(value)
-
-
-def _nothing(value: Any) -> None:
-    if value is not None:
-        raise Misfit(value, "be null")
-
-
 def _anything(value: Any) -> Any:
     found = unplain(value)
     if found is not None:
@@ -120,52 +101,79 @@ def _anything(value: Any) -> Any:
     return value
 
 
-def _moment_out(value: Any) -> str:
-    if not isinstance(value, datetime):
-        raise Misfit(value, "be a date and time")
-    return value.isoformat()
-
-
-def _moment_in(plain: Any) -> datetime:
+def _read_moment(plain: Any) -> datetime:
     try:
         return datetime.fromisoformat(plain)
     except (TypeError, ValueError):
         raise Misfit(plain, "be a date and time such as 2026-11-15T06:25:24+00:00") from None
 
 
-def _undefined_out(value: Any) -> dict[str, str]:
-    if not isinstance(value, Undefined):
-        raise Misfit(value, "be undefined")
-    return {UNDEFINED: value.reason}
-
-
-def _undefined_in(plain: Any) -> Undefined:
+def _read_undefined(plain: Any) -> Undefined:
     if not isinstance(plain, dict) or list(plain) != [UNDEFINED]:
         raise Misfit(plain, f"be undefined: {{{UNDEFINED!r}: reason}}")
-    return Undefined(_text(plain[UNDEFINED]))
+    return Undefined(SINGLE[str].decode(plain[UNDEFINED]))
 
 
-def _single(kinds: set[type], kind: type, both: Callable[[Any], Any]) -> Form:
-    return Form(frozenset(kinds), lambda cls: issubclass(cls, kind), both, both)
+def _check(kind: Any, allowed: str, convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what converts a value of one class, and refuses every other."""
+
+    def checked(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise Misfit(value, allowed)
+        return convert(value)
+
+    return checked
+
+
+def _plain(kind: Any, allowed: str) -> Form:
+    """Return the form of what JSON has, too; the text of an enumeration becomes a plain one."""
+
+    def convert(value: Any) -> Any:
+        if type(value) is kind:  # nearly always, and a record has a million parts
+            return value
+        if not isinstance(value, kind):
+            raise Misfit(value, allowed)
+        return kind(value)
+
+    return _single(kind, convert)
+
+
+def _single(
+    kind: type,
+    encode: Callable[[Any], Any],
+    *plain: type,
+    decode: Callable[[Any], Any] | None = None,
+) -> Form:
+    return Form(
+        frozenset(plain or {kind}), lambda cls: issubclass(cls, kind), encode, decode or encode
+    )
 
 
 SINGLE: dict[Any, Form] = {
-    bool: _single({bool}, bool, _truth),
-    int: _single({int}, int, _whole),
-    SupportsIndex: _single({int}, SupportsIndex, _whole),
+    bool: _plain(bool, "be true or false"),
+    int: _single(int, _whole),
+    SupportsIndex: _single(SupportsIndex, _whole, int),
     float: Form(
         frozenset({int, float}),
         lambda cls: issubclass(cls, int | float) and not issubclass(cls, bool),
         _number,
         _number,
     ),
-    str: _single({str}, str, _text),
-    NoneType: _single({NoneType}, NoneType, _nothing),
-    datetime: Form(
-        frozenset({str}), lambda cls: issubclass(cls, datetime), _moment_out, _moment_in
+    str: _plain(str, "be a text"),
+    NoneType: _plain(NoneType, "be null"),
+    datetime: _single(
+        datetime,
+        _check(datetime, "be a date and time", datetime.isoformat),
+        str,
+        decode=_read_moment,
     ),
-    Undefined: Form(frozenset({dict}), lambda cls: cls is Undefined, _undefined_out, _undefined_in),
-    Any: _single({NoneType, bool, int, float, str, list, dict}, object, _anything),
+    Undefined: _single(
+        Undefined,
+        _check(Undefined, "be undefined", lambda value: {UNDEFINED: value.reason}),
+        dict,
+        decode=_read_undefined,
+    ),
+    Any: _single(object, _anything, NoneType, bool, int, float, str, list, dict),
 }
 
 
@@ -174,7 +182,7 @@ def choice(choices: Mapping[Any, Any]) -> Form:
     allowed = f"be one of {', '.join(map(repr, choices.values()))}"
     meant = {plain: value for value, plain in choices.items()}
 
-    def chosen(one: Any, among: Mapping[Any, Any]) -> Any:
+    def choose(one: Any, among: Mapping[Any, Any]) -> Any:
         try:
             return among[one]
         except (KeyError, TypeError):
@@ -184,70 +192,60 @@ def choice(choices: Mapping[Any, Any]) -> Form:
     return Form(
         kinds=frozenset(map(type, meant)),
         holds=types.__contains__,
-        encode=lambda value: chosen(value, choices),
-        decode=lambda plain: chosen(plain, meant),
+        encode=lambda value: choose(value, choices),
+        decode=lambda plain: choose(plain, meant),
     )
 
 
 # --- Several values ---------------------------------------------------------------------------
 
 
-def _items(values: Iterable[Any], converters: Iterable[Callable[[Any], Any]]) -> list[Any]:
-    done: list[Any] = []
-    try:
-        for value, convert in zip(values, converters, strict=False):
-            done.append(convert(value))
-    except Misfit as misfit:
-        misfit.steps.append(f"[{len(done)}]")
-        raise
-    return done
+def sequence_of(made: type[Any], *items: Form, is_fixed: bool = False) -> Form:
+    """Return the form of a tuple or a frozenset, which JSON spells as a list.
 
+    Args:
+        made: The class.
+        items: The form of its items, or of each item where their number is fixed.
+        is_fixed: Whether there are as many values as forms.
+    """
+    size = f" of {len(items)}" if is_fixed else ""
 
-def list_of(item: Form, made: type[tuple[Any, ...]] | type[frozenset[Any]]) -> Form:
-    """Any number of one kind."""
+    def convert(values: Any, kind: Any, converters: Iterable[Callable[[Any], Any]]) -> list[Any]:
+        if not isinstance(values, kind) or (is_fixed and len(values) != len(items)):
+            raise Misfit(values, f"be a {kind.__name__}{size}")
+        done: list[Any] = []
+        try:
+            for value, one in zip(values, converters, strict=False):
+                done.append(one(value))
+        except Misfit as misfit:
+            misfit.steps.append(f"[{len(done)}]")
+            raise
+        return done
+
+    encoders, decoders = [one.encode for one in items], [one.decode for one in items]
 
     def encode(value: Any) -> list[Any]:
-        if not isinstance(value, made):
-            raise Misfit(value, f"be a {made.__name__}")
-        plain = _items(value, repeat(item.encode))
+        plain = convert(value, made, encoders if is_fixed else repeat(encoders[0]))
         # A set has no order of its own, and the same set must give the same text.
         return plain if made is tuple else sorted(plain)
 
     def decode(plain: Any) -> Any:
-        if not isinstance(plain, list):
-            raise Misfit(plain, "be a list")
-        return made(_items(plain, repeat(item.decode)))
+        return made(convert(plain, list, decoders if is_fixed else repeat(decoders[0])))
 
     return Form(frozenset({list}), lambda cls: issubclass(cls, made), encode, decode)
 
 
-def fixed_list(items: tuple[Form, ...]) -> Form:
-    """So many, each of its own kind."""
+def mapping_of(item: Form) -> Form:
+    """Return the form of one kind of value under text keys."""
 
-    def encode(value: Any) -> list[Any]:
-        if not isinstance(value, tuple) or len(value) != len(items):
-            raise Misfit(value, f"be a tuple of {len(items)}")
-        return _items(value, [form.encode for form in items])
-
-    def decode(plain: Any) -> tuple[Any, ...]:
-        if not isinstance(plain, list) or len(plain) != len(items):
-            raise Misfit(plain, f"be a list of {len(items)}")
-        return tuple(_items(plain, [form.decode for form in items]))
-
-    return Form(frozenset({list}), lambda cls: issubclass(cls, tuple), encode, decode)
-
-
-def mapping(item: Form) -> Form:
-    """One kind under text keys."""
-
-    def each(values: Any, convert: Callable[[Any], Any]) -> dict[str, Any]:
+    def convert(values: Any, each: Callable[[Any], Any]) -> dict[str, Any]:
         if not isinstance(values, Mapping):
             raise Misfit(values, "be a mapping")
         done: dict[str, Any] = {}
         name: Any = None
         try:
             for name, value in values.items():
-                done[_text(name)] = convert(value)
+                done[SINGLE[str].encode(name)] = each(value)
         except Misfit as misfit:
             misfit.steps.append(f"[{name!r}]")
             raise
@@ -256,6 +254,6 @@ def mapping(item: Form) -> Form:
     return Form(
         frozenset({dict}),
         lambda cls: issubclass(cls, Mapping),
-        lambda value: each(value, item.encode),
-        lambda plain: each(plain, item.decode),
+        lambda value: convert(value, item.encode),
+        lambda plain: convert(plain, item.decode),
     )
