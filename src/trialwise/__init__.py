@@ -57,16 +57,15 @@ _MODULES = {
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"
     ),
-    "runtime.choice_result": "Choice ExploredArms",
-    "runtime.choosing": "achoose choose explore",
-    "runtime.comparing": "acompare compare compare_runs",
-    "runtime.comparison_result": "Comparison",
+    "runtime.answers": "Choice Comparison ExploredArms",
+    "runtime.comparing": (
+        "achoose acompare choose compare compare_runs explore load_comparison"
+    ),
     "runtime.guardrail_contract": "guardrail_contract",
     "runtime.measuring": "Measurement ameasure measure",
     "runtime.preparing": "CheckedPlan check",
     "runtime.result": "Result SuiteResult",
     "runtime.running": "arun run run_all",
-    "runtime.stored_comparisons": "load_comparison",
     "runtime.trial_sizing": (
         "SizingAnswer plan plan_compare plan_compliance plan_latency plan_pairs plan_precision "
         "plan_regression"

@@ -20,7 +20,7 @@ from trialwise.procedures.comparison import COMPARISON
 from trialwise.procedures.sizing.sequential_sizing import plan_sequential
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
 from trialwise.renderers.html.page_frame import render_document
-from trialwise.reports.comparison_reports import render_comparison
+from trialwise.runtime.answers import Comparison
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -88,12 +88,12 @@ def _rendered(shape: str) -> str:
         question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8, max_trials=50)
         return render_document(build_sizing_page(plan_sequential(question)))
     if shape == "comparison":
-        return render_comparison(compared_arms.verdict(), compared_arms.arms(), "html")
+        return Comparison(compared_arms.verdict(), compared_arms.arms()).render("html")
     if shape == "three-arms":
-        return render_comparison(compared_arms.verdict(3), compared_arms.arms(3), "html")
+        return Comparison(compared_arms.verdict(3), compared_arms.arms(3)).render("html")
     if shape == "hostile-arms":
         arms = compared_arms.arms(3, hostile=True)
-        return render_comparison(COMPARISON.decide(arms), arms, "html")
+        return Comparison(COMPARISON.decide(arms), arms).render("html")
     return render_html(SHAPES[shape]())
 
 

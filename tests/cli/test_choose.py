@@ -1,4 +1,4 @@
-"""`trialwise choose` and `trialwise explore`: the best of several arms, and their description."""
+"""`trialwise compare --question best` and `describe`: the best arm, and a description of all."""
 
 from __future__ import annotations
 
@@ -48,8 +48,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return enter_folder(tmp_path, monkeypatch, SERVICE)
 
 
+def describe(*arguments: str) -> Any:
+    return do(SUITE, "compare", *arguments, "--question", "describe", "--quiet")
+
+
 def choose(*arguments: str, suite: str = SUITE) -> Any:
-    return do(suite, "choose", *arguments, "--quiet")
+    return do(suite, "compare", "--question", "best", *arguments, "--quiet")
 
 
 @pytest.mark.usefixtures("folder")
@@ -145,7 +149,7 @@ def test_an_unknown_criterion_and_stored_runs_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="criterion"):
         choose("--criterion", "nothing")
 
-    do(SUITE, "explore", "--trials", "5", "--seed", "1", "--quiet")
+    describe("--trials", "5", "--seed", "1")
     runs = [str(path) for path in Path(".trialwise/runs").iterdir()]
     with pytest.raises(click.UsageError, match="a choice runs its arms"):
         choose(*runs)
@@ -153,7 +157,9 @@ def test_an_unknown_criterion_and_stored_runs_are_refused() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_exploring_describes_and_never_decides() -> None:
-    done = do(SUITE, "explore", "--trials", "40", "--seed", "1", "--quiet")
+    done = do(
+        SUITE, "compare", "--question", "describe", "--trials", "40", "--seed", "1", "--quiet"
+    )
 
     assert done.exit_code == 0
     rows = [line.split()[0] for line in done.output.splitlines() if "/40" in line]
@@ -165,8 +171,19 @@ def test_exploring_describes_and_never_decides() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_stored_runs_are_explored_alike() -> None:
-    live = do(SUITE, "explore", "--trials", "30", "--seed", "1", "--quiet", "--json")
-    stored = do(SUITE, "explore", "large", "--stored", "--json")
+    live = do(
+        SUITE,
+        "compare",
+        "--question",
+        "describe",
+        "--trials",
+        "30",
+        "--seed",
+        "1",
+        "--quiet",
+        "--json",
+    )
+    stored = describe("large", "--stored", "--json")
 
     def rates(done: Any) -> dict[str, Any]:
         found = json.loads(done.output)
@@ -182,7 +199,8 @@ def test_a_choice_is_shown_verified_and_reported_again(folder: Path) -> None:
     kept = folder / ".trialwise" / "comparisons"
     known: set[str] = set()
     for command in ("choose", "explore"):
-        do(SUITE, command, "--seed", "1", "--quiet")
+        done = do(SUITE, command, "--seed", "1", "--quiet")
+        assert f"trialwise {command} is now `trialwise compare --question" in done.output
         (name,) = {one.name for one in kept.iterdir()} - known
         known.add(name)
         shown = do(SUITE, "show")
@@ -206,4 +224,5 @@ def test_a_choice_is_no_comparison_to_resume(folder: Path) -> None:
     with pytest.raises(RunNotFound, match="is not a comparison but a choice"):
         do(SUITE, "compare", "large", "medium", "small", "--resume", name, "--quiet")
     assert do(SUITE, "compare", "large", "medium", "--stored", "--json").exit_code == 3
-    assert json.loads(choose("--seed", "1", "--resume", "--json").output)["outcome"] == "chosen"
+    resumed = choose("--resume", "--max-usd", "$50", "--json")
+    assert json.loads(resumed.output)["outcome"] == "chosen"

@@ -11,11 +11,12 @@ import anyio
 import pytest
 
 import trialwise as tw
-from trialwise.engine.drivers.arms_driver import DrivenArm
+from trialwise.engine.arms_state import RoundSchedule
+from trialwise.engine.drivers.arms_driver import DrivenArm, run_arms
 from trialwise.engine.ports import TrialContext
 from trialwise.engine.run_state import RunOutcome
 from trialwise.model.trial import Trial
-from trialwise.runtime.interleaving import drive_in_turn
+from trialwise.runtime.looping import run_to_end
 from trialwise.runtime.preparing import prepare
 from trialwise.runtime.workspace import open_service
 
@@ -45,6 +46,10 @@ def arm(service: Any, *, done: Any = (), inputs: Any = None, **options: Any) -> 
     return DrivenArm(
         plan=plan, contract=contract, service=opened, settings={"log": None, "done": done}
     )
+
+
+def drive_in_turn(arms: list[DrivenArm], schedule: RoundSchedule | None = None) -> list[RunOutcome]:
+    return run_to_end(lambda interrupted: run_arms(arms, schedule, interrupted=interrupted))
 
 
 class Schedule:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.runtime.comparing import Comparison
+from trialwise.runtime.answers import Comparison
 
 INPUTS = [f"question {k}" for k in range(10)]
 
@@ -24,7 +24,7 @@ def compare(control: Any, candidate: Any, *, trials: int = 40, **settings: Any) 
     criteria = settings.pop("criteria", [tw.Criterion("right", tw.equals("yes"), at_least=0.5)])
     inputs = settings.pop("inputs", INPUTS)
     contract = tw.Contract("agent", control, criteria, sampling=inputs)
-    return tw.compare(
+    found: tw.Comparison = tw.compare(
         contract,
         contract.with_service(candidate),
         labels=("A", "B"),
@@ -33,6 +33,7 @@ def compare(control: Any, candidate: Any, *, trials: int = 40, **settings: Any) 
         store=None,
         **settings,
     )
+    return found
 
 
 def draw(seed: int, salt: int) -> Random:

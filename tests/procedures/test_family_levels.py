@@ -12,7 +12,7 @@ import pytest
 import trialwise as tw
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparison import adjust_family
-from trialwise.runtime.comparing import Comparison
+from trialwise.runtime.answers import Comparison
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.paired import sign_test
 

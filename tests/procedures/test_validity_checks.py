@@ -11,7 +11,7 @@ import pytest
 import trialwise as tw
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.findings import ValidityCheck
-from trialwise.runtime.comparing import Comparison
+from trialwise.runtime.answers import Comparison
 
 RIGHT = tw.Criterion("right", tw.equals("yes"), at_least=0.5)
 INPUTS = [f"question {k}" for k in range(10)]
@@ -30,7 +30,7 @@ def unreachable(lost: int, *, says: str = "yes") -> Callable[[str, int], str]:
 
 def compare(control: Any, candidate: Any, *, trials: int = 60, **settings: Any) -> Comparison:
     contract = tw.Contract("agent", control, [RIGHT], sampling=INPUTS)
-    return tw.compare(
+    found: tw.Comparison = tw.compare(
         contract,
         contract.with_service(candidate),
         labels=("A", "B"),
@@ -40,6 +40,7 @@ def compare(control: Any, candidate: Any, *, trials: int = 60, **settings: Any) 
         retries=0,
         **settings,
     )
+    return found
 
 
 def find(found: Comparison, name: str) -> ValidityCheck:

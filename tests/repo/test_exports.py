@@ -158,6 +158,8 @@ def test_the_page_about_running_shows_every_name_that_it_promises() -> None:
     for module, members in re.findall(r"automodule:: trialwise\.(\S+)\n   :members: (.+)", page):
         shown |= dict.fromkeys(members.split(", "), module)
 
+    # What keyword arguments mean is shown; only type checkers need the name of their type.
+    shown = {name: one for name, one in shown.items() if not name.endswith("Arguments")}
     assert page.count("automodule") == page.count(":members: ")
     promised = {
         name: module

@@ -24,13 +24,9 @@ from trialwise.model.verdict import Decision
 from trialwise.pages.comparison_json import read_comparison_schema
 from trialwise.procedures.comparing.findings import ComparisonVerdict
 from trialwise.procedures.comparison import COMPARISON
-from trialwise.reports.comparison_reports import (
-    list_comparison_endings,
-    match_comparison_format,
-    render_comparison,
-    write_comparison,
-)
+from trialwise.reports.answer_reports import list_answer_endings, match_answer_format
 from trialwise.reports.report_files import ReportNotWritten
+from trialwise.runtime.answers import Comparison
 from trialwise.runtime.comparing import compare
 
 Golden = Callable[[str, str], None]
@@ -39,7 +35,7 @@ SHIPPED = Path(trialwise.pages.__file__).parent / "comparison.schema.json"
 
 
 def render(format_: str, count: int = 2) -> str:
-    return render_comparison(given.verdict(count), given.arms(count), format_)
+    return Comparison(given.verdict(count), given.arms(count)).render(format_)
 
 
 @pytest.mark.parametrize(
@@ -61,11 +57,11 @@ def test_the_golden_reports(format_: str, name: str, count: int, golden: Golden)
     "A comparison is reported for people and for programs.",
     "`trialwise compare -o comparison.html|.md|.xml|.json|.txt`; `Comparison.write`",
 )
-@pytest.mark.parametrize("ending", list_comparison_endings())
+@pytest.mark.parametrize("ending", list_answer_endings())
 def test_every_format_is_written_whole(ending: str, tmp_path: Path) -> None:
     """The ending of the file says which; the answer is in each."""
     verdict = given.verdict()
-    path = write_comparison(tmp_path / f"c{ending}", verdict, given.arms())
+    path = Comparison(verdict, given.arms()).write(tmp_path / f"c{ending}")
 
     said = path.read_text("utf-8").replace("\u00a0", " ").replace("&minus;", "−")
     assert "10.0 points, between " in said
@@ -75,12 +71,12 @@ def test_every_format_is_written_whole(ending: str, tmp_path: Path) -> None:
 def test_other_endings_are_refused_by_name(tmp_path: Path) -> None:
     """Before anything is rendered; a folder that cannot be written to is named, too."""
     with pytest.raises(InvalidArgument, match=r"end with \.html, \.md, \.xml, \.json, \.txt"):
-        match_comparison_format("c.pdf")
+        match_answer_format("c.pdf")
     with pytest.raises(InvalidArgument, match="be one of html, markdown"):
-        render_comparison(given.verdict(), (), "pdf")
+        Comparison(given.verdict(), ()).render("pdf")
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportNotWritten):
-        write_comparison(tmp_path / "file" / "c.md", given.verdict())
+        Comparison(given.verdict(), ()).write(tmp_path / "file" / "c.md")
 
 
 # --- JUnit ------------------------------------------------------------------------------------
@@ -106,13 +102,13 @@ def test_each_criterion_and_candidate_is_a_test_case() -> None:
 
 def test_a_case_is_as_red_as_a_run_would_be() -> None:
     """FAIL is a failure, INCONCLUSIVE an error, PASS neither; what only reports is no failure."""
-    text = render_comparison(decided(Decision.FAIL, Decision.INCONCLUSIVE), (), "junit")
+    text = Comparison(decided(Decision.FAIL, Decision.INCONCLUSIVE), ()).render("junit")
     found = [case.result for suite in JUnitXml.fromstring(text.encode()) for case in suite]
     asked = decided(Decision.FAIL, Decision.PASS)
     reported = replace(
         asked, findings=(replace(asked.findings[0], advisory=("why",)), asked.findings[1])
     )
-    green = JUnitXml.fromstring(render_comparison(reported, (), "junit").encode())
+    green = JUnitXml.fromstring(Comparison(reported, ()).render("junit").encode())
 
     assert [Failure, Error] == [type(one[0]) for one in found]
     assert (0, 0) == (green.failures, green.errors)
@@ -178,8 +174,8 @@ def test_json_is_valid_by_the_shipped_schema(count: int) -> None:
     """A real verdict and one without runs; a key too many or too few is an error."""
     validator = Draft202012Validator(read_comparison_schema())
     arms = given.arms(count)
-    plain = json.loads(render_comparison(COMPARISON.decide(arms), arms, "json"))
-    alone = json.loads(render_comparison(given.verdict(count), (), "json"))
+    plain = json.loads(Comparison(COMPARISON.decide(arms), arms).render("json"))
+    alone = json.loads(Comparison(given.verdict(count), ()).render("json"))
 
     for report in (plain, alone):
         assert [] == [f"{one.json_path}: {one.message}" for one in validator.iter_errors(report)]
@@ -216,7 +212,7 @@ def test_secrets_are_taken_out_of_every_report() -> None:
     )
 
     for one in FORMATS:
-        text = render_comparison(found.verdict, found.arms, one)
+        text = Comparison(found.verdict, found.arms).render(one)
         assert (one, False, True) == (one, secret in text, "(secret)" in text or one == "junit")
 
 
@@ -234,7 +230,7 @@ def test_a_page_of_long_replies_and_many_flips_stays_small() -> None:
         progress=False,
     )
     sizes = {
-        one: len(render_comparison(found.verdict, found.arms, one).encode()) for one in FORMATS
+        one: len(Comparison(found.verdict, found.arms).render(one).encode()) for one in FORMATS
     }
 
     assert sizes["html"] < 600_000
@@ -246,7 +242,7 @@ def test_a_page_of_long_replies_and_many_flips_stays_small() -> None:
 def test_nothing_hidden_is_written(format_: str) -> None:
     """No escape sequence, no change of writing direction, and XML stays XML."""
     arms = given.arms(3, hostile=True)
-    text = render_comparison(COMPARISON.decide(arms), arms, format_)
+    text = Comparison(COMPARISON.decide(arms), arms).render(format_)
 
     assert not {"\u202e", "\x1b"} & {*text}
     if format_ == "junit":

@@ -1,4 +1,4 @@
-"""`choose`, `achoose` and `explore`: real runs in turn, of which each is kept like any other."""
+"""Which arm is best, and arms described: real runs in turn, each kept like any other."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import pytest
 import trialwise as tw
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.procedures.choice import CHOICE, ChoiceQuestion, expect_best_excess
-from trialwise.runtime.stored_comparisons import load_answer, verify_stored_comparison
-from trialwise.runtime.verifying import verify
+from trialwise.runtime.answers import load_answer
+from trialwise.runtime.verifying import verify, verify_stored_comparison
 from trialwise.stats.binomial import binomial_pmf
 from trialwise.stores._files import write_json
 
@@ -39,7 +39,9 @@ def arms() -> list[tw.Contract]:
 
 
 def choose(*contracts: tw.Contract, **settings: Any) -> tw.Choice:
-    return tw.choose(*contracts, inputs=QUESTIONS, **{"seed": 1, "store": None, **settings})
+    return tw.compare(
+        *contracts, question="best", inputs=QUESTIONS, **{"seed": 1, "store": None, **settings}
+    )
 
 
 def test_the_number_of_workers_changes_no_answer() -> None:
@@ -102,7 +104,7 @@ def test_a_choice_in_the_running_loop_calls_async_services_there() -> None:
 
     async def go() -> tw.Choice:
         contracts = [tw.Contract("good", good, [RIGHT]), arm("bad", 0.2)]
-        return await tw.achoose(*contracts, inputs=QUESTIONS, seed=1, store=None)
+        return await tw.acompare(*contracts, question="best", inputs=QUESTIONS, seed=1, store=None)
 
     assert anyio.run(go).chosen == "good"
 
@@ -128,7 +130,7 @@ def test_the_page_shows_itself_in_a_terminal_and_a_notebook() -> None:
 def test_the_page_has_the_words_of_its_sentence_and_no_folders(tmp_path: Path) -> None:
     """An arm is best, tied or possibly best, or another arm is better and perhaps cheaper."""
     choice = choose(*arms(), store=tmp_path, cost_per_trial_usd=0.01)
-    explored = tw.explore(*arms(), inputs=QUESTIONS, seed=1, store=tmp_path)
+    explored = tw.compare(*arms(), question="describe", inputs=QUESTIONS, seed=1, store=tmp_path)
     for page in (choice.render("transparent"), explored.render("transparent")):
         text = " ".join(page.split())
         assert "possibly best" in text
@@ -153,8 +155,8 @@ def contract(name, rate):
     return tw.Contract(name, answer, [tw.Criterion("right", tw.equals("yes"), at_least=0.5)])
 
 arms = [contract("small", 0.4), contract("large", 0.97), contract("medium", 0.6)]
-choice = tw.choose(*arms, inputs=["one", "two", "three"], seed=1, store=sys.argv[1],
-                   resume=len(sys.argv) > 2, progress=False)
+choice = tw.compare(*arms, question="best", inputs=["one", "two", "three"], seed=1,
+                    store=sys.argv[1], resume=len(sys.argv) > 2, progress=False)
 print(choice.chosen, choice.trials)
 """
 
@@ -188,12 +190,35 @@ def _count_lines(store: Path) -> int:
 def test_only_the_same_choice_is_resumed(tmp_path: Path) -> None:
     choose(*arms(), store=tmp_path, budget=tw.Budget(usd=5.0), cost_per_trial_usd=1.0)
 
-    with pytest.raises(RunNotFound, match="asks something else"):
+    with pytest.raises(RunNotFound, match="started with another smallest_difference"):
         choose(*arms(), store=tmp_path, resume=True, smallest_difference=0.2)
 
 
+def test_the_old_names_say_what_replaced_them() -> None:
+    settings: dict[str, Any] = {"inputs": QUESTIONS, "seed": 1, "store": None}
+    with pytest.warns(DeprecationWarning, match=r'tw\.compare\(\.\.\., question="best"\)'):
+        assert tw.choose(*arms(), **settings).chosen == "large"
+    with pytest.warns(DeprecationWarning, match=r'tw\.compare\(\.\.\., question="describe"\)'):
+        assert tw.explore(*arms(), **settings).arms[0].label == "large"
+
+    async def go() -> tw.Choice:
+        return await tw.achoose(*arms(), **settings)
+
+    with pytest.warns(DeprecationWarning, match=r'tw\.acompare\(\.\.\., question="best"\)'):
+        assert anyio.run(go).chosen == "large"
+
+
+def test_a_setting_of_another_question_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r'margin must be left out.*the question "best"'):
+        choose(*arms(), margin=0.1)
+    with pytest.raises(InvalidArgument, match=r'break_ties must be left out.*"different"'):
+        tw.compare(*arms(), break_ties=True, inputs=QUESTIONS, store=None)
+
+
 def test_exploring_ranks_arms_and_states_how_lucky_the_best_is() -> None:
-    explored = tw.explore(*arms(), inputs=QUESTIONS, trials=40, seed=1, store=None)
+    explored = tw.compare(
+        *arms(), question="describe", inputs=QUESTIONS, trials=40, seed=1, store=None
+    )
 
     assert [one.label for one in explored.arms] == ["large", "medium", "small"]
     assert [one.tally.trials for one in explored.arms] == [40, 40, 40]

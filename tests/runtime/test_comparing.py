@@ -22,7 +22,8 @@ import pytest
 import trialwise as tw
 from trialwise.engine.ports import TrialContext
 from trialwise.procedures.comparing.findings import Contrast
-from trialwise.runtime.comparing import Comparison, compare, compare_runs
+from trialwise.runtime.answers import Comparison
+from trialwise.runtime.comparing import compare, compare_runs
 from trialwise.runtime.verifying import verify
 from trialwise.stores.runs import RunStore
 
@@ -555,7 +556,7 @@ def test_replies_are_recorded_and_replayed_for_each_arm(tmp_path: Path) -> None:
         return answer
 
     def run(**more: Any) -> Comparison:
-        return compare(
+        found: tw.Comparison = compare(
             contract(side("old")),
             contract(side("new")),
             inputs=QUESTIONS,
@@ -564,6 +565,7 @@ def test_replies_are_recorded_and_replayed_for_each_arm(tmp_path: Path) -> None:
             store=None,
             **more,
         )
+        return found
 
     first = run(record=file)
     made = dict(calls)

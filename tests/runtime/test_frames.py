@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.runtime.comparing import Comparison, compare
+from trialwise.runtime.answers import Comparison
+from trialwise.runtime.comparing import compare
 from trialwise.runtime.frames import LIBRARIES, FrameLibraryMissing, Library
 
 QUESTIONS = [

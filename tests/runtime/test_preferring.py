@@ -32,7 +32,7 @@ from trialwise.judges import (
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.assessment import PreferenceVotes, assess_preference
 from trialwise.procedures.comparing.findings import ComparisonQuestion
-from trialwise.runtime.comparing import Comparison
+from trialwise.runtime.answers import Comparison
 from trialwise.services import CallableService, ChatService, Prices
 from trialwise.stats import Confusion, CorrectedRate, rogan_gladen_rate
 from trialwise.stats.judged_tests import JudgedTest
@@ -582,7 +582,8 @@ def test_preferences_are_kept_with_the_comparison(
     juror: Callable[..., ChatService], tmp_path: Path
 ) -> None:
     """What a judge was paid for is loaded again, and asked for once only."""
-    from trialwise.runtime.stored_comparisons import load_comparison, verify_stored_comparison
+    from trialwise.runtime.comparing import load_comparison
+    from trialwise.runtime.verifying import verify_stored_comparison
 
     asked: list[str] = []
 

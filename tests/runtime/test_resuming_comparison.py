@@ -128,7 +128,7 @@ def test_a_budget_ends_a_comparison_that_can_be_continued(tmp_path: Path) -> Non
         return lambda trial: tw.Reply(value=answer(trial), cost_usd=0.01)
 
     def compare(store: Path, usd: float, **more: Any) -> tw.Comparison:
-        return tw.compare(
+        found: tw.Comparison = tw.compare(
             contract(priced(service)),
             contract(priced(lambda _: "yes")),
             seed=2,
@@ -136,6 +136,7 @@ def test_a_budget_ends_a_comparison_that_can_be_continued(tmp_path: Path) -> Non
             store=store,
             **more,
         )
+        return found
 
     whole = compare(tmp_path / "whole", 5)
     part = compare(tmp_path / "part", 0.2)

@@ -584,6 +584,7 @@ def test_measurements_of_one_second_have_names_of_their_own(tmp_path: Path) -> N
     """Two that end in the same second are both kept."""
     import trialwise as tw
     from trialwise.checks.criterion_scopes import scopes_of
+    from trialwise.runtime.looping import run_to_end
     from trialwise.runtime.measuring import write_baseline
     from trialwise.runtime.preparing import prepare_run
     from trialwise.runtime.workspace import Workspace
@@ -595,10 +596,10 @@ def test_measurements_of_one_second_have_names_of_their_own(tmp_path: Path) -> N
     for _ in range(3):
         options = tw.RunOptions(trials=30)
         prepared = prepare_run(asked, options, space, measuring=True)
-        with space.execute(prepared) as done:
+        with space.open_run(prepared) as run:
             measured = write_baseline(
                 prepared.plan,
-                done.outcome.trials,
+                run_to_end(run.go).trials,
                 scopes=scopes_of(asked),
                 baselines=tmp_path,
                 created_at=datetime(2026, 11, 16, 1, 2, 3, tzinfo=UTC),

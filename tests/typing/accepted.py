@@ -11,7 +11,8 @@ from typing import Any, assert_type
 
 import trialwise as tw
 from trialwise.procedures.comparing.findings import Contrast
-from trialwise.runtime.comparing import Comparison, compare, compare_runs
+from trialwise.runtime.answers import Comparison
+from trialwise.runtime.comparing import compare, compare_runs
 from trialwise.stats.result_types import Interval
 
 QUESTIONS = ["What is 15 * 37?", "Capital of Australia?"]
@@ -170,6 +171,8 @@ def comparing(contract: tw.Contract, other: tw.Result) -> None:
     )
     assert_type(several.arms[2].label, str)
     assert_type(several.path, Path | None)
+    assert_type(compare(contract, contract, question="best"), tw.Choice)
+    assert_type(compare(contract, contract, question="describe", trials=20), tw.ExploredArms)
     compared.to_frame("findings", library="pandas").head()
     assert_type(compare_runs(other, "2026-11-15T06-25-24Z-agent-3f9c"), Comparison)
     assert_type(compare_runs(other.record, Path("runs") / "one", other), Comparison)

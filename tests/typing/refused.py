@@ -7,7 +7,8 @@ is run.
 from __future__ import annotations
 
 import trialwise as tw
-from trialwise.runtime.comparing import Comparison, compare
+from trialwise.runtime.answers import Comparison
+from trialwise.runtime.comparing import compare
 
 
 def agent(question: str) -> str:
@@ -35,7 +36,7 @@ def contracts(criterion: tw.Criterion) -> None:
 
 def running(contract: tw.Contract) -> None:
     tw.run("sums")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    tw.run(contract, ["What is 15 * 37?"])  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
+    tw.run(contract, ["What is 15 * 37?"])  # type: ignore[call-arg,arg-type] # pyright: ignore[reportCallIssue]
     tw.run(contract, trials="200")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     tw.run(contract, trails=200)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
     tw.run(contract, rule="bayes")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
@@ -55,10 +56,10 @@ def results(result: tw.Result) -> None:
 
 
 def comparing(contract: tw.Contract, compared: Comparison) -> None:
-    compare(contract, agent, inputs=["q"])  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    compare(contract, contract, correction="fisher")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    compare(contract, contract, margin="5%")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    compare(contract, agent, inputs=["q"])  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType]
+    compare(contract, contract, correction="fisher")  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType]
+    compare(contract, contract, margin="5%")  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType]
     compare(contract, contract, labels=(1, 2))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    compare(contract, contract, against="first")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    compare(contract, contract, against="first")  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType]
     print(compared.findings[0].difference + 1)  # type: ignore[operator] # pyright: ignore[reportOptionalOperand] # noqa: T201
     compared.to_frame("trials")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

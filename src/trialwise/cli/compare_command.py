@@ -1,4 +1,4 @@
-"""`trialwise compare`: which arm is better, and by how much?"""
+"""`trialwise compare`: which arm is better and by how much, which is best, how do they look?"""
 
 from __future__ import annotations
 
@@ -6,28 +6,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
-from trialwise.cli.compare_options import CompareAsked, compare_options, read_asked
+from trialwise.cli.compare_options import Asked, compare_options, read_asked
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.options import criterion_option, json_option, pair_options, suite_option
+from trialwise.cli.printing import give_answer
 from trialwise.errors import RunInterrupted
 
 if TYPE_CHECKING:
-    from trialwise.cli.arm_choice import LiveArms
-    from trialwise.cli.compare_options import CompareAsked
     from trialwise.pages.run_rules import Expense
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.procedures.comparing.findings import ComparisonQuestion
+    from trialwise.runtime.answers import Answer
     from trialwise.runtime.trial_sizing import SizingAnswer
 
 
-def show_plan(chosen: LiveArms, asked: CompareAsked, given: dict[str, Any]) -> int:
-    """Print what a comparison takes, and run nothing."""
+def show_plan(chosen: LiveArms, asked: Asked, given: dict[str, Any]) -> int:
+    """Print what the question takes, and run nothing."""
     from trialwise.cli.printing import say, say_json
 
+    if given["question"] == "describe":
+        raise click.UsageError("--trials says what a description takes: leave out --dry-run")
+    if given["question"] == "best":
+        from trialwise.cli.plan.choose_form import answer_plan
+
+        return answer_plan(len(chosen.arms), given)
     answer, notes = plan_arms(chosen, asked)
     if given["as_json"]:
         say_json({**answer.to_dict(), "arms": list(chosen.labels), "notes": notes})
@@ -39,13 +45,13 @@ def show_plan(chosen: LiveArms, asked: CompareAsked, given: dict[str, Any]) -> i
     return ExitCode.PASS
 
 
-def plan_arms(chosen: LiveArms, asked: CompareAsked) -> tuple[SizingAnswer, list[str]]:
+def plan_arms(chosen: LiveArms, asked: Asked) -> tuple[SizingAnswer, list[str]]:
     """Plan a comparison of arms: the answer, and what it is based on."""
     from trialwise.runtime.trial_sizing import plan_pairs
 
-    question = asked.build_question()
+    question, wanted = _build_question(asked), asked[1]
     count = len(chosen.labels)
-    couples = count * (count - 1) // 2 if asked.all_pairs else count - 1
+    couples = count * (count - 1) // 2 if question.against == "all" else count - 1
     counting = [
         one.name
         for one in chosen.arms[0].contract.criteria
@@ -55,19 +61,32 @@ def plan_arms(chosen: LiveArms, asked: CompareAsked) -> tuple[SizingAnswer, list
     known = [one for one in expenses if one is not None]
     usd = [one.trial_usd for one in known if one.trial_usd is not None]
     seconds = [one.trial_s for one in known if one.trial_s is not None]
+    pairs = wanted["trials"]
+    assert pairs is None or isinstance(pairs, int)
     answer = plan_pairs(
-        asked.expect,
+        wanted["expect"],
         question=question.question,
         margin=question.margin,
-        pairs=asked.trials,
-        max_pairs=asked.max_trials,
-        tests=couples * max(1, len(counting)) if asked.correction != "none" else 1,
+        pairs=pairs,
+        max_pairs=wanted["max_trials"],
+        tests=couples * max(1, len(counting)) if question.correction != "none" else 1,
         arms=count,
-        confidence=asked.confidence,
+        confidence=question.confidence,
         trial_usd=fmean(usd) or None if len(usd) == count else None,
         trial_s=fmean(seconds) or None if seconds else None,
     )
-    return answer, [*_list_notes(asked, counting, expenses)]
+    return answer, [*_list_notes(question, counting, expenses)]
+
+
+def _build_question(asked: Asked) -> ComparisonQuestion:
+    from trialwise.procedures.comparing.findings import ComparisonQuestion
+    from trialwise.runtime.comparing import ask_question
+
+    question, wanted = asked
+    sizes = {"trials", "max_trials", "expect"}
+    found = ask_question(question, {name: one for name, one in wanted.items() if name not in sizes})
+    assert isinstance(found, ComparisonQuestion)
+    return found
 
 
 def _find_expense(chosen: LiveArms, place: int) -> Expense | None:
@@ -79,7 +98,7 @@ def _find_expense(chosen: LiveArms, place: int) -> Expense | None:
 
 
 def _list_notes(
-    asked: CompareAsked, criteria: list[str], expenses: list[Expense | None]
+    asked: ComparisonQuestion, criteria: list[str], expenses: list[Expense | None]
 ) -> list[str]:
     notes = []
     if len(criteria) > 1:
@@ -97,12 +116,13 @@ def _list_notes(
     return notes
 
 
-def announce_plan(chosen: LiveArms, asked: CompareAsked) -> None:
+def announce_plan(chosen: LiveArms, asked: Asked) -> None:
     """Say on standard error what is going to run, where that can be planned."""
     from trialwise.errors import InvalidArgument
     from trialwise.pages.sizing import build_sizing_page
 
-    if asked.guardrails or asked.margin:
+    question, wanted = asked
+    if question in ("best", "describe") or wanted["guardrails"] or wanted["margin"]:
         return  # chances of rules with a margin take seconds: `--dry-run` states them
     try:
         answer, _ = plan_arms(chosen, asked)
@@ -126,7 +146,7 @@ def describe_command(names: Sequence[str], given: Mapping[str, Any], suite: Path
 
 
 def recall_command(given: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the names and options of the comparison to resume, as it was started.
+    """Return the names and options of what is to be resumed, as it was started.
 
     Raises:
         RunNotFound: There is none.
@@ -134,11 +154,12 @@ def recall_command(given: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str,
     from trialwise.cli.stored import find_places
     from trialwise.stores.comparisons import ComparisonStore
 
-    stored = ComparisonStore(find_places().runs).find_unfinished(
-        given["resume"] or None, "comparison"
-    )
+    kind = {"best": "choice", "describe": "exploration"}.get(given["question"] or "", "comparison")
+    stored = ComparisonStore(find_places().runs).find_unfinished(given["resume"] or None, kind)
     source = stored.head.source
     if "options" not in source:
+        if kind == "choice":
+            return (), dict(given)  # until 0.2.0.dev1 a choice did not say how it was started
         message = (
             f"{stored.comparison_id} was not started by `trialwise compare`: resume it where it was"
         )
@@ -194,7 +215,7 @@ def _restore(name: str, value: Any) -> Any:
 @click.option("--markdown", is_flag=True, help="Print Markdown, such as for a pull request.")
 @json_option
 def command(names: tuple[str, ...], **given: Any) -> int:
-    """Compare arms on the same inputs: is a candidate better than the control?
+    """Compare arms on the same inputs: is a candidate better, or which arm is best?
 
     An arm is a contract of the suite, an entry of its model matrix such as "agent [large]", or a
     variant under `arms:`, called agent/short or short. A contract alone is compared with its arms,
@@ -204,6 +225,14 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     Names or folders of stored runs, and files with results that `trialwise score` reads, are
     compared without running anything.
 
+    --question best finds the best arm with as few trials as possible: a round asks only the arms
+    that may still be best. If one arm is better than every other by --smallest-difference or more,
+    any other answer comes in at most 5 % of runs (1 - --confidence), at any rates.
+
+    --question describe runs the arms equally often, or takes their stored runs, and shows rates,
+    cost and latency beside each other. The arms nobody beats include a best one in at least 95 % of
+    runs (--confidence). The highest of many rates is high by luck, too; the page says by how much.
+
     \b
     Exit codes, by --question:
                   0                          1                      3
@@ -211,6 +240,8 @@ def command(names: tuple[str, ...], **given: Any) -> int:
       better      better by more than m      not better by m        neither is shown
       not-worse   not worse by m             worse                  neither is shown
       equivalent  within m of the control    not within m           neither is shown
+      best        an arm, or a tie           -                      not decided
+      describe    always                     -                      -
 
     \b
     Examples:
@@ -220,6 +251,8 @@ def command(names: tuple[str, ...], **given: Any) -> int:
       trialwise compare agent agent-new --stored -o comparison.html
       trialwise compare before.jsonl after.jsonl --markdown
       trialwise compare agent --a-a
+      trialwise compare support --question best --smallest-difference 5% -o choice.html
+      trialwise compare agent --question describe --trials 40
       trialwise compare --resume
     """
     if given["record"] is not None and given["replay"] is not None:
@@ -228,7 +261,8 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         names, given = recall_command(given)
     chosen = choose_arms(
         names,
-        given,
+        # Where one criterion decides which arm is best, the others are asked all the same.
+        given if _is_filtered(given) else {**given, "criteria": ()},
         file=given["file"],
         stored=given["stored"],
         with_itself=given["a_a"],
@@ -239,48 +273,37 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         if isinstance(chosen, StoredArms):
             raise click.UsageError("stored runs take nothing: leave out --dry-run")
         return show_plan(chosen, asked, given)
-    comparison = _compare(chosen, asked, names, given)
-    code = _exit_code(comparison)
-    _print(comparison, given)
-    return code if _write(comparison, given["outputs"]) or code else ExitCode.ERROR
-
-
-def _compare(
-    chosen: LiveArms | StoredArms,
-    asked: CompareAsked,
-    names: Sequence[str],
-    given: dict[str, Any],
-) -> Comparison:
     if isinstance(chosen, StoredArms):
-        asked.refuse_sizes()
-        return _compare_stored(chosen, asked)
+        answer = _answer_stored(chosen, asked)
+    else:
+        answer = _run_arms(chosen, asked, names, given)
+    code = _find_exit_code(answer)
+    return code if give_answer(answer, given) or code else ExitCode.ERROR
+
+
+def _is_filtered(given: Mapping[str, Any]) -> bool:
+    return given["question"] not in ("best", "describe") or len(given["criteria"]) > 1
+
+
+def _run_arms(
+    chosen: LiveArms, asked: Asked, names: Sequence[str], given: dict[str, Any]
+) -> Answer:
+    from trialwise.runtime.answers import Comparison
     from trialwise.runtime.comparing import compare
 
     if not (given["quiet"] or given["a_a"]) and given["resume"] is None:
         announce_plan(chosen, asked)
     first, *others = (one.contract for one in chosen.arms)
-    options = replace(
-        chosen.arms[0].options,
-        trials=asked.trials,
-        max_trials=asked.max_trials,
-        baseline=None,
-        horizon=None,
-    )
-    resume = given["resume"]
+    question, wanted = asked
+    resume, paired = given["resume"], question not in ("best", "describe")
     try:
-        comparison = compare(
+        answer: Answer = cast("Any", compare)(
             first,
             *(others or [first]),
+            question=question,
             labels=chosen.labels,
-            question=asked.question,
-            margin=asked.margin,
-            guardrails=asked.guardrails,
-            against="all" if asked.all_pairs else "control",
-            expect=asked.expect,
-            preference=chosen.suite.compare.preference,
-            confidence=asked.confidence,
-            correction=asked.correction,
-            options=options,
+            preference=chosen.suite.compare.preference if paired else None,
+            options=replace(chosen.arms[0].options, baseline=None, horizon=None),
             store=chosen.suite.runs_folder,
             resume=False if resume is None else resume or True,
             record=given["record"],
@@ -288,75 +311,58 @@ def _compare(
             progress=not given["quiet"],
             redact=chosen.suite.redaction,
             source=describe_command(names, given, chosen.suite.path),
+            **wanted,
         )
     except RunInterrupted as stopped:
         raise _say_how_to_resume(stopped) from None
-    return comparison.relabel() if given["a_a"] else comparison
+    return answer.relabel() if given["a_a"] and isinstance(answer, Comparison) else answer
 
 
 def _say_how_to_resume(stopped: RunInterrupted) -> RunInterrupted:
-    """Return the interrupt with the command that continues the comparison."""
+    """Return the interrupt with the command that continues."""
     from trialwise.documents.numbers import as_count
 
-    comparison: Any = stopped.result
-    pairs = min(len(one.record.trials) for one in comparison.arms)
+    answer: Any = stopped.result
+    pairs = min(len(one.record.trials) for one in answer.runs)
     message = (
         f"interrupted after {as_count(pairs, 'pair')}, which are kept: "
-        f"`trialwise compare --resume {comparison.path.name}` continues"
+        f"`trialwise compare --resume {answer.path.name}` continues"
     )
-    return RunInterrupted(message, comparison)
+    return RunInterrupted(message, answer)
 
 
-def _compare_stored(chosen: StoredArms, asked: CompareAsked) -> Comparison:
-    from trialwise.procedures.comparison import COMPARISON
-    from trialwise.runtime.comparing import Comparison
-    from trialwise.runtime.open_comparison import find_rules
+def _answer_stored(chosen: StoredArms, asked: Asked) -> Answer:
+    """Answer a question about runs that were made before."""
+    from trialwise.procedures.comparing.findings import ComparisonQuestion
+    from trialwise.runtime.answers import conclude_arms, find_rules
+    from trialwise.runtime.comparing import ask_question
 
-    question = asked.build_question()
-    rules = find_rules(chosen.arms, question)
-    return Comparison(COMPARISON.decide(chosen.arms, question, rules), chosen.arms)
+    question, given = asked[0], {**asked[1]}
+    if question == "best":
+        message = (
+            "a choice runs its arms: name contracts or arms of a suite. `--question describe` and "
+            "comparisons read stored runs"
+        )
+        raise click.UsageError(message)
+    if given.pop("trials") is not None or given.pop("max_trials") is not None:
+        raise click.UsageError("--trials and --max-trials size a run: stored runs have their size")
+    found = ask_question(question, given)
+    rules = find_rules(chosen.arms, found) if isinstance(found, ComparisonQuestion) else None
+    return conclude_arms(chosen.arms, found, rules)
 
 
-def _exit_code(comparison: Comparison) -> ExitCode:
+def _find_exit_code(answer: Answer) -> ExitCode:
     from trialwise.model.evidence import StopReason
-    from trialwise.model.verdict import Decision
+    from trialwise.runtime.answers import Choice, Comparison
 
-    ends = [one.record.verdict.stop for one in comparison.arms]
-    # Where an arm could not be reached, the others ended because of it, and nothing is broken.
-    is_broken = StopReason.SERVICE in ends and StopReason.ERROR_RATE not in ends
-    if comparison.decision is Decision.INCONCLUSIVE and is_broken:
-        return ExitCode.ERROR
-    return ExitCode[comparison.decision.value]
-
-
-def _print(comparison: Comparison, given: dict[str, Any]) -> None:
-    from trialwise.cli.printing import output_of, say, say_json
-
-    if given["as_json"]:
-        say_json(comparison.to_dict())
-        return
-    from trialwise.pages.comparison import summarize_comparison
-
-    page = summarize_comparison(comparison.verdict, comparison.arms, is_pictured=given["markdown"])
-    if given["markdown"]:
-        from trialwise.renderers.document_markdown import render_document_markdown
-
-        say(render_document_markdown(page))
+    ends = [one.record.verdict.stop for one in answer.runs]
+    is_broken = StopReason.SERVICE in ends
+    if isinstance(answer, Comparison):
+        code = ExitCode[answer.decision.value]
+    elif isinstance(answer, Choice):
+        code = ExitCode.INCONCLUSIVE if answer.outcome == "undecided" else ExitCode.PASS
     else:
-        from trialwise.renderers.document_text import render_document_text
-
-        say(render_document_text(page, output_of()).rstrip("\n"))
-
-
-def _write(comparison: Comparison, paths: tuple[Path, ...]) -> bool:
-    """Write the files; return whether all of them are there. A verdict is printed before."""
-    from trialwise.reports.report_files import ReportNotWritten
-
-    complete = True
-    for path in paths:
-        try:
-            click.echo(f"wrote {comparison.write(path)}", err=True)
-        except ReportNotWritten as error:
-            click.echo(f"trialwise: {error}", err=True)
-            complete = False
-    return complete
+        return ExitCode.ERROR if is_broken else ExitCode.PASS
+    # Where an arm could not be reached, the others ended because of it, and nothing is broken.
+    is_broken = is_broken and StopReason.ERROR_RATE not in ends
+    return ExitCode.ERROR if code == ExitCode.INCONCLUSIVE and is_broken else code

@@ -1,9 +1,9 @@
-"""What a comparison is asked: by the command line, else by the section `compare` of the suite."""
+"""What is asked of several arms: by the command line, else by the suite's section `compare`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,26 +13,25 @@ from trialwise.cli.arm_choice import check_criteria
 from trialwise.cli.options import (
     QUESTIONS,
     RATE,
-    RATES,
     TRIALS,
     Written,
     build_output_option,
     require_folder,
 )
 from trialwise.declarations.amounts import rate
-from trialwise.reports.comparison_reports import list_comparison_endings, match_comparison_format
-from trialwise.stats.multiplicity import CORRECTIONS, Correction
+from trialwise.reports.answer_reports import list_answer_endings, match_answer_format
+from trialwise.stats.multiplicity import CORRECTIONS
 from trialwise.suite.loaded_suite import CompareSection
 
 if TYPE_CHECKING:
     from trialwise.cli.arm_choice import LiveArms, StoredArms
-    from trialwise.procedures.comparing.findings import ComparisonQuestion, Question
+    from trialwise.runtime.comparing import AnyQuestion, CompareArguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _check_ending(path: Path) -> None:
-    match_comparison_format(path)
+    match_answer_format(path)
     require_folder(path)
 
 
@@ -42,6 +41,19 @@ def _read_guardrail(text: str) -> tuple[str, float] | None:
     return None if not name or share is None or not 0 < share < 1 else (name.strip(), float(share))
 
 
+def _read_expected(text: str) -> tuple[float, ...] | None:
+    """Read the rates of arms, of the control and a candidate with a colon between them.
+
+    >>> _read_expected("80%:90%"), _read_expected("90%,80%,80%"), _read_expected("high")
+    ((0.8, 0.9), (0.9, 0.8, 0.8), None)
+    """
+    found = [rate(part.strip()) for part in text.replace(":", ",").split(",")]
+    if any(one is None or not 0 <= one <= 1 for one in found):
+        return None
+    return tuple(float(one) for one in found if one is not None)
+
+
+EXPECTED = Written("rate:rate", "be two rates such as 80%:90%, or one for each arm", _read_expected)
 GUARDRAIL = Written("criterion=rate", "be a criterion and a margin: safe=2%", _read_guardrail)
 
 
@@ -55,8 +67,9 @@ def compare_options(function: F) -> F:
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--question",
-        type=click.Choice(QUESTIONS),
-        help="What is asked of each candidate.  [default: different; not-worse with --margin]",
+        type=click.Choice((*QUESTIONS, "best", "describe")),
+        help="What is asked of each candidate, or of all arms: which is best, or to describe them. "
+        " [default: different; not-worse with --margin]",
     ),
     click.option("--margin", type=RATE, help="The margin m of the question, such as 2%."),
     click.option(
@@ -69,13 +82,21 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--expect",
-        type=RATES,
-        help="The rates you expect of the control and the candidate, to plan the pairs for.",
+        type=EXPECTED,
+        help="The rates you expect of the control and the candidate, to plan the pairs for; with "
+        "best the rate of each arm (90%,80%,80%), for --dry-run.",
     ),
     click.option(
-        "--trials", type=TRIALS, help="Make exactly N pairs.  [default: stop when the pairs decide]"
+        "--trials",
+        type=TRIALS,
+        help="Make exactly N pairs.  [default: stop when the pairs decide; "
+        "50 of each arm with describe]",
     ),
-    click.option("--max-trials", type=TRIALS, help="Upper limit on pairs where none is fixed."),
+    click.option(
+        "--max-trials",
+        type=TRIALS,
+        help="Upper limit on pairs where none is fixed; on rounds with best (1000).",
+    ),
     click.option(
         "--confidence", type=RATE, help="Confidence of all tests together.  [default: 95%]"
     ),
@@ -86,63 +107,46 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--all-pairs", is_flag=True, help="Also compare the candidates with one another."),
     click.option(
+        "--smallest-difference",
+        type=RATE,
+        help="With best: the smallest difference between two rates that matters.  [default: 10%]",
+    ),
+    click.option(
+        "--break-ties",
+        is_flag=True,
+        help="With best: choose the last arm at once, also where another may be as good.",
+    ),
+    click.option(
         "--a-a",
         is_flag=True,
         help="Compare one contract with itself: is a difference found that is not there?",
     ),
-    build_output_option(_check_ending, list_comparison_endings()),
+    build_output_option(_check_ending, list_answer_endings()),
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompareAsked:
-    """What a comparison is asked."""
-
-    question: Question | None
-    margin: float | None
-    guardrails: Mapping[str, float]
-    expect: tuple[float, float] | None
-    trials: int | None
-    """A fixed number of pairs."""
-    max_trials: int | None
-    confidence: float
-    correction: Correction
-    all_pairs: bool
-
-    def build_question(self) -> ComparisonQuestion:
-        """Return the question as comparisons of runs take it."""
-        from trialwise.procedures.comparing.findings import ComparisonQuestion
-
-        return ComparisonQuestion.of(
-            self.question,
-            self.margin,
-            confidence=self.confidence,
-            correction=self.correction,
-            guardrails=self.guardrails,
-            against="all" if self.all_pairs else "control",
-        )
-
-    def refuse_sizes(self) -> None:
-        """Refuse what only arms that run can have."""
-        if self.trials is not None or self.max_trials is not None:
-            message = "--trials and --max-trials size a run: stored runs have their size"
-            raise click.UsageError(message)
+#: The question and the arguments of `compare` that say what is asked.
+Asked = tuple["AnyQuestion | None", "CompareArguments"]
+_PAIRED = ("margin", "guardrails", "correction", "all_pairs", "a_a")
 
 
-def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> CompareAsked:
+def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Asked:
     """Return what is asked: by the command line, else by the suite, else the usual."""
+    if given["question"] in ("best", "describe"):
+        return given["question"], _read_of_all(given)
     section = CompareSection() if chosen.suite is None else chosen.suite.compare
-    question, margin = given["question"], given["margin"]
-    if question is None:
-        question = section.question if margin is None or section.question else None
-    if margin is None and question == section.question and question != "different":
-        margin = section.margin
     if given["a_a"]:
         if given["question"] or given["margin"] or given["guardrails"] or given["all_pairs"]:
             message = "--a-a asks whether a difference is found: leave other questions out"
             raise click.UsageError(message)
         section = replace(section, question=None, margin=None, guardrails={}, all_pairs=False)
-        question = margin = None
+    if given["smallest_difference"] is not None or given["break_ties"]:
+        raise click.UsageError("--smallest-difference and --break-ties go with --question best")
+    question, margin = given["question"], given["margin"]
+    if question is None:
+        question = section.question if margin is None or section.question else None
+    if margin is None and question == section.question and question != "different":
+        margin = section.margin
     trials, max_trials = given["trials"], given["max_trials"]
     if trials is not None and max_trials is not None:
         raise click.UsageError("--trials fixes the number of pairs: leave out --max-trials")
@@ -150,17 +154,39 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Compa
         trials, max_trials = section.trials, section.max_trials
     guardrails = {**section.guardrails, **dict(given["guardrails"])}
     _check_guardrails(guardrails, chosen)
-    return CompareAsked(
-        question=question,
-        margin=None if margin is None else float(margin),
-        guardrails=guardrails,
-        expect=given["expect"] or section.expect,
-        trials=trials,
-        max_trials=max_trials,
-        confidence=float(given["confidence"] or section.confidence or 0.95),
-        correction=cast("Correction", given["correction"] or section.correction or "holm"),
-        all_pairs=given["all_pairs"] or section.all_pairs,
-    )
+    expect = given["expect"] or section.expect
+    if expect is not None and (len(expect) != 2 or not all(0 < one < 1 for one in expect)):
+        raise click.UsageError("--expect must be two rates such as 80%:90% for this question")
+    return question, {
+        "margin": None if margin is None else float(margin),
+        "guardrails": guardrails,
+        "expect": expect,
+        "trials": trials,
+        "max_trials": max_trials,
+        "confidence": float(given["confidence"] or section.confidence or 0.95),
+        "correction": cast("Any", given["correction"] or section.correction or "holm"),
+        "against": "all" if given["all_pairs"] or section.all_pairs else "control",
+    }
+
+
+def _read_of_all(given: Mapping[str, Any]) -> CompareArguments:
+    """Return what is asked of all arms together; the suite's section is about candidates."""
+    for name in _PAIRED:
+        if given[name]:
+            option = {"guardrails": "guardrail"}.get(name, name.replace("_", "-"))
+            message = f"--{option} compares candidates with a control: leave it out here"
+            raise click.UsageError(message)
+    asked: CompareArguments = {
+        "trials": given["trials"],
+        "max_trials": given["max_trials"],
+        "confidence": float(given["confidence"] or 0.95),
+        # One criterion decides, and the others are asked all the same.
+        "criterion": given["criteria"][0] if len(given["criteria"]) == 1 else None,
+    }
+    if given["question"] == "best":
+        asked["smallest_difference"] = float(given["smallest_difference"] or 0.1)
+        asked["break_ties"] = given["break_ties"]
+    return asked
 
 
 def _check_guardrails(guardrails: Mapping[str, float], chosen: LiveArms | StoredArms) -> None:

@@ -35,10 +35,8 @@ _COMMANDS = {
 }
 #: What `--help-all` lists besides: used once in a while, or by other programs.
 _MORE = {
-    "choose": ("choose_command", "Find the best of several arms."),
     "completion": ("completion_command", "Print a completion script for your shell."),
     "doctor": ("doctor_command", "Check this machine and this suite."),
-    "explore": ("explore_command", "Describe several arms beside each other."),
     "measure": ("measure_command", "Measure baselines."),
     "schema": ("schema_command", "Print a JSON Schema."),
     # Bridges to other tools.
@@ -47,6 +45,11 @@ _MORE = {
         "Check the statistics against reference cases.",
     ),
     "import": ("trialwise.contrib.commands.import_command", "Convert a suite of another tool."),
+}
+#: Commands of earlier versions, and what they are now. They go with the next version.
+_REPLACED = {
+    "choose": ("compare", "--question", "best"),
+    "explore": ("compare", "--question", "describe"),
 }
 _PLACES = {name: place for name, (place, _) in (_COMMANDS | _MORE).items()}
 
@@ -92,6 +95,10 @@ class _LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] in _REPLACED:
+            now = _REPLACED[args[0]]
+            click.echo(f"trialwise {args[0]} is now `trialwise {' '.join(now)}`", err=True)
+            args = [*now, *args[1:]]
         self._called = args[0]
         try:
             return super().resolve_command(ctx, args)

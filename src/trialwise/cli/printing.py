@@ -19,6 +19,7 @@ from trialwise.cli.standard_streams import mute, own_output
 
 if TYPE_CHECKING:
     from trialwise.renderers.capabilities import Capabilities
+    from trialwise.reports.answer_reports import Reported
 
 
 def output_of(*, ascii_only: bool = False) -> Capabilities:
@@ -74,3 +75,33 @@ def write_file(path: Path, text: str) -> None:
     except OSError as error:
         raise click.FileError(str(path), error.strerror or str(error)) from None
     click.echo(f"wrote {path}", err=True)
+
+
+def give_answer(answer: Reported, given: dict[str, Any]) -> bool:
+    """Print an answer about several arms and write its files; return whether all are there.
+
+    It is printed first: no file that cannot be written may hide it.
+
+    Args:
+        answer: What was concluded, or planned.
+        given: The options `as_json`, `markdown` and `outputs`.
+    """
+    from trialwise.renderers.document_text import render_document_text
+    from trialwise.reports.answer_reports import match_answer_format, render_answer
+    from trialwise.reports.report_files import ReportNotWritten, write_whole
+
+    if given["as_json"]:
+        say_json(answer.to_dict())
+    elif given.get("markdown"):
+        say(render_answer(answer, "markdown"))
+    else:
+        say(render_document_text(answer.build_summary(), output_of()).rstrip("\n"))
+    complete = True
+    for path in given.get("outputs", ()):
+        try:
+            text = render_answer(answer, match_answer_format(path))
+            click.echo(f"wrote {write_whole(path, text)}", err=True)
+        except ReportNotWritten as error:
+            click.echo(f"trialwise: {error}", err=True)
+            complete = False
+    return complete

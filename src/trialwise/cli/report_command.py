@@ -15,8 +15,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
 
 if TYPE_CHECKING:
-    from trialwise.runtime.choice_result import Choice, ExploredArms
-    from trialwise.runtime.comparison_result import Comparison
+    from trialwise.runtime.answers import Answer
 
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
@@ -91,7 +90,7 @@ def command(
 
 
 def _report_comparisons(
-    found: Sequence[Comparison | Choice | ExploredArms],
+    found: Sequence[Answer],
     outputs: Sequence[Path],
     format_: ReportFormat | None,
     *,

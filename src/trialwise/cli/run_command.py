@@ -27,8 +27,8 @@ from trialwise.cli.run_reports import EndedRuns, WantedReports, report_runs
 if TYPE_CHECKING:
     from trialwise.cli.watched_run import WatchedRun
     from trialwise.runtime.preparing import PreparedRun
+    from trialwise.runtime.running import EndedRun
     from trialwise.runtime.selecting import Chosen, Selection
-    from trialwise.runtime.side_by_side import EndedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
 
@@ -243,7 +243,7 @@ def _announce(planned: Sequence[_Planned], how: _How) -> None:
 
 def _run(planned: Sequence[_Planned], how: _How) -> EndedRuns:
     """Run the contracts; Ctrl-C ends all of them and keeps what there is."""
-    from trialwise.runtime.side_by_side import run_in_turn, run_side_by_side
+    from trialwise.runtime.running import run_in_turn, run_side_by_side
 
     if how.jobs == 1:
         several = [(one.run, one.space) for one in planned]

@@ -96,17 +96,15 @@ def _find_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
 def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any]) -> int:
     """Show comparisons again, or verify them and the runs of their arms."""
     from trialwise.cli.printing import output_of, say, say_json
-    from trialwise.pages.comparison import summarize_comparison
     from trialwise.renderers.document_text import render_document_text
-    from trialwise.runtime.comparison_result import Comparison
-    from trialwise.runtime.stored_comparisons import list_runs, verify_stored_comparison
+    from trialwise.runtime.verifying import verify_stored_comparison
     from trialwise.stores.runs import RunStore
 
     able = output_of(ascii_only=given["ascii_only"])
     holds = True
     for name, found in zip(names, load_comparisons(names, folder), strict=True):
         if given["verifies"]:
-            runs = [RunStore(folder).open(one.record.run_id) for one in list_runs(found)]
+            runs = [RunStore(folder).open(one.record.run_id) for one in found.runs]
             checked = check_runs(runs)
             both = [verify_stored_comparison(name, store=folder), *checked.verifications]
             checked = replace(checked, verifications=both)
@@ -115,9 +113,7 @@ def _show_comparisons(names: Sequence[str], folder: Path, given: dict[str, Any])
         elif given["as_json"]:
             say_json(found.to_dict())
         else:
-            page = found.build_page()
-            if isinstance(found, Comparison) and not given["transparent"]:
-                page = summarize_comparison(found.verdict, found.arms)
+            page = found.build_page() if given["transparent"] else found.build_summary()
             say(render_document_text(page, able).rstrip("\n"))
     return ExitCode.PASS if holds else ExitCode.ERROR
 

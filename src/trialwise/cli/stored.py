@@ -17,8 +17,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from trialwise.runtime.choice_result import Choice, ExploredArms
-    from trialwise.runtime.comparison_result import Comparison
+    from trialwise.runtime.answers import Answer
     from trialwise.stores.runs import RunStore, StoredRun
 
 
@@ -169,9 +168,7 @@ def are_comparisons(names: Sequence[str], folder: Path) -> bool:
     return bool(files) and all(one.is_file() for one in files)
 
 
-def load_comparisons(
-    names: Sequence[str], folder: Path
-) -> Sequence[Comparison | Choice | ExploredArms]:
+def load_comparisons(names: Sequence[str], folder: Path) -> Sequence[Answer]:
     """Return the comparisons and choices of these names; none where any is another's name.
 
     Args:
@@ -180,6 +177,6 @@ def load_comparisons(
     """
     if not are_comparisons(names, folder):
         return []
-    from trialwise.runtime.stored_comparisons import load_answer
+    from trialwise.runtime.answers import load_answer
 
     return [load_answer(name, store=folder) for name in names]

@@ -34,7 +34,7 @@ from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 
 if TYPE_CHECKING:
     from trialwise.plugin.worker_run import WorkerRun
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.answers import Comparison
 
     AnyRun: TypeAlias = TestRun | WorkerRun
 

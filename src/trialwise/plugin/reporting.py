@@ -46,7 +46,7 @@ from trialwise.procedures.chances import forecast
 from trialwise.procedures.registry import procedure_of
 
 if TYPE_CHECKING:
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.answers import Comparison
 
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trialwise.model.contract import Contract
     from trialwise.plugin.session_budget import SessionBudget
     from trialwise.plugin.settings import Settings
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.answers import Comparison
     from trialwise.runtime.result import Result
 
 

@@ -271,6 +271,10 @@ class ChoiceFollowing:
         """Return whether an arm is asked in a round, as far as the rounds before it tell."""
         return experiment == self.experiment and arm in self.selection.next_arms
 
+    def count_open(self) -> int:
+        """Count the arms that the next round asks."""
+        return len(self.selection.next_arms)
+
     def is_decided(self, experiment: str) -> bool:
         """Return whether no further round is needed."""
         return experiment != self.experiment or self.selection.outcome is not None
@@ -466,7 +470,8 @@ def _describe_multiplicity(arms: Sequence[ArmStanding]) -> str:
     return (
         f"If all arms were equally good ({as_observed(rate)}), the best of {len(arms)} would "
         f"still look {as_points(round(excess, 3))} better than it is, on average: the highest of "
-        "several rates is high by luck, too. Nothing is decided here; `trialwise choose` decides."
+        "several rates is high by luck, too. Nothing is decided here; "
+        "`trialwise compare --question best` decides."
     )
 
 

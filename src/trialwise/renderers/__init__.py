@@ -9,6 +9,6 @@ A renderer chooses no sentence and no number; it only lays out what a page holds
 - `strip_text`: intervals on one scale in a terminal
 - `junit`, `ci_formats`, `json_text`: the results of a suite for CI servers and programs
 - `progress`, `progress_status`, `live_display`: how runs are going, while they are going
-- `comparison_progress`: how a comparison is going
+- `arms_progress`: how several arms are going, whatever is asked of them
 - `html`: pages, fragments for notebooks, and charts as SVG
 """

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TextIO
 
 from trialwise.documents.printable import count_cells
-from trialwise.engine.ports import Clock
+from trialwise.engine.ports import Clock, SystemClock
 from trialwise.renderers.capabilities import Capabilities, read_size
 
 #: Between two frames: faster is not seen, only paid for.
@@ -41,6 +41,72 @@ class Pen:
         return None if self._stream is None else read_size(self._stream)
 
 
+#: A log hears at least so often of what goes on.
+QUIET_S = 30.0
+#: Lines about progress in a log, whatever the number of trials.
+STEPS = 10
+_NAME = 40
+
+
+class LogLines:
+    """Lines about a run, or about several arms: a log is read afterwards, from top to bottom.
+
+    Args:
+        stream: Where lines go.
+        capabilities: What it can show; ASCII where not given.
+        clock: Time; the machine's own where none is given.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        capabilities: Capabilities | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._pen = Pen(stream)
+        self._able = capabilities or Capabilities()
+        self._clock = clock or SystemClock()
+        self._name = "run"
+        self._began = self._told_at = 0.0
+        self._step, self._most = 0, 1
+
+    @property
+    def elapsed_s(self) -> float:
+        """The seconds since the begin."""
+        return self._clock.monotonic() - self._began
+
+    def begin(self, name: str, most: int, done: int) -> None:
+        """Note what the lines are about.
+
+        Args:
+            name: How they begin.
+            most: The most trials or pairs.
+            done: How many of them an earlier start has left.
+        """
+        self._name, self._most = name, max(1, most)
+        self._began = self._told_at = self._clock.monotonic()
+        self._step = STEPS * done // self._most
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._pen.write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
+
+    def would_be_due(self, done: int) -> bool:
+        """Return whether a line about so many trials is due: after a tenth of them, or a while."""
+        is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
+        return is_quiet or STEPS * done // self._most != self._step
+
+    def is_due(self, done: int) -> bool:
+        """Return whether a line is due, which the caller then writes."""
+        if not self.would_be_due(done):
+            return False
+        self._step, self._told_at = STEPS * done // self._most, self._clock.monotonic()
+        return True
+
+    def close(self) -> None:
+        """Nothing is left to tidy in a log."""
+
+
 class LiveDisplay:
     """Draws lines over the last ones, at most ten times a second, and clears them at the end.
 
@@ -63,7 +129,7 @@ class LiveDisplay:
         self._able = capabilities
         self._clock = clock
         self._tick_s = tick_s
-        self._drawn_at = 0.0
+        self._drawn_at = self._began = 0.0
         self._frame: list[int] = []
         """The widths of the lines on the screen."""
         self._lock = threading.Lock()
@@ -75,7 +141,9 @@ class LiveDisplay:
 
     def _pass_time(self) -> None:
         """Take note that some time has passed without news."""
-        raise NotImplementedError
+
+    def _count_elapsed(self) -> float:
+        return self._clock.monotonic() - self._began
 
     def tick(self) -> None:
         """Draw the same standing a moment later."""
@@ -83,7 +151,9 @@ class LiveDisplay:
             self._pass_time()
             self._draw()
 
-    def _start_ticking(self) -> None:
+    def _begin(self) -> None:
+        """Start the clock; until it is cleared the display ticks."""
+        self._began = self._clock.monotonic()
         if self._tick_s is not None:
             self._over = threading.Event()
             threading.Thread(

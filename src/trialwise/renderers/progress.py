@@ -29,20 +29,14 @@ from trialwise.engine.ports import (
     RunEnded,
     RunStarted,
     SystemClock,
-    TrialDone,
     VerdictReached,
 )
 from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.registry import procedure_of
 from trialwise.renderers.capabilities import Capabilities, read_capabilities
-from trialwise.renderers.live_display import LiveDisplay, Pen
+from trialwise.renderers.live_display import LiveDisplay, LogLines
 from trialwise.renderers.progress_status import Snapshot, headline, status_block, status_line
-
-#: A log hears at least so often of a run that goes on.
-QUIET_S = 30.0
-#: Lines about progress in a log, whatever the number of trials.
-STEPS = 10
 
 
 class Progress(Listener, Protocol):
@@ -79,13 +73,15 @@ class TerminalProgress(LiveDisplay):
     """Shows the standing of one run."""
 
     _snapshot: Snapshot | None = None
-    _started = 0.0
 
     def on_event(self, event: Event) -> None:
         """Take note of one event, and draw if it is time or something was decided."""
         with self._lock:
             if isinstance(event, RunStarted):
-                self._begin(event)
+                self._end()
+                self._snapshot = Snapshot.at_start(event)
+                self._begin()
+                self._draw(now=True)
             elif isinstance(event, RunEnded | VerdictReached):
                 self._end()
             elif self._snapshot is not None:
@@ -97,13 +93,6 @@ class TerminalProgress(LiveDisplay):
         with self._lock:
             self._end()
 
-    def _begin(self, event: RunStarted) -> None:
-        self._end()
-        self._started = self._clock.monotonic()
-        self._snapshot = Snapshot.at_start(event)
-        self._draw(now=True)
-        self._start_ticking()
-
     def _end(self) -> None:
         self._snapshot = None
         self._clear()
@@ -111,9 +100,6 @@ class TerminalProgress(LiveDisplay):
     def _pass_time(self) -> None:
         if self._snapshot is not None:
             self._snapshot = replace(self._snapshot, elapsed_s=self._count_elapsed())
-
-    def _count_elapsed(self) -> float:
-        return self._clock.monotonic() - self._started
 
     def _list_lines(self) -> list[tuple[str, str]]:
         return [] if self._snapshot is None else status_block(self._snapshot, self._able)
@@ -162,7 +148,7 @@ class _LineOfEach(LiveDisplay):
                 self._running[one] = now, Snapshot.at_start(event)
                 self._draw(now=True)
                 if is_first:
-                    self._start_ticking()
+                    self._begin()
             elif one in self._running and not isinstance(event, RunEnded | VerdictReached):
                 started, snapshot = self._running[one]
                 self._running[one] = started, snapshot.after(event, elapsed_s=now - started)
@@ -206,82 +192,36 @@ class _OneOfSeveral:
         self._display.forget(self)
 
 
-class LineProgress:
-    """A line for every event that matters: a log is read afterwards, from top to bottom.
+class LineProgress(LogLines):
+    """A line for every event of a run that matters."""
 
-    Args:
-        stream: Where lines go.
-        capabilities: What it can show; ASCII where not given.
-        clock: Time; the machine's own where none is given.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        capabilities: Capabilities | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        self._pen = Pen(stream)
-        self._able = capabilities or Capabilities()
-        self._clock = clock or SystemClock()
-        self._snapshot: Snapshot | None = None
-        self._started = self._told_at = 0.0
-        self._step = 0
-        self._most = 1
+    _snapshot: Snapshot | None = None
 
     def on_event(self, event: Event) -> None:
         """Write a line about one event, if it is worth one."""
         if isinstance(event, RunStarted):
             self._snapshot = Snapshot.at_start(event)
-            self._most = max(1, self._snapshot.most_trials)
-            self._started = self._told_at = self._clock.monotonic()
-            self._step = self._count_steps(self._snapshot.trials)
+            snapshot = self._snapshot
+            self.begin(snapshot.plan.contract, snapshot.most_trials, snapshot.trials)
             for line in _opening(event):
-                self._say(line)
-            return
-        if isinstance(event, VerdictReached):
+                self.say(line)
+        elif isinstance(event, VerdictReached):
             kept = f", record: {event.record}" if event.record else ""
-            self._say(f"verdict {event.verdict.decision or 'none: refused'}{kept}")
-            return
-        if self._snapshot is None:
-            return
-        now = self._clock.monotonic()
-        self._snapshot = self._snapshot.after(event, elapsed_s=now - self._started)
-        if isinstance(event, CriterionDecided):
-            self._say(_word_decision(event))
-        elif isinstance(event, RunEnded):
-            self._say(_closing(event, self._snapshot))
-        elif isinstance(event, TrialDone):
-            self._advance(now)
+            self.say(f"verdict {event.verdict.decision or 'none: refused'}{kept}")
+        elif self._snapshot is not None:
+            self._snapshot = snapshot = self._snapshot.after(event, elapsed_s=self.elapsed_s)
+            if isinstance(event, CriterionDecided):
+                self.say(_word_decision(event))
+            elif isinstance(event, RunEnded):
+                self.say(_closing(event, snapshot))
+            elif self.is_due(snapshot.trials):
+                self.say(", ".join([*headline(snapshot), *_standings(snapshot)]))
 
     def wants_trial(self, trials: int) -> bool:
         """Return whether a line is due: what happens between two lines is not shown."""
-        if self._count_steps(trials) != self._step:
-            return True
-        return self._clock.monotonic() - self._told_at >= QUIET_S
-
-    def close(self) -> None:
-        """Nothing is left to tidy in a log."""
-
-    def _advance(self, now: float) -> None:
-        assert self._snapshot is not None
-        step = self._count_steps(self._snapshot.trials)
-        if step == self._step and now - self._told_at < QUIET_S:
-            return
-        self._step, self._told_at = step, now
-        facts = [*headline(self._snapshot), *_standings(self._snapshot)]
-        self._say(", ".join(facts))
-
-    def _count_steps(self, trials: int) -> int:
-        return STEPS * trials // self._most
-
-    def _say(self, text: str) -> None:
-        name = self._snapshot.plan.contract if self._snapshot is not None else "run"
-        self._pen.write(f"{self._able.show(name, _NAME)}: {self._able.show(text)}\n")
+        return self.would_be_due(trials)
 
 
-#: A name in a log line; the rest of the line is what is new.
-_NAME = 30
 #: Open criteria named in a line about progress.
 _NAMED = 3
 

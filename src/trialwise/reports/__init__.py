@@ -2,7 +2,7 @@
 
     formats        every format, declared once; formats of other distributions by entry point
     report_files   render a report, and write it whole or not at all
-    comparison_reports   a comparison in these formats
+    answer_reports   what several arms come to, in these formats
 
 To add a format, write a function from `ReportSource` to text and declare it with `report_format`:
 in `formats` for a built-in, or in any distribution under the entry point group

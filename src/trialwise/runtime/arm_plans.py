@@ -1,134 +1,177 @@
-"""The arms of a comparison before the first trial: the same inputs, one seed, one rule for a test.
+"""The arms of a comparison before the first trial: one seed, the same inputs, one rule for a test.
 
-Every arm gets a plan that runs all its trials and decides nothing by itself. Without `trials` the
-tests of the comparison decide when the runs end, by rules that are planned here.
+New ones are planned. Those of a comparison that is resumed get its rules and its seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trialwise.errors import DesignRefused, InvalidArgument
+from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
 from trialwise.model.contract import Contract
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.procedures.choice import ChoiceQuestion, ExplorationQuestion
+from trialwise.procedures.choice import ChoiceQuestion, find_criteria
 from trialwise.procedures.comparing.findings import ComparisonQuestion
 from trialwise.procedures.comparing.pair_following import TestRules
 from trialwise.procedures.comparing.pairing import check_labels, label_contracts
 from trialwise.procedures.comparison import COMPARISON, fewest_discordant
-from trialwise.runtime.preparing import design_cache, prepare
+from trialwise.redaction import redact_with
+from trialwise.runtime.answers import ArmsQuestion, read_question, read_rules
+from trialwise.runtime.arms import PreparedArms
+from trialwise.runtime.preparing import PreparedRun, design_cache, prepare
+from trialwise.runtime.running import record_replies, replay_replies
+from trialwise.runtime.workspace import Workspace
 from trialwise.stats.paired_rules import plan_paired_rule
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from trialwise.stores.comparisons import StoredComparison
 
-class PlannedArms(NamedTuple):
-    """The arms of a comparison, ready to run; the control is the first."""
-
-    contracts: tuple[Contract, ...]
-    plans: tuple[Plan, ...]
-    labels: tuple[str, ...]
-    question: ComparisonQuestion | ChoiceQuestion | ExplorationQuestion
-    rules: TestRules
-    """The rule of each test; none where the number of pairs is fixed."""
-
-    @property
-    def pair_question(self) -> ComparisonQuestion:
-        """What a comparison asks of its pairs; a choice asks nothing of pairs."""
-        assert isinstance(self.question, ComparisonQuestion)
-        return self.question
+#: The most rounds of a choice, and the trials of each arm that is described, unless given.
+MAX_ROUNDS = 1000
+DESCRIBED_TRIALS = 50
 
 
-def plan_arms(
-    contracts: Sequence[Contract],
-    options: RunOptions,
-    question: ComparisonQuestion,
-    *,
-    inputs: Any = None,
-    labels: Sequence[str] | None = None,
-    rates: tuple[float, float] | None = None,
-) -> PlannedArms:
-    """Plan the runs of a comparison.
+class Asked(NamedTuple):
+    """What a caller asks of several arms."""
+
+    contracts: Sequence[Contract]
+    """The control's first."""
+    options: RunOptions
+    """`trials` fixes the number of pairs, `max_trials` limits pairs and rounds."""
+    question: ArmsQuestion
+    inputs: Any = None
+    """What to try all arms on, where the contracts do not say."""
+    labels: Sequence[str] | None = None
+    """By default their contracts, where those have different names."""
+    rates: tuple[float, float] | None = None
+    """The rates that are expected of the control and of a candidate."""
+    source: Mapping[str, Any] | None = None
+    """How the contracts can be found again."""
+    record: str | Path | None = None
+    replay: str | Path | None = None
+    progress: bool | None = None
+
+
+def prepare_arms(asked: Asked, space: Workspace, *, in_thread: bool = False) -> PreparedArms:
+    """Plan the runs of several arms, or find those to resume.
 
     Args:
-        contracts: The control's first.
-        options: How the runs are made. `trials` fixes the number of pairs, `max_trials` limits it.
-        question: What is asked.
-        inputs: What to try all arms on, where the contracts do not say.
-        labels: What to call the arms; by default their contracts, where those have different names.
-        rates: The rates that are expected of the control and of a candidate.
+        asked: What is asked, of which contracts.
+        space: Where runs are kept, and whether to resume.
+        in_thread: Whether a plain function must not hold up the event loop.
 
     Raises:
         DesignRefused: So few pairs cannot tell anything apart.
         InvalidArgument: The arms cannot be compared, or a setting has no meaning here.
+        RunNotFound: There is no comparison to resume, or it has another plan.
     """
-    if len(contracts) < 2:
-        raise InvalidArgument("candidates", [], "be at least one: name what to compare")
-    check_options(options)
-    alike = share_inputs(contracts, inputs)
-    names = [one.name for one in alike]
-    called = label_contracts(names) if labels is None else check_labels(labels, len(alike))
-    fixed = plan_alike(alike, replace(options, max_trials=None))
-    rules: TestRules = {}
-    if options.trials is None:
-        rules = COMPARISON.plan(
-            fixed,
-            called,
-            question,
-            rates=rates,
-            max_pairs=options.max_trials,
-            cache=design_cache(),
+    if len(asked.contracts) < 2:
+        raise InvalidArgument("candidates", [], "be at least one: arms are compared, two or more")
+    _check_options(asked.options, asked.question)
+    alike = _share_inputs(asked.contracts, asked.inputs)
+    with redact_with(space.redact):
+        if space.resume:
+            prepared = _prepare_again(alike, asked, space)
+        else:
+            prepared = _prepare_new(alike, asked, space)
+    runs, labels = list(prepared.runs), prepared.labels
+    if asked.replay is not None:
+        runs = replay_replies(runs, Path(asked.replay), labels)
+    elif asked.record is not None:
+        runs = record_replies(runs, Path(asked.record), labels, in_thread=in_thread)
+    progress = asked.progress
+    shows = sys.stderr is not None and (sys.stderr.isatty() if progress is None else progress)
+    return replace(prepared, runs=tuple(runs), shows_progress=shows, source=asked.source or {})
+
+
+def _check_options(options: RunOptions, question: ArmsQuestion) -> None:
+    """Refuse settings that have no meaning where arms take turns."""
+    if options.executor != "local":
+        # The arms take turns, trial by trial, so that whatever changes meanwhile meets all.
+        allowed = (
+            "be local in a comparison, whose services take turns in one process: leave it out, "
+            "and use `concurrency` for services that wait"
         )
-    planned = PlannedArms(alike, fixed, called, question, rules)
-    if options.trials is None and (rules or options.max_trials is not None):
-        most = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
-        planned = planned._replace(plans=plan_alike(alike, _sized(options, most), fixed[0].seed))
-    _check_size(planned)
-    return planned
+        raise InvalidArgument("executor", options.executor, allowed)
+    for name in ("baseline", "horizon"):
+        if getattr(options, name) is not None:
+            allowed = "be left out: a comparison needs no baseline"
+            raise InvalidArgument(name, getattr(options, name), allowed)
+    if isinstance(question, ChoiceQuestion) and options.trials is not None:
+        allowed = "be left out: a choice ends when it is known, and `max_trials` limits its rounds"
+        raise InvalidArgument("trials", options.trials, allowed)
 
 
-def plan_again(
-    contracts: Sequence[Contract],
-    options: RunOptions,
-    question: ComparisonQuestion,
-    *,
-    inputs: Any,
-    labels: Sequence[str],
-    rules: TestRules,
-    seed: int,
-    now: datetime,
-) -> PlannedArms:
-    """Plan the runs of a comparison that is resumed: by the rules and the seed that are kept.
-
-    Args:
-        contracts: As of `plan_arms`, as are the options, the question and the inputs.
-        options: How the runs are made.
-        question: What is asked.
-        inputs: What to try all arms on.
-        labels: What the arms were called.
-        rules: The rules that were planned then.
-        seed: The seed of all runs.
-        now: When the comparison started.
-    """
-    check_options(options)
-    alike = share_inputs(contracts, inputs)
-    most = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
-    sized = options if options.trials is not None else _sized(options, most)
-    plans = plan_alike(alike, sized, seed, now)
-    return PlannedArms(alike, plans, tuple(labels), question, rules)
+def _size_arms(options: RunOptions, question: ArmsQuestion, rules: TestRules) -> RunOptions:
+    """Return the options with the number of rounds after which all arms end at the latest."""
+    trials: Any = options.trials
+    if trials is None and isinstance(question, ComparisonQuestion):
+        trials = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
+    elif isinstance(question, ChoiceQuestion):
+        trials = options.max_trials or MAX_ROUNDS
+    return replace(
+        options,
+        trials=DESCRIBED_TRIALS if trials is None and question.kind == "exploration" else trials,
+        max_trials=None,
+    )
 
 
-def _sized(options: RunOptions, pairs: int | None) -> RunOptions:
-    return replace(options, trials=pairs, max_trials=None)
+def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> PreparedArms:
+    options, question = asked.options, asked.question
+    if asked.labels is None:
+        labels = label_contracts([one.name for one in alike])
+    else:
+        labels = check_labels(asked.labels, len(alike))
+    plans = _plan_alike(alike, _size_arms(options, question, {}))
+    rules: TestRules = {}
+    if isinstance(question, ComparisonQuestion):
+        if options.trials is None:
+            rules = COMPARISON.plan(
+                plans,
+                labels,
+                question,
+                rates=asked.rates,
+                max_pairs=options.max_trials,
+                cache=design_cache(),
+            )
+        if rules:
+            plans = _plan_alike(alike, _size_arms(options, question, rules), plans[0].seed)
+        _check_size(plans, labels, question, rules)
+    else:
+        find_criteria(plans, question.criterion)
+    runs = tuple(PreparedRun(*one) for one in zip(alike, plans, strict=True))
+    return PreparedArms(runs, labels, question, space, rules)
 
 
-def plan_alike(
+def _prepare_again(alike: Sequence[Contract], asked: Asked, space: Workspace) -> PreparedArms:
+    from trialwise.stores.comparisons import ComparisonStore
+    from trialwise.stores.runs import RunStore
+
+    assert space.store is not None
+    named = space.resume if isinstance(space.resume, str) else None
+    stored = ComparisonStore(space.store).find_unfinished(named, asked.question.kind)
+    head = stored.head
+    question = _check_asked(stored, asked)
+    rules = read_rules(head.rules)
+    sized = _size_arms(asked.options, question, rules)
+    plans = _plan_alike(alike, sized, head.seed, head.started_at)
+    runs = RunStore(space.store)
+    kept = [runs.open(name) for name in head.runs]
+    for one, plan in zip(kept, plans, strict=True):
+        one.check_plan(plan)
+    again = tuple(PreparedRun(*one) for one in zip(alike, plans, kept, strict=True))
+    return PreparedArms(again, head.labels, question, space, rules, stored)
+
+
+def _plan_alike(
     contracts: Sequence[Contract],
     options: RunOptions,
     seed: int | None = None,
@@ -142,33 +185,15 @@ def plan_alike(
         seed: Of all runs; a new one unless given.
         now: When a comparison that is resumed started.
     """
-    nowhere = Path("baselines")  # no baseline takes part
-    first = prepare(contracts[0], options, nowhere, seed=seed, now=now, measuring=True)
-    return (
-        first,
-        *(
-            prepare(one, options, nowhere, seed=first.seed, now=now, measuring=True)
-            for one in contracts[1:]
-        ),
-    )
+    plans: list[Plan] = []
+    for one in contracts:
+        shared = plans[0].seed if plans else seed
+        nowhere = Path("baselines")  # no baseline takes part
+        plans.append(prepare(one, options, nowhere, seed=shared, now=now, measuring=True))
+    return tuple(plans)
 
 
-def check_options(options: RunOptions) -> None:
-    """Refuse settings that have no meaning where arms take turns."""
-    if options.executor != "local":
-        # The arms take turns, trial by trial, so that whatever changes meanwhile meets all.
-        allowed = (
-            "be local in a comparison, whose services take turns in one process: leave it out, "
-            "and use `concurrency` for services that wait"
-        )
-        raise InvalidArgument("executor", options.executor, allowed)
-    for name in ("baseline", "horizon"):
-        if getattr(options, name) is not None:
-            allowed = "be left out: a comparison needs no baseline"
-            raise InvalidArgument(name, getattr(options, name), allowed)
-
-
-def share_inputs(contracts: Sequence[Contract], inputs: Any) -> tuple[Contract, ...]:
+def _share_inputs(contracts: Sequence[Contract], inputs: Any) -> tuple[Contract, ...]:
     """Return the contracts with the same inputs, and without sizes of their own."""
     given = inputs
     if given is None:
@@ -219,20 +244,22 @@ def _check_criteria(first: Contract, second: Contract) -> None:
         raise InvalidArgument("claim", claims, "be one for all contracts")
 
 
-def _check_size(planned: PlannedArms) -> None:
+def _check_size(
+    plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion, rules: TestRules
+) -> None:
     """Refuse so few pairs that nothing could be shown whatever they are."""
-    plans, question = planned.plans, planned.pair_question
     tests = [
-        (one, planned.labels[second])
+        (one, labels[second])
         for first, second in question.couple_arms(range(len(plans)))
         for one in plans[first].criteria
         if any(one.criterion == other.criterion for other in plans[second].criteria)
     ]
     fewest = fewest_discordant(question.alpha, question.correction, len(tests))
+    over = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
     reasons = dict.fromkeys(
         f"{one.criterion}: {one.trials} pairs cannot tell anything apart at confidence "
-        f"{question.confidence:g} over {_count_tests(len(tests))}: even if the candidate won them "
-        f"all, chance would do as well. At least {fewest} pairs are needed, or smoke intent"
+        f"{question.confidence:g} over {over}: even if the candidate won them all, chance would "
+        f"do as well. At least {fewest} pairs are needed, or smoke intent"
         for one, _ in tests
         if one.trials < fewest
     )
@@ -240,12 +267,38 @@ def _check_size(planned: PlannedArms) -> None:
         return
     if reasons:
         raise DesignRefused(tuple(reasons))
-    if question.question == "equivalent" and not planned.rules:
+    if question.question == "equivalent" and not rules:
         for pairs in {one.trials for one, _ in tests if one.criterion not in question.guardrails}:
             plan_paired_rule(
                 "equivalent", margin=question.margin, alpha=question.alpha, pairs=pairs
             )
 
 
-def _count_tests(tests: int) -> str:
-    return "1 test" if tests == 1 else f"{tests} tests"
+def _check_asked(stored: StoredComparison, asked: Asked) -> ArmsQuestion:
+    """Refuse to resume what asks something else, or of other arms; return the question kept.
+
+    Only the edition may be another: what was begun is decided by the rule of its beginning.
+    """
+    head, kind = stored.head, asked.question.kind
+    if head.kind != kind:
+        named = {"comparison": "a comparison", "choice": "a choice"}
+        raise RunNotFound(
+            f"{stored.comparison_id} is not {named.get(kind, 'a description')} but "
+            f"{named.get(head.kind, 'a description')}: ask what it was asked to resume it"
+        )
+    before = read_question(head)
+    changed = [
+        one.name
+        for one in fields(before)
+        if one.name != "edition" and getattr(asked.question, one.name) != getattr(before, one.name)
+    ]
+    if len(asked.contracts) != len(head.runs):
+        changed.append("the number of arms")
+    elif asked.labels is not None and tuple(asked.labels) != head.labels:
+        changed.append("the labels")
+    if changed:
+        raise RunNotFound(
+            f"{stored.comparison_id} cannot be resumed: it was started with another "
+            f"{' and another '.join(changed)}. Undo that, or start a new comparison."
+        )
+    return before

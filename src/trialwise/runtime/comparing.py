@@ -1,177 +1,191 @@
-"""Comparison of arms: services on the same inputs, in turn, told apart pair by pair or not."""
+"""Several arms on the same inputs, in turn: are they different, which is best, how do they look?
+
+`compare` is the one way in. Its `question` says what is asked of the arms, and so what comes back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overload
 
-from trialwise.errors import RunInterrupted
+from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
-from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
-from trialwise.model.run_settings import RunSettings
-from trialwise.procedures.comparing.findings import Against, ArmRun, ComparisonQuestion, Question
+from trialwise.procedures.choice import ChoiceQuestion, ExplorationQuestion
+from trialwise.procedures.comparing.findings import Against, ComparisonQuestion, Question
 from trialwise.procedures.comparing.pairing import name_arms
-from trialwise.procedures.comparison import COMPARISON
-from trialwise.runtime.comparison_result import Comparison
-from trialwise.runtime.interleaving import adrive_in_turn, drive_in_turn
-from trialwise.runtime.looping import warn_inside_loop
-from trialwise.runtime.open_comparison import (
-    OpenComparison,
-    PreparedComparison,
+from trialwise.runtime.answers import (
+    Answer,
+    ArmsQuestion,
+    Choice,
+    Comparison,
+    ExploredArms,
+    conclude_arms,
     find_rules,
-    prepare_comparison,
+    load_answer,
+)
+from trialwise.runtime.arm_plans import Asked, prepare_arms
+from trialwise.runtime.arms import OpenArms, PreparedArms, keep_answer
+from trialwise.runtime.looping import (
+    adrive,
+    drive,
+    prepare_in_thread,
+    run_to_end,
+    warn_inside_loop,
 )
 from trialwise.runtime.preparing import options_of
 from trialwise.runtime.result import Result
-from trialwise.runtime.workspace import Workspace
+from trialwise.runtime.workspace import WorkArguments, Workspace
 from trialwise.stats.multiplicity import Correction
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Listener
-    from trialwise.engine.run_state import RunOutcome
+    from collections.abc import Awaitable
+
     from trialwise.judges.preference import Pairwise
     from trialwise.procedures.comparing.assessment import PreferenceVotes
-
-__all__ = ["Comparison", "Run", "acompare", "compare", "compare_runs"]
 
 Run: TypeAlias = RunRecord | Result | str | Path
 """A run, or where it is kept."""
 
+AnyQuestion: TypeAlias = Question | Literal["best", "describe"]
+"""What `compare` asks: of each candidate, or of all arms together."""
 
+
+class CompareArguments(WorkArguments, total=False):
+    """The keyword arguments of `compare`, beside its question.
+
+    `trials` fixes the number of pairs, or of each arm's trials where arms are described;
+    `max_trials` limits pairs and rounds. Budgets hold for all arms together, rates for each
+    service. `correction` says how several tests share the level: "holm" unless given,
+    "bonferroni", "bh", "by" or "none".
+    """
+
+    labels: Sequence[str] | None
+    """What to call the arms; by default their contracts, where those have different names."""
+    confidence: float
+    """Of every interval; 1 − confidence is the level of all tests together. 0.95 unless given."""
+    margin: float | None
+    """A difference of rates, such as 0.05: how much better, not worse, or alike."""
+    guardrails: Mapping[str, float] | None
+    """Criteria that must not be worse, each by its own margin: {"safe": 0.02}."""
+    against: Against
+    """"control" compares each candidate with the control, "all" every arm with every other one."""
+    expect: tuple[float, float] | None
+    """The rates that you expect of the control and of a candidate, such as (0.8, 0.9): the rule
+    then needs the fewest pairs for these."""
+    preference: Pairwise | None
+    """A judge, made by `pairwise`, that says of every pair which reply is better: one more
+    criterion. It decides where its errors were measured and `trials` fixes the number of pairs, and
+    advises otherwise."""
+    smallest_difference: float
+    """For "best": the smallest difference between two rates that matters, 0.1 unless given; twice
+    as much takes about a quarter of the trials."""
+    break_ties: bool
+    """For "best": whether to choose the last arm at once, also where another may be as good. That
+    takes fewer trials, and "tied" is hardly ever said."""
+    criterion: str | None
+    """For "best" and "describe": what a trial has to pass; None for all criteria together."""
+    record: str | Path | None
+    """A file that every reply is written to, under the label of its arm."""
+    replay: str | Path | None
+    """A file that `record` wrote: its replies take the place of the services."""
+    source: Mapping[str, Any] | None
+    """Kept with the answer: how the contracts can be found again."""
+
+
+@overload
 def compare(
     control: Contract,
     *candidates: Contract,
-    inputs: Any = None,
-    labels: Sequence[str] | None = None,
     question: Question | None = None,
-    margin: float | None = None,
-    guardrails: Mapping[str, float] | None = None,
-    against: Against = "control",
-    expect: tuple[float, float] | None = None,
-    preference: Pairwise | None = None,
-    confidence: float = 0.95,
-    options: RunOptions | None = None,
-    store: str | Path | None = ".trialwise",
-    resume: bool | str = False,
-    record: str | Path | None = None,
-    replay: str | Path | None = None,
-    progress: bool | None = None,
-    listener: Listener | None = None,
-    redact: Callable[[str], str] | None = None,
-    source: Mapping[str, Any] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Comparison:
+    **arguments: Unpack[CompareArguments],
+) -> Comparison: ...
+@overload
+def compare(
+    control: Contract,
+    *candidates: Contract,
+    question: Literal["best"],
+    **arguments: Unpack[CompareArguments],
+) -> Choice: ...
+@overload
+def compare(
+    control: Contract,
+    *candidates: Contract,
+    question: Literal["describe"],
+    **arguments: Unpack[CompareArguments],
+) -> ExploredArms: ...
+def compare(
+    control: Contract,
+    *candidates: Contract,
+    question: AnyQuestion | None = None,
+    **arguments: Unpack[CompareArguments],
+) -> Answer:
     """Run services on the same inputs in turn and say which is better, if that can be said.
 
-    Pair by pair all arms get the same input and seed, next to each other in random order, so that
-    what changes with time affects all alike. The runs end as soon as the pairs answer the question
-    for every criterion and candidate, by an exact sequential rule; `trials` fixes the number of
-    pairs instead. The thresholds of the criteria play no part.
+    All arms get the same input and seed, next to each other in random order, so that what changes
+    with time affects all alike. The thresholds of the criteria play no part.
+
+    - "different", "better", "not-worse" and "equivalent" compare each candidate with the control,
+      pair by pair. The runs end as soon as the pairs answer for every criterion and candidate, by
+      an exact sequential rule; `trials` fixes the number of pairs instead.
+    - "best" finds the best arm with as few trials as possible: a round asks only the arms that may
+      still be best. If one arm is better than every other by `smallest_difference` or more, any
+      other answer than that arm comes in at most 1 − confidence of runs, at any rates and however
+      the arms fail together.
+    - "describe" runs all arms equally often, 50 times unless `trials` says otherwise, and shows
+      them beside each other; nothing is decided.
 
     Args:
-        control: What the candidates are compared with.
+        control: What the candidates are compared with; for the last two questions an arm like any.
         candidates: One or more: often `control.with_service(other)`.
-        inputs: What to try all arms on, where the contracts do not say.
-        labels: What to call the arms; by default their contracts, where those have different names.
-        question: "different", "better", "not-worse" or "equivalent"; unless given, "different", or
-            "not-worse" where a margin is.
-        margin: A difference of rates, such as 0.05: how much better, not worse, or alike.
-        guardrails: Criteria that must not be worse, each by its own margin: {"safe": 0.02}.
-        against: "control" compares each candidate with the control, "all" every arm with every
-            other one.
-        expect: The rates that you expect of the control and of a candidate, such as (0.8, 0.9): the
-            rule then needs the fewest pairs for these.
-        preference: A judge, made by `pairwise`, that says of every pair which reply is better: one
-            more criterion. It decides where its errors were measured and `trials` fixes the number
-            of pairs, and advises otherwise.
-        confidence: Every interval has it; 1 − confidence is the level of all tests together.
-        options: How the runs are made; single settings given beside it prevail. `trials` fixes the
-            number of pairs, `max_trials` limits it; budgets hold for all arms together, rates for
-            each service.
-        store: The folder the runs are kept in, like any other; None keeps nothing.
-        resume: True for the newest comparison of the store if it is unfinished, or the name of one:
-            its runs continue where they ended.
-        record: A file that every reply is written to, under the label of its arm.
-        replay: A file that `record` wrote: its replies take the place of the services.
-        progress: Whether to show progress on standard error; None: where it is a terminal.
-        listener: Hears of every step of the control's run, beside the progress.
-        redact: Takes secrets out of every text that is kept.
-        source: Kept with the comparison: how the contracts can be found again.
-        settings: The fields of `RunOptions`. `correction` says how several tests share the level:
-            "holm" unless given, "bonferroni", "bh", "by" or "none".
+        question: Unless given, "different", or "not-worse" where a margin is.
+        arguments: The fields of `CompareArguments`, and all that `run` takes. `resume` continues
+            what was killed, interrupted or stopped by a budget: True for the newest one of the
+            store, if it is unfinished, or its name.
 
     Raises:
         DesignRefused: So few pairs cannot tell anything apart; nothing was run.
+        InvalidArgument: The arms cannot be compared, or a setting has no meaning here.
         RunNotFound: There is no comparison to resume, or it has another plan.
-        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
     """
     warn_inside_loop("compare", control, *candidates)
-    space = Workspace.open(store, resume=resume, progress=False, listener=listener, redact=redact)
-    # A comparison has p-values only; the question refuses other corrections.
-    correction = cast("Correction", settings.pop("correction", "holm"))
-    asked = ComparisonQuestion.of(
-        question,
-        margin,
-        confidence=confidence,
-        correction=correction,
-        guardrails=guardrails or {},
-        against=against,
-    )
-    prepared = prepare_comparison(
-        (control, *candidates),
-        options_of(options, settings),
-        asked,
-        space,
-        inputs=inputs,
-        labels=labels,
-        rates=expect,
-        source=source,
-        recording=(record, replay),
-        progress=progress,
-    )
-    if prepared.is_finished:
-        comparison = _compare_again(prepared)
-    else:
-        with prepared.open() as opened:
-            outcomes = drive_in_turn(opened.arms, opened.schedule, watch=opened.watch)
-            comparison = _conclude(prepared, opened, outcomes)
-        _check_interrupted(comparison)
-    if preference is None or prepared.load_votes():
-        return comparison
-    from trialwise.runtime.preferring import ask_preferences
-
-    samplings = prepared.planned.contracts[0].samplings
-    votes = ask_preferences(preference, comparison.arms, asked, samplings)
-    return _add_votes(comparison, prepared, votes)
+    prepared, judge = _prepare((control, *candidates), question, {**arguments})
+    answer = prepared.load_finished() or drive(prepared.open(), OpenArms.conclude)
+    if judge is None or prepared.load_votes():
+        return answer
+    return _add_votes(answer, prepared, run_to_end(lambda _: _ask_judge(judge, answer, prepared)))
 
 
+@overload
 async def acompare(
     control: Contract,
     *candidates: Contract,
-    inputs: Any = None,
-    labels: Sequence[str] | None = None,
     question: Question | None = None,
-    margin: float | None = None,
-    guardrails: Mapping[str, float] | None = None,
-    against: Against = "control",
-    expect: tuple[float, float] | None = None,
-    preference: Pairwise | None = None,
-    confidence: float = 0.95,
-    options: RunOptions | None = None,
-    store: str | Path | None = ".trialwise",
-    resume: bool | str = False,
-    record: str | Path | None = None,
-    replay: str | Path | None = None,
-    progress: bool | None = None,
-    listener: Listener | None = None,
-    redact: Callable[[str], str] | None = None,
-    source: Mapping[str, Any] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Comparison:
+    **arguments: Unpack[CompareArguments],
+) -> Comparison: ...
+@overload
+async def acompare(
+    control: Contract,
+    *candidates: Contract,
+    question: Literal["best"],
+    **arguments: Unpack[CompareArguments],
+) -> Choice: ...
+@overload
+async def acompare(
+    control: Contract,
+    *candidates: Contract,
+    question: Literal["describe"],
+    **arguments: Unpack[CompareArguments],
+) -> ExploredArms: ...
+async def acompare(
+    control: Contract,
+    *candidates: Contract,
+    question: AnyQuestion | None = None,
+    **arguments: Unpack[CompareArguments],
+) -> Answer:
     """Compare services in the running event loop, as `arun` runs one.
 
     Async services are called in the loop of the caller, so that they can use the caller's clients.
@@ -179,58 +193,46 @@ async def acompare(
 
     Raises:
         DesignRefused: So few pairs cannot tell anything apart; nothing was run.
+        InvalidArgument: The arms cannot be compared, or a setting has no meaning here.
         RunNotFound: There is no comparison to resume, or it has another plan.
-        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
     """
-    from anyio import to_thread
-
-    from trialwise.runtime.looping import let_cancellation_through
-
-    space = Workspace.open(store, resume=resume, progress=False, listener=listener, redact=redact)
-    # A comparison has p-values only; the question refuses other corrections.
-    correction = cast("Correction", settings.pop("correction", "holm"))
-    asked = ComparisonQuestion.of(
-        question,
-        margin,
-        confidence=confidence,
-        correction=correction,
-        guardrails=guardrails or {},
-        against=against,
+    contracts = (control, *candidates)
+    prepared, judge = await prepare_in_thread(
+        lambda: _prepare(contracts, question, {**arguments}, in_thread=True)
     )
-    chosen = options_of(options, settings)
+    answer = prepared.load_finished()
+    if answer is None:
+        answer = await adrive(prepared.open(in_thread=True), OpenArms.conclude)
+    if judge is None or prepared.load_votes():
+        return answer
+    return _add_votes(answer, prepared, await _ask_judge(judge, answer, prepared))
 
-    def prepare() -> PreparedComparison:
-        return prepare_comparison(
-            (control, *candidates),
-            chosen,
-            asked,
-            space,
-            inputs=inputs,
-            labels=labels,
-            rates=expect,
-            source=source,
-            recording=(record, replay),
-            progress=progress,
-        )
 
-    # A plan may take a while, in which the loop must go on.
-    prepared = await to_thread.run_sync(prepare)
-    if prepared.is_finished:
-        comparison = _compare_again(prepared)
-    else:
-        with prepared.open(in_thread=True) as opened:
-            outcomes = await adrive_in_turn(opened.arms, opened.schedule, watch=opened.watch)
-            comparison = _conclude(prepared, opened, outcomes)
-        if _is_interrupted(comparison):
-            await let_cancellation_through()
-        _check_interrupted(comparison)
-    if preference is None or prepared.load_votes():
-        return comparison
-    from trialwise.runtime.preferring import aask_preferences
+def choose(*contracts: Contract, **arguments: Unpack[CompareArguments]) -> Choice:
+    """Ask `compare` which arm is best; `compare(..., question="best")` replaces this function."""
+    _warn_replaced("choose", "best")
+    return compare(*contracts, question="best", **arguments)
 
-    samplings = prepared.planned.contracts[0].samplings
-    votes = await aask_preferences(preference, comparison.arms, asked, samplings)
-    return _add_votes(comparison, prepared, votes)
+
+async def achoose(*contracts: Contract, **arguments: Unpack[CompareArguments]) -> Choice:
+    """Ask `acompare` which arm is best; `acompare(..., question="best")` replaces this function."""
+    _warn_replaced("achoose", "best")
+    return await acompare(*contracts, question="best", **arguments)
+
+
+def explore(*contracts: Contract, **arguments: Unpack[CompareArguments]) -> ExploredArms:
+    """Describe arms; `compare(..., question="describe")` replaces this function."""
+    _warn_replaced("explore", "describe")
+    return compare(*contracts, question="describe", **arguments)
+
+
+def _warn_replaced(name: str, question: str) -> None:
+    from warnings import warn
+
+    instead = f'tw.{"a" if name == "achoose" else ""}compare(..., question="{question}")'
+    message = f"tw.{name} goes with the next version: write {instead}"
+    warn(message, DeprecationWarning, stacklevel=3)
 
 
 def compare_runs(
@@ -256,12 +258,10 @@ def compare_runs(
         control: A result, a record, or the name or folder of a stored run.
         candidates: One or more.
         labels: What to call the arms; by default their contracts, where those have different names.
-        question: "different", "better", "not-worse" or "equivalent"; unless given, "different", or
-            "not-worse" where a margin is.
-        margin: A difference of rates, such as 0.05: how much better, not worse, or alike.
-        guardrails: Criteria that must not be worse, each by its own margin: {"safe": 0.02}.
-        against: "control" compares each candidate with the control, "all" every arm with every
-            other one.
+        question: As of `compare`.
+        margin: As of `compare`.
+        guardrails: As of `compare`.
+        against: As of `compare`.
         confidence: Every interval has it; 1 − confidence is the level of all tests together.
         correction: How several criteria share that level.
         store: The folder runs are kept in.
@@ -279,48 +279,34 @@ def compare_runs(
         against=against,
     )
     opened = [_open_run(one, Path(store)) for one in (control, *candidates)]
-    records = [record for record, _ in opened]
-    arms = _place_arms(name_arms(records, labels), [path for _, path in opened])
-    return Comparison(COMPARISON.decide(arms, asked, find_rules(arms, asked)), arms)
+    named = name_arms([record for record, _ in opened], labels)
+    arms = [replace(one, path=path) for one, (_, path) in zip(named, opened, strict=True)]
+    return cast("Comparison", conclude_arms(arms, asked, find_rules(arms, asked)))
 
 
-def _conclude(
-    prepared: PreparedComparison, opened: OpenComparison, outcomes: Sequence[RunOutcome]
-) -> Comparison:
-    """Keep the arms' records and what they come to together."""
-    planned, records = prepared.planned, opened.decide(outcomes)
-    arms = _place_arms(name_arms(records, planned.labels), opened.paths)
-    verdict = COMPARISON.decide(arms, planned.pair_question, planned.rules)
-    opened.keep(verdict, records)
-    return Comparison(verdict, arms, opened.path)
+def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Comparison:
+    """Load a comparison that is kept, and compare its runs again by its own rules.
 
+    Args:
+        name: Its name or its folder.
+        store: The folder runs are kept in.
 
-def _compare_again(prepared: PreparedComparison) -> Comparison:
-    """Return a comparison that was finished before."""
-    planned = prepared.planned
-    arms = _place_arms(name_arms(prepared.load_records(), planned.labels), prepared.list_paths())
-    verdict = COMPARISON.decide(arms, planned.pair_question, planned.rules, prepared.load_votes())
-    return Comparison(verdict, arms, prepared.path)
+    Raises:
+        RunNotFound: There is no such comparison, or one of its runs has no verdict.
 
-
-def _add_votes(
-    comparison: Comparison, prepared: PreparedComparison, votes: Sequence[PreferenceVotes]
-) -> Comparison:
-    """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
-    planned = prepared.planned
-    verdict = COMPARISON.decide(comparison.arms, planned.pair_question, planned.rules, votes)
-    if comparison.path is not None:
-        from trialwise.model.codec import to_plain
-        from trialwise.stores.comparisons import StoredComparison
-
-        stops = [one.record.verdict.stop for one in comparison.arms]
-        kept = [to_plain(one) for one in votes]
-        StoredComparison(comparison.path).write_verdict(to_plain(verdict), stops, votes=kept)
-    return replace(comparison, verdict=verdict)
-
-
-def _place_arms(arms: Sequence[ArmRun], paths: Sequence[Path | None]) -> tuple[ArmRun, ...]:
-    return tuple(replace(arm, path=path) for arm, path in zip(arms, paths, strict=True))
+    >>> import tempfile
+    >>> import trialwise as tw
+    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
+    >>> old = tw.Contract("sums", lambda question: "554", [criterion], sampling=["15 * 37?"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = tw.compare(old, old.with_service(lambda question: "555"), store=folder)
+    ...     tw.load_comparison(made.path.name, store=folder).verdict == made.verdict
+    True
+    """
+    found = load_answer(name, store=store)
+    if not isinstance(found, Comparison):
+        raise RunNotFound(f"{name} is no comparison: `trialwise show` shows it")
+    return found
 
 
 def _open_run(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
@@ -334,14 +320,77 @@ def _open_run(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
     return stored.record(), stored.path
 
 
-def _is_interrupted(comparison: Comparison) -> bool:
-    return any(one.record.verdict.stop is StopReason.INTERRUPTED for one in comparison.arms)
+def _prepare(
+    contracts: Sequence[Contract],
+    question: AnyQuestion | None,
+    given: dict[str, Any],
+    *,
+    in_thread: bool = False,
+) -> tuple[PreparedArms, Pairwise | None]:
+    """Plan the arms, or find those to resume; return them with the judge of preferences."""
+    asked = ask_question(question, given)
+    named = ("inputs", "labels", "source", "record", "replay", "progress")
+    further = {name: given.pop(name) for name in named if name in given}
+    rates, judge = given.pop("expect", None), given.pop("preference", None)
+    # The arms have a display of their own: none of their runs shows itself.
+    space = Workspace.take({**_take_space(given), "progress": False})
+    options = options_of(given.pop("options", None), given)
+    whole = Asked(contracts, options, asked, rates=rates, **further)
+    return prepare_arms(whole, space, in_thread=in_thread), judge
 
 
-def _check_interrupted(comparison: Comparison) -> None:
-    if _is_interrupted(comparison):
-        pairs = min(len(one.record.trials) for one in comparison.arms)
-        message = f"interrupted after {pairs} pairs; what is complete is compared in `result`"
-        if comparison.path is not None:
-            message += f", and `resume={comparison.path.name!r}` continues the comparison"
-        raise RunInterrupted(message, comparison)
+def _take_space(given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: given.pop(name) for name in ("store", "resume", "listener", "redact") if name in given
+    }
+
+
+#: What only some questions have: the fields of their classes, and what plans them or adds to them.
+_OF_A_QUESTION = (
+    *("margin", "confidence", "correction", "against", "guardrails"),
+    *("smallest_difference", "break_ties", "criterion"),
+)
+
+
+def ask_question(question: AnyQuestion | None, given: dict[str, Any]) -> ArmsQuestion:
+    """Take the arguments of a question out of those of a call, and return the question.
+
+    Args:
+        question: Its name.
+        given: The arguments of the call.
+
+    Raises:
+        InvalidArgument: One has no meaning for this question.
+    """
+    others = {"best": ChoiceQuestion, "describe": ExplorationQuestion}
+    kind = others.get(str(question), ComparisonQuestion)
+    known = {one.name for one in fields(kind)}
+    known |= {"expect", "preference"} if kind is ComparisonQuestion else set()
+    for name in (*_OF_A_QUESTION, "expect", "preference"):
+        if given.get(name) not in (None, False) and name not in known:
+            allowed = f'be left out: it has no meaning for the question "{question or "different"}"'
+            raise InvalidArgument(name, given[name], allowed)
+    taken = {name: given.pop(name, None) for name in _OF_A_QUESTION}
+    asked: dict[str, Any] = {
+        name: one for name, one in taken.items() if one is not None and name in known
+    }
+    if kind is ComparisonQuestion:
+        return ComparisonQuestion.of(cast("Any", question), asked.pop("margin", None), **asked)
+    return cast("ArmsQuestion", kind(**asked))
+
+
+def _ask_judge(
+    judge: Pairwise, answer: Answer, prepared: PreparedArms
+) -> Awaitable[tuple[PreferenceVotes, ...]]:
+    from trialwise.runtime.preferring import ask_preferences
+
+    samplings = prepared.runs[0].contract.samplings
+    asked = cast("ComparisonQuestion", prepared.question)
+    return ask_preferences(judge, answer.runs, asked, samplings)
+
+
+def _add_votes(answer: Answer, prepared: PreparedArms, votes: Sequence[PreferenceVotes]) -> Answer:
+    """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
+    voted = conclude_arms(answer.runs, prepared.question, prepared.rules, votes, answer.path)
+    keep_answer(voted, votes)
+    return voted

@@ -19,7 +19,7 @@ from trialwise.pages.finding_facts import pick_tally
 from trialwise.validation import require_choice
 
 if TYPE_CHECKING:
-    from trialwise.runtime.comparing import Comparison
+    from trialwise.runtime.answers import Comparison
 
 
 RunFrame: TypeAlias = Literal["trials", "outcomes", "findings", "inputs"]

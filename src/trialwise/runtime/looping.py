@@ -13,7 +13,10 @@ import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from trialwise.errors import RunInterrupted
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 #: Two SIGINT that are closer than this are one Ctrl-C: a terminal sends it to every process of a
 #: command, and a process may pass its own on to another.
@@ -118,6 +122,50 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
     else:
         run()
     return results[0]
+
+
+class Opened(Protocol[T_co]):
+    """What is ready to be driven: the journals and the services are open."""
+
+    async def go(self, interrupted: Interrupt | None) -> T_co:
+        """Drive it on the running event loop."""
+        ...
+
+
+OpenedT = TypeVar("OpenedT", bound=Opened[Any])
+
+
+def drive(opening: AbstractContextManager[OpenedT], finish: Callable[[OpenedT, Any], T]) -> T:
+    """Open a run or the arms of a comparison, drive them to their end and conclude.
+
+    Args:
+        opening: Opens it, here: a function's own context must not hold the loop's.
+        finish: Decides and keeps what came of it, before the journals are closed.
+    """
+    with opening as opened:
+        return finish(opened, run_to_end(opened.go))
+
+
+async def adrive(
+    opening: AbstractContextManager[OpenedT], finish: Callable[[OpenedT, Any], T]
+) -> T:
+    """Drive it in the running event loop, where the caller's clients work.
+
+    A cancellation is raised again once everything is kept.
+    """
+    with opening as opened:
+        try:
+            return finish(opened, await opened.go(None))
+        except RunInterrupted:
+            await let_cancellation_through()
+            raise
+
+
+async def prepare_in_thread(prepare: Callable[[], T]) -> T:
+    """Prepare a run beside the running event loop: a search for a design takes seconds."""
+    from anyio import to_thread
+
+    return await to_thread.run_sync(prepare)
 
 
 def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:

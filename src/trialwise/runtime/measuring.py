@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise import __version__
-from trialwise.engine.ports import Listener
 from trialwise.errors import BaselineError, RunInterrupted
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
-from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.run_settings import RunSettings
 from trialwise.model.run_trials import Trials
 from trialwise.model.successful_latencies import list_latencies
 from trialwise.model.trial import FailReason, Trial
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.runtime.looping import warn_inside_loop
-from trialwise.runtime.preparing import PreparedRun, options_of, prepare_run
-from trialwise.runtime.workspace import Execution, Workspace
+from trialwise.runtime.gate_baselines import measure_gates
+from trialwise.runtime.looping import adrive, drive, prepare_in_thread, warn_inside_loop
+from trialwise.runtime.preparing import PreparedRun, prepare_run, take_contract
+from trialwise.runtime.workspace import OpenRun, RunArguments, Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,69 +62,34 @@ class Measurement:
         ]
 
 
-def measure(
-    contract: Contract,
-    *,
-    inputs: Any = None,
-    options: RunOptions | None = None,
-    identifier: str | None = None,
-    valid_days: float | None = None,
-    grace_days: float = 0.0,
-    store: str | Path | None = ".trialwise",
-    baselines: str | Path = "baselines",
-    resume: bool | str = False,
-    progress: bool | None = None,
-    listener: Listener | None = None,
-    redact: Callable[[str], str] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Measurement:
+class MeasureArguments(RunArguments, total=False):
+    """The keyword arguments of `measure`."""
+
+    identifier: str | None
+    """What to call the baseline; by default the contract and the moment."""
+    valid_days: float | None
+    """How long it is taken to stay representative; as the contract says by default."""
+    grace_days: float
+    """How long after that it is still admitted, with a warning."""
+
+
+def measure(contract: Contract, **arguments: Unpack[MeasureArguments]) -> Measurement:
     """Measure a baseline and write it to a file that people and git can read (companion §1.5).
 
     Args:
         contract: What to measure; the criteria's thresholds play no part.
-        inputs: What to try it on, where the contract does not say.
-        options: How the run is made; `trials` says how large the baseline is.
-        identifier: What to call it; by default the contract and the day.
-        valid_days: How long it is taken to stay representative; as the contract says by default.
-        grace_days: How long after that it is still admitted, with a warning.
-        store: The folder runs are kept in; None keeps nothing but the baseline.
-        baselines: The folder baselines are kept in.
-        resume: True for the newest unfinished run of this contract, or a run's identifier.
-        progress: Whether to show progress on standard error; None: where it is a terminal.
-        listener: Hears of every step.
-        redact: Takes secrets out of every text that is kept.
-        settings: The fields of `RunOptions`.
+        arguments: The fields of `MeasureArguments`, and all that `run` takes; `trials` says how
+            large the baseline is.
 
     Raises:
         BaselineError: The run ended before its plan did, so no baseline was written.
     """
     warn_inside_loop("measure", contract)
-    whole = contract if inputs is None else contract.with_inputs(inputs)
-    space = Workspace.open(
-        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
-    )
-    started = _start(whole, options_of(options, settings), space)
-    with space.execute(started.prepared) as done:
-        check_complete(done.outcome, done.stored)
-        return started.write(done, identifier, valid_days, grace_days)
+    started = _start(contract, {**arguments})
+    return drive(started.space.open_run(started.prepared), started.write)
 
 
-async def ameasure(
-    contract: Contract,
-    *,
-    inputs: Any = None,
-    options: RunOptions | None = None,
-    identifier: str | None = None,
-    valid_days: float | None = None,
-    grace_days: float = 0.0,
-    store: str | Path | None = ".trialwise",
-    baselines: str | Path = "baselines",
-    resume: bool | str = False,
-    progress: bool | None = None,
-    listener: Listener | None = None,
-    redact: Callable[[str], str] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Measurement:
+async def ameasure(contract: Contract, **arguments: Unpack[MeasureArguments]) -> Measurement:
     """Measure a baseline in the running event loop, as `arun` runs a contract.
 
     An async service is called in the loop of the caller, so that it can use the caller's clients.
@@ -135,21 +98,9 @@ async def ameasure(
     Raises:
         BaselineError: The run ended before its plan did, so no baseline was written.
     """
-    from anyio import to_thread
-
-    from trialwise.runtime.looping import let_cancellation_through
-
-    whole = contract if inputs is None else contract.with_inputs(inputs)
-    space = Workspace.open(
-        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
-    )
-    chosen = options_of(options, settings)
-    started = await to_thread.run_sync(lambda: _start(whole, chosen, space))
-    async with space.aexecute(started.prepared) as done:
-        if done.outcome.stop is StopReason.INTERRUPTED:
-            await let_cancellation_through()
-        check_complete(done.outcome, done.stored)
-        return started.write(done, identifier, valid_days, grace_days)
+    started = await prepare_in_thread(lambda: _start(contract, {**arguments}))
+    opening = started.space.open_run(started.prepared, in_thread=True)
+    return await adrive(opening, started.write)
 
 
 class _Started(NamedTuple):
@@ -159,50 +110,47 @@ class _Started(NamedTuple):
     space: Workspace
     scopes: Mapping[str, CriterionScope]
     contract: Contract
+    identifier: str | None
+    valid_days: float | None
+    grace_days: float
 
-    def write(
-        self,
-        done: Execution,
-        identifier: str | None,
-        valid_days: float | None,
-        grace_days: float,
-    ) -> Measurement:
+    def write(self, run: OpenRun, outcome: RunOutcome) -> Measurement:
         """Write the baseline of a run that is complete."""
+        check_complete(outcome, run.stored)
+        valid_days, grace_days = self.valid_days, self.grace_days
         validity = self.contract.validity
         if valid_days is None and validity is not None:
             valid_days, grace_days = validity.days, grace_days or validity.grace_days
-        plan, trials = self.prepared.plan, done.outcome.trials
         return write_baseline(
-            plan,
-            trials,
-            done.stored,
+            run.plan,
+            outcome.trials,
+            run.stored,
             scopes=self.scopes,
             baselines=self.space.baselines,
             created_at=self.space.clock.now(),
-            identifier=identifier,
+            identifier=self.identifier,
             valid_days=valid_days,
             grace_days=grace_days,
-            gates=_measure_gates(self.contract, plan, trials),
+            gates=measure_gates(self.contract, run.plan, outcome.trials),
         )
 
 
-def _measure_gates(contract: Contract, plan: Plan, trials: Trials) -> dict[str, GateBaseline]:
-    if not contract.gates:
-        return {}
-    from trialwise.runtime.gate_baselines import measure_gates
-
-    return measure_gates(contract, plan, trials)
-
-
-def _start(contract: Contract, options: RunOptions, space: Workspace) -> _Started:
+def _start(contract: Contract, given: dict[str, Any]) -> _Started:
     from trialwise.checks.criterion_scopes import scopes_of
     from trialwise.stores.baselines import BaselineStore
 
-    prepared = prepare_run(contract, options, space, measuring=True)
+    kept = (
+        given.pop("identifier", None),
+        given.pop("valid_days", None),
+        given.pop("grace_days", 0.0),
+    )
+    space = Workspace.take(given)
+    whole, options = take_contract(contract, given)
+    prepared = prepare_run(whole, options, space, measuring=True)
     # Found out before the trials are paid for.
     BaselineStore(space.baselines).check_writable(contract.name)
     # Before the trials: a check with a state of its own may change while they run.
-    return _Started(prepared, space, scopes_of(contract), contract)
+    return _Started(prepared, space, scopes_of(whole), whole, *kept)
 
 
 def check_complete(

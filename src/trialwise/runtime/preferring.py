@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CONCURRENCY = 8
 
 
-def ask_preferences(
+async def ask_preferences(
     preference: Pairwise,
     arms: Sequence[ArmRun],
     question: ComparisonQuestion,
@@ -38,18 +38,6 @@ def ask_preferences(
         question: Which arms are compared with each other.
         samplings: The inputs, which the judge sees beside the replies.
     """
-    from trialwise.runtime.looping import run_to_end
-
-    return run_to_end(lambda _: aask_preferences(preference, arms, question, samplings))
-
-
-async def aask_preferences(
-    preference: Pairwise,
-    arms: Sequence[ArmRun],
-    question: ComparisonQuestion,
-    samplings: Mapping[str, Sampling],
-) -> tuple[PreferenceVotes, ...]:
-    """Return the same in the running event loop; the arguments are those of `ask_preferences`."""
     found = []
     try:
         for first, second in question.couple_arms(arms):

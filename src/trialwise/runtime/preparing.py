@@ -34,7 +34,7 @@ from trialwise.runtime.chosen_baselines import (
 from trialwise.runtime.sealed_factors import with_service_factors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from trialwise.model.options import RunOptions
@@ -68,7 +68,7 @@ def check(
     49
     """
     whole = contract if inputs is None else contract.with_inputs(inputs)
-    plan = prepare(whole, options_of(options, settings), Path(baselines))
+    plan = prepare(whole, options_of(options, {**settings}), Path(baselines))
     return CheckedPlan(**{one.name: getattr(plan, one.name) for one in fields(plan)})
 
 
@@ -322,7 +322,19 @@ def design_cache() -> DesignCache:
     return FileDesignCache()
 
 
-def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:
+def take_contract(contract: Contract, given: dict[str, Any]) -> tuple[Contract, RunOptions]:
+    """Return the contract with the inputs of a call, and the options that the call gives.
+
+    Args:
+        contract: With its samplings, or without.
+        given: The arguments of the call, without those of its workspace.
+    """
+    inputs = given.pop("inputs", None)
+    whole = contract if inputs is None else contract.with_inputs(inputs)
+    return whole, options_of(given.pop("options", None), given)
+
+
+def options_of(options: RunOptions | None, settings: Mapping[str, Any]) -> RunOptions:
     """Return the options given whole, changed by those given one by one.
 
     Raises:
@@ -333,8 +345,8 @@ def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:
         if name not in known:
             raise TypeError(_describe_unknown(name, value, list(known)))
     if options is None:
-        return RunOptions(**settings)  # type: ignore[arg-type]
-    return replace(options, **settings)  # type: ignore[arg-type]
+        return RunOptions(**settings)
+    return replace(options, **settings)
 
 
 def _describe_unknown(name: str, value: object, known: Sequence[str]) -> str:

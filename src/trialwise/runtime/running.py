@@ -1,42 +1,37 @@
-"""Running contracts: from a plan to a record that is kept."""
+"""Running contracts: from a plan to a record that is kept, one after another or side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 from trialwise.errors import InvalidArgument, RunInterrupted, TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.run_settings import RunSettings
-from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.looping import warn_inside_loop
-from trialwise.runtime.preparing import PreparedRun, give_own_seed, options_of, prepare_run
+from trialwise.model.verdict import Decision
+from trialwise.runtime.looping import (
+    adrive,
+    drive,
+    prepare_in_thread,
+    run_to_end,
+    warn_inside_loop,
+)
+from trialwise.runtime.preparing import PreparedRun, give_own_seed, prepare_run, take_contract
 from trialwise.runtime.result import Result, SuiteResult
-from trialwise.runtime.workspace import Workspace, open_service
+from trialwise.runtime.workspace import RunArguments, Workspace, open_service
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Listener
+    from trialwise.engine.ports import Interrupt, Service
+    from trialwise.engine.run_state import RunOutcome
     from trialwise.model.run import RunRecord
-    from trialwise.runtime.workspace import Execution
+    from trialwise.runtime.workspace import OpenRun
 
 
-def run(
-    contract: Contract,
-    *,
-    inputs: Any = None,
-    options: RunOptions | None = None,
-    store: str | Path | None = ".trialwise",
-    baselines: str | Path = "baselines",
-    resume: bool | str = False,
-    progress: bool | None = None,
-    listener: Listener | None = None,
-    redact: Callable[[str], str] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Result:
+def run(contract: Contract, **arguments: Unpack[RunArguments]) -> Result:
     """Run a contract and decide it.
 
     Every completed trial is in the journal before it counts; a run that was killed, interrupted or
@@ -45,87 +40,18 @@ def run(
 
     Args:
         contract: What is promised, of which service.
-        inputs: What to try it on, where the contract does not say.
-        options: How the run is made; single settings given beside it prevail.
-        store: The folder runs are kept in; None keeps nothing.
-        baselines: The folder baselines are kept in.
-        resume: True for the newest unfinished run of this contract, or a run's identifier.
-        progress: Whether to show progress on standard error; None: where it is a terminal.
-        listener: Hears of every step, beside the progress.
-        redact: Takes secrets out of every text that is kept.
-        settings: The fields of `RunOptions`.
+        arguments: `inputs`, `store`, `resume` and the other fields of `RunArguments`, among them
+            every field of `RunOptions`.
 
     Raises:
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
     warn_inside_loop("run", contract)
-    whole = contract if inputs is None else contract.with_inputs(inputs)
-    space = Workspace.open(
-        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
-    )
-    return run_prepared(prepare_run(whole, options_of(options, settings), space), space)
+    return run_prepared(*_prepare(contract, {**arguments}))
 
 
-def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
-    """Run and decide what was prepared; a run that was finished before is handed back as it is.
-
-    Args:
-        prepared: A contract with its plan.
-        space: Where the run is kept and who hears of it.
-
-    Raises:
-        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
-    """
-    if prepared.finished is not None:
-        return hand_back(prepared.finished, space)
-    with space.execute(prepared) as done:
-        result = decide_prepared(prepared, done)
-    tell_verdict(result, space)
-    if done.outcome.stop is StopReason.INTERRUPTED:
-        raise RunInterrupted(_describe_interrupt(result), result)
-    return result
-
-
-def hand_back(record: RunRecord, space: Workspace) -> Result:
-    """Return the result of a run that was finished before."""
-    assert space.store is not None
-    return Result(record, space.store / "runs" / record.run_id)
-
-
-def decide_prepared(prepared: PreparedRun, done: Execution) -> Result:
-    """Decide a run and keep its record."""
-    record = decide_and_keep(
-        prepared.plan,
-        done.outcome,
-        done.stored,
-        started_at=done.started_at,
-        covariates=prepared.contract.covariates,
-    )
-    return Result(record, done.path)
-
-
-def tell_verdict(result: Result, space: Workspace) -> None:
-    """Tell listeners what was decided."""
-    if space.listeners:
-        from trialwise.engine.ports import VerdictReached
-
-        space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
-
-
-async def arun(
-    contract: Contract,
-    *,
-    inputs: Any = None,
-    options: RunOptions | None = None,
-    store: str | Path | None = ".trialwise",
-    baselines: str | Path = "baselines",
-    resume: bool | str = False,
-    progress: bool | None = None,
-    listener: Listener | None = None,
-    redact: Callable[[str], str] | None = None,
-    **settings: Unpack[RunSettings],
-) -> Result:
+async def arun(contract: Contract, **arguments: Unpack[RunArguments]) -> Result:
     """Run a contract in the running event loop and decide it.
 
     An async service is called in the loop of the caller, so that it can use the caller's clients,
@@ -150,24 +76,46 @@ async def arun(
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
-    from anyio import to_thread
-
-    from trialwise.runtime.looping import let_cancellation_through
-
-    whole = contract if inputs is None else contract.with_inputs(inputs)
-    space = Workspace.open(
-        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
-    )
-    chosen = options_of(options, settings)
-    # A design that has to be searched for takes seconds, in which the loop must go on.
-    prepared = await to_thread.run_sync(lambda: prepare_run(whole, chosen, space))
+    prepared, space = await prepare_in_thread(lambda: _prepare(contract, {**arguments}))
     if prepared.finished is not None:
-        return hand_back(prepared.finished, space)
-    async with space.aexecute(prepared) as done:
-        result = decide_prepared(prepared, done)
-    tell_verdict(result, space)
-    if done.outcome.stop is StopReason.INTERRUPTED:
-        await let_cancellation_through()
+        return _hand_back(prepared.finished, space)
+    return await adrive(space.open_run(prepared, in_thread=True), _decide)
+
+
+def _prepare(contract: Contract, given: dict[str, Any]) -> tuple[PreparedRun, Workspace]:
+    space = Workspace.take(given)
+    return prepare_run(*take_contract(contract, given), space), space
+
+
+def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
+    """Run and decide what was prepared; a run that was finished before is handed back as it is.
+
+    Args:
+        prepared: A contract with its plan.
+        space: Where the run is kept and who hears of it.
+
+    Raises:
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
+    """
+    if prepared.finished is not None:
+        return _hand_back(prepared.finished, space)
+    return drive(space.open_run(prepared), _decide)
+
+
+def _hand_back(record: RunRecord, space: Workspace) -> Result:
+    """Return the result of a run that was finished before."""
+    assert space.store is not None
+    return Result(record, space.store / "runs" / record.run_id)
+
+
+def _decide(run: OpenRun, outcome: RunOutcome) -> Result:
+    """Decide a run, keep its record and tell listeners."""
+    result = Result(run.decide(outcome), run.path)
+    if run.space.listeners:
+        from trialwise.engine.ports import VerdictReached
+
+        run.space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
+    if outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(_describe_interrupt(result), result)
     return result
 
@@ -217,31 +165,177 @@ def _describe_interrupt(result: Result) -> str:
     )
 
 
+# --- Several contracts at a time -------------------------------------------------------------
+
+
+class EndedRun(NamedTuple):
+    """What came of one of several runs."""
+
+    record: RunRecord | None = None
+    """None where it was not run, or where nothing is known of it."""
+    not_kept: str = ""
+    """Why its record is not on disk."""
+    was_started: bool = True
+
+    was_interrupted: bool = False
+    """Whether somebody pressed Ctrl-C."""
+
+
+class _Job(NamedTuple):
+    """A contract to run, and its service."""
+
+    prepared: PreparedRun
+    space: Workspace
+    service: Service | None
+    """None where the run was finished before."""
+
+
+def run_in_turn(
+    several: Sequence[tuple[PreparedRun, Workspace]], *, fail_fast: bool = False
+) -> list[EndedRun]:
+    """Run and decide several contracts one after another; the answers are in their order.
+
+    Ctrl-C ends all of them, and so does a record that cannot be written: the next run would not be
+    kept either.
+
+    Args:
+        several: Contracts with their plans, each with where it is kept.
+        fail_fast: Whether to start no further contract once one did not PASS.
+    """
+    from trialwise.stores.runs import RecordNotKept
+
+    found: list[EndedRun] = []
+    for prepared, space in several:
+        try:
+            record = run_prepared(prepared, space).record
+            found.append(EndedRun(record))
+            if fail_fast and record.verdict.decision is not Decision.PASS:
+                break
+        except RunInterrupted as stopped:
+            kept = stopped.result.record if isinstance(stopped.result, Result) else None
+            found.append(EndedRun(kept, was_interrupted=True))
+            break
+        except RecordNotKept as error:
+            found.append(EndedRun(error.record, str(error)))
+            break
+    return found + [EndedRun(was_started=False)] * (len(several) - len(found))
+
+
+def run_side_by_side(
+    several: Sequence[tuple[PreparedRun, Workspace]], jobs: int, *, fail_fast: bool = False
+) -> list[EndedRun]:
+    """Run and decide several contracts, some at a time; the answers are in their order.
+
+    Ctrl-C ends all of them; what is complete is kept.
+
+    Args:
+        several: Contracts with their plans, each with where it is kept.
+        jobs: How many run at once.
+        fail_fast: Whether to start no further contract once one did not PASS.
+    """
+    # Outside of the loop: a function's own context must not hold the loop's.
+    waiting = [
+        _Job(
+            one,
+            space,
+            open_service(one.contract, one.plan.options, in_thread=True)
+            if one.finished is None
+            else None,
+        )
+        for one, space in several
+    ]
+    return run_to_end(partial(_run_all, waiting, jobs, fail_fast))
+
+
+async def _run_all(
+    waiting: Sequence[_Job], jobs: int, fail_fast: bool, interrupted: Interrupt
+) -> list[EndedRun]:
+    from anyio import Semaphore
+
+    from trialwise.engine.ports import gather
+
+    room = Semaphore(jobs)
+    not_passed: list[EndedRun] = []
+
+    async def run(job: _Job) -> EndedRun:
+        async with room:
+            if fail_fast and not_passed:
+                return EndedRun(was_started=False)
+            ended = await _run_one(job, interrupted)
+            if ended.record is None or ended.record.verdict.decision is not Decision.PASS:
+                not_passed.append(ended)
+            return ended
+
+    return list(await gather([partial(run, one) for one in waiting]))
+
+
+async def _run_one(job: _Job, interrupted: Interrupt) -> EndedRun:
+    from anyio import to_thread
+
+    from trialwise.stores.runs import RecordNotKept
+
+    prepared, space, service = job
+    if prepared.finished is not None:
+        return EndedRun(prepared.finished)
+    with space.open_run(prepared, service=service) as run:
+        outcome = await run.go(interrupted)
+        try:
+            # In a thread: the others' calls are timed meanwhile.
+            result = await to_thread.run_sync(_decide, run, outcome)
+        except RunInterrupted as stopped:
+            return EndedRun(cast("Result", stopped.result).record, was_interrupted=True)
+        except RecordNotKept as error:
+            return EndedRun(error.record, str(error))
+    return EndedRun(result.record)
+
+
+# --- Replies that are recorded or replayed -----------------------------------------------------
+
+
 class RecordingRefused(TrialwiseError):
     """A recording has nothing to play, or would hold the replies of two runs."""
 
 
-def replay_replies(prepared: Sequence[PreparedRun], file: Path) -> list[PreparedRun]:
+def replay_replies(
+    prepared: Sequence[PreparedRun], file: Path, labels: Sequence[str] | None = None
+) -> list[PreparedRun]:
     """Return the runs with a recording in place of their services.
 
+    Args:
+        prepared: The runs.
+        file: The recording.
+        labels: Under which each run's replies are kept, where not under its contract.
+
     Raises:
-        RecordingRefused: The recording holds no reply of a contract.
+        RecordingRefused: The recording holds no reply of a run.
     """
     from trialwise.services import ReplayService
 
     replayed = []
-    for one in prepared:
-        replay = ReplayService(file, contract=one.contract.name)
+    for one, label in zip(prepared, labels or _name_contracts(prepared), strict=True):
+        replay = ReplayService(file, contract=label)
         if not len(replay):
-            raise RecordingRefused(f"{file} holds no reply of {one.contract.name}")
+            raise RecordingRefused(f"{file} holds no reply of {label}")
         # Nothing is under test that could be reset.
         contract = replace(one.contract.with_service(replay), before_each=None)
         replayed.append(one._replace(contract=contract))
     return replayed
 
 
-def record_replies(prepared: Sequence[PreparedRun], file: Path) -> list[PreparedRun]:
+def record_replies(
+    prepared: Sequence[PreparedRun],
+    file: Path,
+    labels: Sequence[str] | None = None,
+    *,
+    in_thread: bool = False,
+) -> list[PreparedRun]:
     """Return the runs with every reply written to a file.
+
+    Args:
+        prepared: The runs.
+        file: Where to.
+        labels: Under which each run's replies are kept, where not under its contract.
+        in_thread: Whether a plain function must not hold up the event loop.
 
     Raises:
         RecordingRefused: The file holds replies of an earlier run of a contract, or trials run
@@ -250,21 +344,25 @@ def record_replies(prepared: Sequence[PreparedRun], file: Path) -> list[Prepared
     from trialwise.services import RecordingService, ReplayService
 
     recorded = []
-    for one in prepared:
-        name, executor = one.contract.name, one.plan.options.executor
+    for one, label in zip(prepared, labels or _name_contracts(prepared), strict=True):
+        executor = one.plan.options.executor
         if executor.partition(":")[0] not in ("local", "processes"):
             raise RecordingRefused(
                 f"executor {executor}: its workers may be on other machines, and cannot write to "
                 f"{file}. Record with the executor local or processes"
             )
         # A resumed run adds to its own recording.
-        count = len(ReplayService(file, contract=name)) if file.exists() else 0
+        count = len(ReplayService(file, contract=label)) if file.exists() else 0
         if count and one.stored is None and one.finished is None:
             raise RecordingRefused(
-                f"{file} holds {count} replies of {name} from another run, and --replay "
+                f"{file} holds {count} replies of {label} from another run, and --replay "
                 "could not tell them apart: remove it, or name another file"
             )
-        service = open_service(one.contract, one.plan.options)
-        recording = RecordingService(service, file, contract=name)
+        service = open_service(one.contract, one.plan.options, in_thread=in_thread)
+        recording = RecordingService(service, file, contract=label)
         recorded.append(one._replace(contract=one.contract.with_service(recording)))
     return recorded
+
+
+def _name_contracts(prepared: Sequence[PreparedRun]) -> list[str]:
+    return [one.contract.name for one in prepared]

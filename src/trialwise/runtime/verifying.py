@@ -13,11 +13,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from trialwise import __version__
-from trialwise.errors import InvalidArgument
+from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
@@ -40,8 +41,8 @@ _NEARLY = 1e-9
 _ROUNDED = {"usd": 2e-9, "setup_usd": 2e-9, "judging_usd": 2e-9, "setup_s": 2e-6}
 #: Sentences for people: another version may have put them otherwise and decided alike.
 WORDING = frozenset(
-    {"advice", "alternative", "caveats", "confidence_statement", "null", "statement", "text"}
-    | {"warnings"}
+    {"advice", "alternative", "caveats", "confidence_statement", "multiplicity", "null"}
+    | {"statement", "text", "warnings"}
 )
 #: What versions describe differently beside the same decision: 0.1.0 counted up to it, and
 #: added up nominal levels.
@@ -356,6 +357,48 @@ def _is_near(one: float | None, other: float | None, apart: float = 0.0) -> bool
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_NEARLY, abs_tol=apart)
+
+
+# --- Several arms ----------------------------------------------------------------------------
+
+
+def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Verification:
+    """Compare the runs of a comparison again, and its verdict with the one that is kept.
+
+    The runs are verified by themselves. The wording of another version is not compared.
+
+    Args:
+        name: Its name or its folder.
+        store: The folder runs are kept in.
+
+    Raises:
+        RunNotFound: There is no such comparison, or it has no verdict.
+    """
+    from trialwise.runtime.answers import load_stored
+    from trialwise.stores.comparisons import ComparisonStore
+
+    stored = ComparisonStore(Path(store)).open(name)
+    verdict = stored.verdict()
+    if verdict is None:
+        raise RunNotFound(f"{stored.path}: the comparison has no verdict: `resume` continues it")
+    found = load_stored(stored, Path(store))
+    again = found.describe_kept()
+    is_old = "edition" not in stored.head.question and stored.head.kind != "exploration"
+    skipped = WORDING | {"guarantee", "edition", "obstacle"} if is_old else frozenset[str]()
+    skipped |= frozenset() if stored.tool_version == __version__ else WORDING
+    differences = [*list_differences("verdict", verdict, again, skipped)]
+    differences += [
+        Difference(f"{file}: checksum", "another", "that of its content")
+        for file, holds in stored.compare_checksums().items()
+        if not holds
+    ]
+    return Verification(
+        run_id=stored.comparison_id,
+        contract=" / ".join(stored.head.labels),
+        trials=sum(len(one.record.trials) for one in found.runs),
+        tool_version=stored.tool_version,
+        differences=tuple(differences),
+    )
 
 
 # --- Field by field ---------------------------------------------------------------------------

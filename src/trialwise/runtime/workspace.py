@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,28 +15,45 @@ from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
+from trialwise.model.run_settings import RunSettings
 from trialwise.model.trial import NOT_MEASURED
-from trialwise.runtime.looping import run_in_thread, run_to_end
+from trialwise.runtime.deciding import decide_and_keep
+from trialwise.runtime.looping import run_in_thread
 
 if TYPE_CHECKING:
     from trialwise.engine.ports import Event, Interrupt, Listener
+    from trialwise.engine.run_parts import DriverSettings
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.model.run import RunRecord
     from trialwise.runtime.earlier_runs import EarlierRuns
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.stores.runs import StoredRun
 
 
-class Execution(NamedTuple):
-    """A plan that was run."""
+class WorkArguments(RunSettings, total=False):
+    """The keyword arguments of all that runs: every field of `RunOptions`, and these."""
 
-    outcome: RunOutcome
-    started_at: datetime
-    stored: StoredRun | None
+    inputs: Any
+    """What to try the contract on, where it does not say."""
+    options: RunOptions | None
+    """How the run is made; single settings given beside it prevail."""
+    store: str | Path | None
+    """The folder runs are kept in, `.trialwise` unless given; None keeps nothing."""
+    resume: bool | str
+    """True for what was left unfinished last, or its identifier."""
+    progress: bool | None
+    """Whether to show progress on standard error; None: where it is a terminal."""
+    listener: Listener | None
+    """Hears of every step, beside the progress."""
+    redact: Callable[[str], str] | None
+    """Takes secrets out of every text that is kept."""
 
-    @property
-    def path(self) -> Path | None:
-        """The folder it is kept in, if it is."""
-        return None if self.stored is None else self.stored.path
+
+class RunArguments(WorkArguments, total=False):
+    """The keyword arguments of `run`."""
+
+    baselines: str | Path
+    """The folder baselines are kept in, `baselines` unless given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +99,16 @@ class Workspace:
             redact=redact,
         )
 
+    @classmethod
+    def take(cls, given: dict[str, Any]) -> Workspace:
+        """Take the arguments that describe a workspace out of those of a call."""
+        names = ("resume", "progress", "listener", "redact")
+        return cls.open(
+            given.pop("store", ".trialwise"),
+            given.pop("baselines", "baselines"),
+            **{name: given.pop(name) for name in names if name in given},
+        )
+
     def listen(self, listener: Listener) -> Workspace:
         """Return the same folders with one more listener."""
         return replace(self, listeners=(*self.listeners, listener))
@@ -95,20 +122,14 @@ class Workspace:
         return EarlierRuns(self.store, self.resume if isinstance(self.resume, str) else None)
 
     @contextmanager
-    def execute(self, prepared: PreparedRun) -> Iterator[Execution]:
-        """Run what was prepared; while the context is open its record may be written."""
-        with self.open_run(prepared) as run:
-            yield run.finish(run_to_end(run.go))
-
-    @asynccontextmanager
-    async def aexecute(self, prepared: PreparedRun) -> AsyncIterator[Execution]:
-        """The same in the running event loop, which a plain function must not hold up."""
-        with self.open_run(prepared, in_thread=True) as run:
-            yield run.finish(await run.go(None))
-
-    @contextmanager
     def open_run(
-        self, prepared: PreparedRun, *, in_thread: bool = False, service: Service | None = None
+        self,
+        prepared: PreparedRun,
+        *,
+        in_thread: bool = False,
+        service: Service | None = None,
+        comparison: str = "",
+        now: datetime | None = None,
     ) -> Iterator[OpenRun]:
         """Open the journal and the service of a run; a caller drives it.
 
@@ -116,23 +137,25 @@ class Workspace:
             prepared: What to run.
             in_thread: Whether a plain function must not hold up the event loop.
             service: The run's, where it is open already.
+            comparison: The name of the comparison whose arm it is.
+            now: When the comparison started: all its arms have one start.
         """
         contract, plan, kept, _ = prepared
         if service is None:
             # Here, outside of the run's loop: a function's own context must not hold the loop's.
             service = open_service(contract, plan.options, in_thread=in_thread)
         try:
+            now = now or self.clock.now()
             if self.store is None:
-                yield OpenRun(self, contract, plan, service, None, self.clock.now())
+                yield OpenRun(self, contract, plan, service, None, now)
                 return
             from trialwise.stores.runs import RunStore
 
             runs = RunStore(self.store)
-            now = self.clock.now()
             opened = (
-                runs.create(plan, now, scored=self.scored)
+                runs.create(plan, now, comparison=comparison, scored=self.scored)
                 if kept is None
-                else runs.resume(kept.run_id, plan)
+                else runs.resume(kept.run_id, plan, is_arm=bool(comparison))
             )
             with (
                 opened as stored,
@@ -141,22 +164,6 @@ class Workspace:
                 yield OpenRun(self, contract, plan, reusing, stored, stored.started_at)
         finally:
             self.close_listeners()
-
-    def driver_arguments(self, stored: StoredRun | None) -> dict[str, Any]:
-        """Return what the engine's driver is given of this workspace.
-
-        Args:
-            stored: What the run is kept in, if it is.
-        """
-        kept = {} if stored is None else {"text_log": stored.text_log, "known": stored.texts()}
-        return {
-            **kept,
-            "log": None if stored is None else stored.journal,
-            "listener": self if self.listeners else None,
-            "clock": self.clock,
-            "run_id": "" if stored is None else stored.run_id,
-            "redact": self.redact,
-        }
 
     def close_listeners(self) -> None:
         """Let a display clean up after itself, whatever ended the run."""
@@ -216,34 +223,51 @@ class OpenRun(NamedTuple):
     stored: StoredRun | None
     started_at: datetime
 
+    @property
+    def settings(self) -> DriverSettings:
+        """What the engine's driver is given of this run."""
+        space, stored = self.space, self.stored
+        settings: DriverSettings = {
+            "log": None if stored is None else stored.journal,
+            "done": () if stored is None else stored.trials(),
+            "listener": space if space.listeners else None,
+            "clock": space.clock,
+            "run_id": "" if stored is None else stored.run_id,
+            "redact": space.redact,
+        }
+        if stored is not None:
+            settings |= {"text_log": stored.text_log, "known": stored.texts()}
+        return settings
+
     async def go(self, interrupted: Interrupt | None) -> RunOutcome:
         """Run the plan on the running event loop."""
-        done = () if self.stored is None else self.stored.trials()
-        arguments = self.space.driver_arguments(self.stored)
+        run = (self.plan, self.contract, self.service)
         if self.plan.options.executor != "local":
             from trialwise.executors.pool_driver import run_in_pool
 
             # The driver waits for workers in a thread, so that this loop hears of an interrupt.
             return await run_in_thread(
-                lambda must_end: run_in_pool(
-                    self.plan,
-                    self.contract,
-                    self.service,
-                    done=done,
-                    is_interrupted=must_end,
-                    **arguments,
-                ),
+                lambda must_end: run_in_pool(*run, is_interrupted=must_end, **self.settings),
                 interrupted,
             )
         from trialwise.engine.drivers.async_driver import run_plan
 
-        return await run_plan(
-            self.plan, self.contract, self.service, done=done, interrupted=interrupted, **arguments
-        )
+        return await run_plan(*run, interrupted=interrupted, **self.settings)
 
-    def finish(self, outcome: RunOutcome) -> Execution:
-        """Return what came of it."""
-        return Execution(outcome, self.started_at, self.stored)
+    @property
+    def path(self) -> Path | None:
+        """The folder it is kept in, if it is."""
+        return None if self.stored is None else self.stored.path
+
+    def decide(self, outcome: RunOutcome) -> RunRecord:
+        """Decide the run and keep its record."""
+        return decide_and_keep(
+            self.plan,
+            outcome,
+            self.stored,
+            started_at=self.started_at,
+            covariates=self.contract.covariates,
+        )
 
 
 def open_service(contract: Contract, options: RunOptions, *, in_thread: bool = False) -> Service:

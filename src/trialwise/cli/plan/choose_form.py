@@ -1,14 +1,20 @@
-"""`trialwise plan choose`, and what `trialwise choose --dry-run` says."""
+"""`trialwise plan choose`, and what `trialwise compare --question best --dry-run` says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.options import RATE, TRIALS, Written, json_option, read_rates
+from trialwise.cli.printing import give_answer
+
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Document
+    from trialwise.procedures.sizing.choice_sizing import ChoicePlan
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,6 +68,30 @@ def choose_form(arms: int, **given: Any) -> int:
     return answer_plan(arms, given)
 
 
+@dataclass(frozen=True)
+class PlannedChoice:
+    """What to expect of a choice, as its reports need it."""
+
+    plan: ChoicePlan
+
+    def build_page(self) -> Document:
+        """Build the page that every report is made from."""
+        from trialwise.pages.choice_plan import build_choice_plan_page
+
+        return build_choice_plan_page(self.plan)
+
+    def build_summary(self, *, is_pictured: bool = False) -> Document:  # noqa: ARG002 - one page
+        """Build the same page: it is short."""
+        return self.build_page()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain values."""
+        from trialwise.model.codec import to_plain
+
+        plain: dict[str, Any] = to_plain(self.plan)
+        return plain
+
+
 def answer_plan(arms: int, given: dict[str, Any]) -> int:
     """Print what to expect of a choice.
 
@@ -69,19 +99,14 @@ def answer_plan(arms: int, given: dict[str, Any]) -> int:
         arms: How many there are.
         given: The options of a choice, with `expect` and `as_json`.
     """
-    from trialwise.cli.arm_reports import give_answer
-    from trialwise.model.codec import to_plain
-    from trialwise.pages.choice_plan import build_choice_plan_page
     from trialwise.procedures.sizing.choice_sizing import plan_choice
 
     plan = plan_choice(
         arms,
-        smallest_difference=float(given["smallest_difference"]),
-        confidence=float(given["confidence"]),
+        smallest_difference=float(given["smallest_difference"] or 0.1),
+        confidence=float(given["confidence"] or 0.95),
         break_ties=given["break_ties"],
         max_rounds=given["max_trials"] or 1000,
         rates=given["expect"] or (),
     )
-    given = {"outputs": (), **given}
-    is_complete = give_answer(build_choice_plan_page(plan), to_plain(plan), given)
-    return ExitCode.PASS if is_complete else ExitCode.ERROR
+    return ExitCode.PASS if give_answer(PlannedChoice(plan), given) else ExitCode.ERROR

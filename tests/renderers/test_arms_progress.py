@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 import trialwise as tw
+from trialwise.model.verdict import Decision
+from trialwise.renderers.arms_progress import ArmsRow, ArmsStanding, open_arms_progress
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.renderers.comparison_progress import (
-    ComparisonStanding,
-    TestStanding,
-    open_comparison_progress,
-)
-from trialwise.stats.paired import PairCounts
-from trialwise.stats.paired_questions import PairedOutcome
 
 
 class Clock:
@@ -27,26 +23,31 @@ class Clock:
         return self.now
 
 
-def standing(
-    wins: Sequence[int], outcome: PairedOutcome | None = None, **more: float
-) -> ComparisonStanding:
-    tests = [
-        TestStanding(
+def standing(wins: Sequence[int], outcome: str | None = None, **more: float) -> ArmsStanding:
+    rows = [
+        ArmsRow(
             name=f"right, {name} against old",
-            question="different",
-            counts=PairCounts(both=10, only_a=1, only_b=won, neither=0),
+            counts=f"{won + 1} discordant: {won} won, 1 lost",
+            after=11 + won,
             outcome=outcome if name == "new" else None,
+            decision=Decision.PASS if outcome and name == "new" else None,
         )
         for name, won in zip(("new", "newer"), wins, strict=True)
     ]
-    return ComparisonStanding(
-        title="old / new / newer", most_pairs=100, tests=tests, trials=60, usd=more.get("usd")
+    return ArmsStanding(
+        title="old / new / newer",
+        unit="pair",
+        done=max(one.after for one in rows),
+        most=100,
+        rows=rows,
+        trials=60,
+        usd=more.get("usd"),
     )
 
 
 def test_a_log_has_a_line_for_every_tenth_and_every_decision() -> None:
     out, clock = io.StringIO(), Clock()
-    log = open_comparison_progress(out, capabilities=Capabilities(), clock=clock)  # type: ignore[arg-type]
+    log = open_arms_progress(out, capabilities=Capabilities(), clock=clock)  # type: ignore[arg-type]
     for one in (standing([3, 2]), standing([4, 2]), standing([12, 2], "better", usd=0.5)):
         log.show(one)
     clock.now = 40.0
@@ -67,7 +68,7 @@ def test_a_log_has_a_line_for_every_tenth_and_every_decision() -> None:
 def test_a_terminal_shows_every_test_and_is_left_clean() -> None:
     out = io.StringIO()
     able = Capabilities(live=True, colour=True, unicode=True, width=72, height=10)
-    shown = open_comparison_progress(out, capabilities=able, clock=Clock())  # type: ignore[arg-type]
+    shown = open_arms_progress(out, capabilities=able, clock=Clock())  # type: ignore[arg-type]
     shown.show(standing([12, 2], "better"))
     text = out.getvalue()
     shown.close()
@@ -94,3 +95,19 @@ def test_one_comparison_is_shown_and_not_its_runs(capsys: pytest.CaptureFixture[
     ) in shown
     tw.compare(old, new, trials=10, store=None, progress=True)
     assert "control / candidate: 10/10 pairs, 20 trials, 0 s" in capsys.readouterr().err
+
+
+def test_a_choice_is_shown_by_rounds_and_arms(capsys: pytest.CaptureFixture[str]) -> None:
+    criterion = tw.Criterion("right", tw.equals("OK"), at_least=0.5)
+    low = tw.Contract("agent", str.lower, [criterion], sampling=["ok"])
+    arms = [low, low.with_service(str.upper), low.with_service(str.lower)]
+    labels = ["low", "high", "lower"]
+    settings: dict[str, Any] = {"labels": labels, "store": None, "progress": True, "seed": 1}
+    found = tw.compare(*arms, question="best", **settings)
+    shown = capsys.readouterr().err.splitlines()
+
+    assert found.chosen == "high"
+    assert shown[0] == "low / high / lower: at most 1,000 rounds"
+    assert any("low: another arm is better after" in line for line in shown)
+    tw.compare(*arms, question="describe", trials=10, **settings)
+    assert "low / high / lower: 10/10 rounds, 30 trials, 0 s" in capsys.readouterr().err

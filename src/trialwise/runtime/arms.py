@@ -1,0 +1,308 @@
+"""The arms of a comparison while they run, from their plans to the answer that is kept.
+
+Every arm is a run like any other, with a plan that runs all its trials and decides nothing by
+itself. What is asked of the arms ends them all. It is written down before the first trial, so that
+a process that is killed at any moment can be followed by another one which continues: every arm's
+journal has what is complete, and the question, the rules and the seed are as they were.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from trialwise.errors import RunInterrupted
+from trialwise.model.codec import to_plain
+from trialwise.model.plan import Plan
+from trialwise.procedures.choice import ChoiceFollowing, ChoiceQuestion
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
+from trialwise.procedures.comparing.pair_following import (
+    PairFollowing,
+    TestRules,
+    follow_pairs,
+)
+from trialwise.runtime.answers import (
+    Answer,
+    ArmsQuestion,
+    conclude_arms,
+    load_stored,
+    read_votes,
+    write_rules,
+)
+from trialwise.runtime.preparing import PreparedRun
+from trialwise.runtime.workspace import OpenRun, Workspace
+from trialwise.stats.paired_questions import decide_outcome
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trialwise.engine.arms_state import RoundSchedule
+    from trialwise.engine.drivers.arms_driver import DrivenArm, Watch
+    from trialwise.engine.ports import Interrupt
+    from trialwise.engine.run_state import RunOutcome
+    from trialwise.engine.spending_meter import Meter
+    from trialwise.model.trial import Trial
+    from trialwise.procedures.comparing.assessment import PreferenceVotes
+    from trialwise.renderers.arms_progress import ArmsProgress, ArmsRow
+    from trialwise.stores.comparisons import StoredComparison
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedArms:
+    """Arms that are ready to run, or that were run before; the control is the first."""
+
+    runs: tuple[PreparedRun, ...]
+    labels: tuple[str, ...]
+    question: ArmsQuestion
+    space: Workspace
+    rules: TestRules = field(default_factory=dict)
+    """The rule of each test; none where the number of pairs is fixed."""
+    stored: StoredComparison | None = None
+    """What is resumed."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    shows_progress: bool = False
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans of all arms."""
+        return [one.plan for one in self.runs]
+
+    def load_finished(self) -> Answer | None:
+        """Conclude again what was finished before; None where there is something left to run."""
+        if self.stored is None or self.stored.is_unfinished:
+            return None
+        assert self.space.store is not None
+        return load_stored(self.stored, self.space.store)
+
+    def load_votes(self) -> list[PreferenceVotes]:
+        """Load what a judge preferred before."""
+        return [] if self.stored is None else read_votes(self.stored)
+
+    @contextmanager
+    def open(self, *, in_thread: bool = False) -> Iterator[OpenArms]:
+        """Open the services and the journals of all arms, and write down what is asked.
+
+        Args:
+            in_thread: Whether a plain function must not hold up the event loop.
+        """
+        space, stored = self.space, self.stored
+        now = space.clock.now() if stored is None else stored.head.started_at
+        with ExitStack() as stack:
+            folder = self._reserve(now) if stored is None else stored.path
+            runs = [
+                stack.enter_context(
+                    space.open_run(
+                        one,
+                        in_thread=in_thread,
+                        comparison="" if folder is None else folder.name,
+                        now=now,
+                    )
+                )
+                for one in self.runs
+            ]
+            if stored is None and folder is not None:
+                stored = self._write_down(folder, runs)
+            following = self._follow()
+            watch = None
+            if self.shows_progress:
+                from trialwise.renderers.arms_progress import open_arms_progress
+
+                display = open_arms_progress(sys.stderr)
+                stack.callback(display.close)
+                watch = ArmsWatch(self, following, display)
+                watch.begin([one.stored.trials() if one.stored else () for one in runs])
+            # Without rules nothing is decided before the end, and no arm is left out.
+            is_fixed = isinstance(following, PairFollowing) and not self.rules
+            schedule = None if is_fixed else following
+            yield OpenArms(self, runs, schedule, watch, stored)
+
+    def _reserve(self, now: datetime) -> Path | None:
+        if self.space.store is None:
+            return None
+        from trialwise.stores.comparisons import ComparisonStore
+
+        return ComparisonStore(self.space.store).reserve(self.runs[0].contract.name, now)
+
+    def _write_down(self, folder: Path, runs: Sequence[OpenRun]) -> StoredComparison:
+        from trialwise.stores.comparisons import ComparisonHead, ComparisonStore
+
+        head = ComparisonHead(
+            comparison_id=folder.name,
+            started_at=runs[0].started_at,
+            labels=self.labels,
+            runs=tuple(one.stored.run_id for one in runs if one.stored is not None),
+            seed=runs[0].plan.seed,
+            kind=self.question.kind,
+            question=to_plain(self.question),
+            rules=write_rules(self.rules),
+            source=self.source,
+        )
+        return ComparisonStore().write(folder, head)
+
+    def _follow(self) -> PairFollowing | ChoiceFollowing | None:
+        """Return what follows the trials in order; a description asks all arms equally often."""
+        if isinstance(self.question, ChoiceQuestion):
+            return ChoiceFollowing(self.plans, self.question)
+        if isinstance(self.question, ComparisonQuestion):
+            return follow_pairs(self.plans, self.labels, self.question, self.rules)
+        return None
+
+
+class OpenArms(NamedTuple):
+    """Arms whose journals are open."""
+
+    prepared: PreparedArms
+    runs: Sequence[OpenRun]
+    schedule: RoundSchedule | None
+    """Says which arms are still asked; None asks all of them in every planned round."""
+    watch: Watch | None
+    """Shows how the arms stand; None where nobody looks."""
+    stored: StoredComparison | None
+
+    async def go(self, interrupted: Interrupt | None) -> list[RunOutcome]:
+        """Run the arms in turn on the running event loop."""
+        # Loaded with the event loop only.
+        from trialwise.engine.drivers.arms_driver import run_arms
+
+        arms = [self._drive_arm(place) for place in range(len(self.runs))]
+        return await run_arms(arms, self.schedule, interrupted=interrupted, watch=self.watch)
+
+    def _drive_arm(self, place: int) -> DrivenArm:
+        from trialwise.engine.drivers.arms_driver import DrivenArm
+
+        run = self.runs[place]
+        settings = run.settings
+        if place:
+            # The arms advance together, so that the events of one stand for all.
+            settings["listener"] = None
+        return DrivenArm(
+            plan=run.plan, contract=run.contract, service=run.service, settings=settings
+        )
+
+    def conclude(self, outcomes: Sequence[RunOutcome]) -> Answer:
+        """Decide every arm's run by itself, keep its record, and keep the answer of all.
+
+        Raises:
+            RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
+        """
+        records = [run.decide(one) for run, one in zip(self.runs, outcomes, strict=True)]
+        prepared = self.prepared
+        arms = [
+            ArmRun(label, record, run.path)
+            for label, record, run in zip(prepared.labels, records, self.runs, strict=True)
+        ]
+        path = None if self.stored is None else self.stored.path
+        answer = conclude_arms(arms, prepared.question, prepared.rules, path=path)
+        # Once every arm's record is on disk.
+        keep_answer(answer)
+        if answer.is_interrupted:
+            trials = min(len(one.record.trials) for one in answer.runs)
+            message = f"interrupted after {trials} pairs; what is complete is compared in `result`"
+            if path is not None:
+                message += f", and `resume={path.name!r}` continues the comparison"
+            raise RunInterrupted(message, answer)
+        return answer
+
+
+def keep_answer(answer: Answer, votes: Sequence[PreferenceVotes] = ()) -> None:
+    """Keep what was concluded, with what a judge preferred."""
+    if answer.path is not None:
+        from trialwise.stores.comparisons import StoredComparison
+
+        stops = [one.record.verdict.stop for one in answer.runs]
+        kept = [to_plain(one) for one in votes]
+        StoredComparison(answer.path).write_verdict(answer.describe_kept(), stops, votes=kept)
+
+
+class ArmsWatch:
+    """Tells a display how the arms stand, after a trial that it wants to hear of.
+
+    Args:
+        prepared: The arms.
+        following: Follows their trials; None where nothing is decided by them.
+        display: Shows them.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedArms,
+        following: PairFollowing | ChoiceFollowing | None,
+        display: ArmsProgress,
+    ) -> None:
+        self._prepared = prepared
+        self._following = following
+        self._display = display
+        # Without rules the pairs are no schedule of the engine, which would hand them on.
+        self._feeds = isinstance(following, PairFollowing) and not prepared.rules
+        self._open = -1
+        self._counts = [0 for _ in prepared.runs]
+
+    def begin(self, done: Sequence[Sequence[Trial]]) -> None:
+        """Show the arms as they are left by an earlier start."""
+        for arm, trials in enumerate(done):
+            self._counts[arm] = len(trials)
+            for trial in trials if self._feeds else ():
+                cast("PairFollowing", self._following).add(arm, trial)
+        self._show(sum(self._counts))
+
+    def __call__(self, arm: int, trial: Trial, meter: Meter) -> None:
+        """Take note of a trial of an arm."""
+        self._counts[arm] += 1
+        if self._feeds:
+            cast("PairFollowing", self._following).add(arm, trial)
+        still_open = 0 if self._following is None else self._following.count_open()
+        if still_open != self._open or self._display.wants_more():
+            self._open = still_open
+            spent = meter.spending()
+            self._show(spent.trials, spent.paid_usd)
+
+    def _show(self, trials: int, usd: float | None = None) -> None:
+        from trialwise.renderers.arms_progress import ArmsStanding
+
+        following, pairs = self._following, isinstance(self._following, PairFollowing)
+        rows = [] if following is None else [*self._list_rows()]
+        done = max((one.after for one in rows), default=min(self._counts))
+        self._display.show(
+            ArmsStanding(
+                title=" / ".join(self._prepared.labels),
+                unit="pair" if pairs else "round",
+                done=done,
+                most=max(one.trials for one in self._prepared.plans[0].experiments),
+                rows=rows,
+                trials=trials,
+                usd=usd,
+            )
+        )
+
+    def _list_rows(self) -> Iterator[ArmsRow]:
+        from trialwise.renderers.arms_progress import ArmsRow
+
+        labels, following = self._prepared.labels, self._following
+        if isinstance(following, ChoiceFollowing):
+            selection = following.selection
+            good = {None: selection.next_arms, "tied": selection.tied}
+            left = good.get(selection.outcome, selection.remaining)
+            word = {None: None, "chosen": "best", "tied": "tied"}[selection.outcome]
+            for arm, counts in enumerate(selection.counts):
+                yield ArmsRow(
+                    name=labels[arm],
+                    counts=f"{counts.passed:,} of {counts.trials:,} passed",
+                    outcome=word if arm in left else "another arm is better",
+                    after=counts.trials,
+                )
+            return
+        question = cast("ComparisonQuestion", self._prepared.question)
+        for test, pairs, outcome in cast("PairFollowing", following).list_standings():
+            asked = question.of_criterion(test.criterion)[0]
+            won = f"{pairs.only_b:,} won, {pairs.only_a:,} lost"
+            yield ArmsRow(
+                name=f"{test.criterion}, {labels[test.arm]} against {labels[test.against]}",
+                counts=f"{pairs.discordant:,} discordant: {won}",
+                outcome=outcome,
+                after=pairs.pairs,
+                decision=None if outcome is None else decide_outcome(asked, outcome),
+            )
