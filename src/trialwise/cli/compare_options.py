@@ -16,6 +16,7 @@ from trialwise.cli.options import (
     TRIALS,
     Written,
     build_output_option,
+    read_rates,
     require_folder,
 )
 from trialwise.declarations.amounts import rate
@@ -41,19 +42,11 @@ def _read_guardrail(text: str) -> tuple[str, float] | None:
     return None if not name or share is None or not 0 < share < 1 else (name.strip(), float(share))
 
 
-def _read_expected(text: str) -> tuple[float, ...] | None:
-    """Read the rates of arms, of the control and a candidate with a colon between them.
-
-    >>> _read_expected("80%:90%"), _read_expected("90%,80%,80%"), _read_expected("high")
-    ((0.8, 0.9), (0.9, 0.8, 0.8), None)
-    """
-    found = [rate(part.strip()) for part in text.replace(":", ",").split(",")]
-    if any(one is None or not 0 <= one <= 1 for one in found):
-        return None
-    return tuple(float(one) for one in found if one is not None)
-
-
-EXPECTED = Written("rate:rate", "be two rates such as 80%:90%, or one for each arm", _read_expected)
+EXPECTED = Written(
+    "rate:rate",
+    "be two rates such as 80%:90%, or one for each arm",
+    lambda text: read_rates(text.replace(":", ","), ","),
+)
 GUARDRAIL = Written("criterion=rate", "be a criterion and a margin: safe=2%", _read_guardrail)
 
 
