@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 import trialwise as tw
 from trialwise.cli import completion_command as completion
-from trialwise.cli import show_command as show
 from trialwise.cli.main import cli
+from trialwise.cli.stored_commands import show_command
 
 
 def do_completion(*arguments: str) -> Result:
@@ -81,7 +81,7 @@ def test_bash_completes_a_command(tmp_path: Path) -> None:
 def test_runs_and_contracts_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of this folder; none of them is no error."""
     monkeypatch.chdir(tmp_path)
-    complete = BashComplete(show.command, {}, "show", "_SHOW_COMPLETE")
+    complete = BashComplete(show_command, {}, "show", "_SHOW_COMPLETE")
     assert ["latest"] == [one.value for one in complete.get_completions([], "")]
     criterion = tw.Criterion("right", tw.contains("right"), at_least=0.9)
     one = tw.Contract("support-agent", lambda _question: "right", [criterion])

@@ -24,10 +24,10 @@ OUTPUTS = ROOT / "tests" / "cli" / "plan_outputs.md"
 #: One plan a form; the first is the bare rate.
 FORMS = {
     "rate": "90% --max-trials 50",
-    "compliance": "compliance 95% --better 97%",
+    "compliance": "95% --fixed --expect 97%",
     "regression": "regression --baseline 951/1000 --drop 3%",
     "latency": "latency --percentile 95 --baseline 935 --trials 192",
-    "precision": "precision 95% --margin 2%",
+    "precision": "95% --estimate --margin 2%",
     "compare": "compare --rate 90% --drop 5% --pairs 200",
 }
 #: A plan that takes little time.
@@ -81,11 +81,33 @@ def test_the_page_shows_what_the_command_prints(
 
 
 def test_the_page_shows_every_form() -> None:
-    """A bare rate, and each of the others by its name."""
-    first = {arguments.split()[0] for arguments, _ in examples(PAGE)}
+    """A bare rate, with a fixed number of trials and estimated, and the others by their names."""
+    shown = [arguments for arguments, _ in examples(PAGE)]
+    first = {arguments.split()[0] for arguments in shown}
 
-    assert set(FORMS) - {"rate"} <= first
+    assert {"regression", "latency", "compare"} <= first
     assert any(word.endswith("%") for word in first)
+    assert all(any(option in one for one in shown) for option in ("--fixed", "--estimate"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("compliance 95% --better 97%", "95% --fixed --expect 97%"),
+        ("precision --trials 100", "--estimate --trials 100"),
+        ("choose --arms 2 --max-trials 40", "compare --question best --arms 2 --max-trials 40"),
+    ],
+)
+def test_a_form_of_earlier_versions_says_what_replaced_it(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line on standard error; the answer is the same."""
+    assert code_of(old) == ExitCode.PASS
+    out, err = capsys.readouterr()
+
+    assert planned(capsys, new) == out
+    assert len(err.splitlines()) == 1
+    assert f"trialwise: `plan {old.split(maxsplit=1)[0]}` is now `plan " in err
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -246,7 +268,7 @@ REFUSED = [
     ("90% --criteria 1.5", "--criteria", "'1.5'"),
     ("90% --concurrency none", "--concurrency", "'none'"),
     ("90% -o plan.doc", "--output", "plan.doc"),
-    ("compliance 95% --better 95%", "--better", "95%"),
+    ("95% --fixed --expect 95%", "--expect", "95%"),
     ("regression --baseline 951", "--baseline", "'951'"),
     ("regression --baseline 5/4", "--baseline", "'5/4'"),
     ("regression --baseline 0/0", "--baseline", "'0/0'"),
@@ -255,7 +277,7 @@ REFUSED = [
     ("latency --percentile 950", "--percentile", "'950'"),
     ("latency --success-rate 0%", "--success-rate", "0%"),
     ("latency --limit soon", "--limit", "'soon'"),
-    ("precision 95% --margin 60%", "--margin", "60%"),
+    ("95% --estimate --margin 60%", "--margin", "60%"),
     ("compare --rate 90% --drop 90%", "--drop", "90%"),
     ("compare --rate 90% --drop 5% --discordance 2%", "--discordance", "2%"),
     ("compare --rate 90% --drop 5% --pairs 60000", "--pairs", "60000"),
@@ -283,9 +305,11 @@ def test_a_value_is_refused_in_one_sentence(
         "--nope 90%",
         "90% --batch",
         "90% --correction holm",
-        "compliance",
+        "--fixed",
+        "90% --trials 40",
+        "90% --estimate --power 90%",
         "regression",
-        "precision 95%",
+        "95% --estimate",
         "compare --rate 90%",
     ],
 )
@@ -318,7 +342,7 @@ def test_a_place_that_is_not_there_is_refused_before_the_search(
     [
         "regression --baseline 951/1000 --drop 2%",
         "regression --baseline 0/50",
-        "compliance 95% --trials 40",
+        "95% --fixed --trials 40",
     ],
 )
 def test_a_refused_plan_is_shown_and_exits_two(
@@ -339,16 +363,19 @@ def test_a_budget_too_small_is_a_plan_all_the_same(capsys: pytest.CaptureFixture
 # --- Help and starting ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["", *FORMS])
+QUESTIONS = ("rate", "regression", "compare", "latency")
+
+
+@pytest.mark.parametrize("form", ["", *QUESTIONS])
 def test_every_help_page_has_an_example(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The first thing a person looks for; `plan --help` names every form."""
+    """The first thing a person looks for; `plan --help` names all four questions."""
     text = planned(capsys, f"{form} --help")
 
     assert "Example" in text
     assert f"trialwise plan {'' if form in ('', 'rate') else form}" in text
     assert max(map(len, text.splitlines())) <= 80
     if not form:
-        assert all(f"\n  {name} " in text for name in FORMS if name != "rate")
+        assert all(f"\n  {name} " in text for name in QUESTIONS if name != "rate")
         assert "--max-trials" in text
 
 

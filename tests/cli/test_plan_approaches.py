@@ -35,7 +35,7 @@ def normal_size(required: float, loss: float, power: float) -> int:
 @pytest.mark.requirement(
     "companion 5.5",
     "A test of an SLA is sized by the smallest loss worth detecting.",
-    "`trialwise plan compliance RATE --margin LOSS`, `tw.plan_compliance(..., margin=...)`",
+    "`trialwise plan RATE --fixed --margin LOSS`, `tw.plan_compliance(..., margin=...)`",
 )
 @pytest.mark.parametrize(
     ("required", "loss", "printed"),
@@ -53,7 +53,7 @@ def test_an_sla_is_sized_by_the_loss_that_is_to_be_found(
     required: str, loss: str, printed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The sizes that the companion prints in §3.6 and §5.5, beside the exact ones."""
-    answer = json.loads(planned(capsys, f"compliance {required} --margin {loss} --json"))
+    answer = json.loads(planned(capsys, f"{required} --fixed --margin {loss} --json"))
     found = next(one for one in answer["losses"] if one["power"] == 0.8)
     rate, lost = float(required[:-1]) / 100, float(loss[:-1]) / 100
     assert found["normal_trials"] == printed == normal_size(rate, lost, 0.8)
@@ -67,7 +67,7 @@ def test_an_sla_is_sized_by_the_loss_that_is_to_be_found(
 @pytest.mark.requirement(
     "companion 5.4",
     "Sample sizes for a power of 80, 90 and 95 %.",
-    "`trialwise plan compliance RATE --margin LOSS` prints a row for each power",
+    "`trialwise plan RATE --fixed --margin LOSS` prints a row for each power",
 )
 @pytest.mark.parametrize(
     ("loss", "sizes"), [(0.05, (150, 221, 291)), (0.10, (44, 67, 90)), (0.03, (383, 555, 720))]
@@ -76,7 +76,7 @@ def test_the_sizes_for_three_powers(
     loss: float, sizes: tuple[int, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The table of §5.4, with the figures that its formula gives."""
-    answer = json.loads(planned(capsys, f"compliance 95% --margin {loss} --json"))
+    answer = json.loads(planned(capsys, f"95% --fixed --margin {loss} --json"))
     assert tuple(one["normal_trials"] for one in answer["losses"]) == sizes
     assert sizes == tuple(normal_size(0.95, loss, power) for power in (0.8, 0.9, 0.95))
 
@@ -84,10 +84,10 @@ def test_the_sizes_for_three_powers(
 @pytest.mark.requirement(
     "companion 3.6",
     "Compliance shows a rate above the requirement, which takes more trials than finding a loss.",
-    "`trialwise plan compliance RATE --margin LOSS` prints both sizes and why they differ",
+    "`trialwise plan RATE --fixed --margin LOSS` prints both sizes and why they differ",
 )
 def test_both_sizes_stand_side_by_side_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    text = " ".join(planned(capsys, "compliance 99.5% --margin 1%").split())
+    text = " ".join(planned(capsys, "99.5% --fixed --margin 1%").split())
     assert "Run 4374 trials" in text
     assert "80 % 477 604 598" in text
     assert "a PASS shows a rate above 98.5 %, not above 99.5 %" in text
@@ -123,7 +123,7 @@ def test_a_chosen_threshold_states_the_alpha_that_it_implies(
 @pytest.mark.requirement(
     "companion 6.1",
     "With a fixed number of trials, the threshold or the confidence follows.",
-    "`trialwise plan regression --trials N`, `trialwise plan compliance RATE --trials N`",
+    "`trialwise plan regression --trials N`, `trialwise plan RATE --fixed --trials N`",
 )
 def test_a_given_number_of_trials_gives_the_cutoff(capsys: pytest.CaptureFixture[str]) -> None:
     """The worked cutoff of §3.4: 91 of 100 after 951 of 1000, and its size."""
@@ -136,13 +136,13 @@ def test_a_given_number_of_trials_gives_the_cutoff(capsys: pytest.CaptureFixture
 @pytest.mark.requirement(
     "reliability run count",
     "The half-width that a number of runs gives.",
-    "`trialwise plan precision --trials N`, `tw.plan_precision(trials=N)`",
+    "`trialwise plan --estimate --trials N`, `tw.plan_precision(trials=N)`",
 )
 @pytest.mark.parametrize("trials", [100, 385])
 def test_a_number_of_trials_gives_the_width(
     trials: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer = json.loads(planned(capsys, f"precision --trials {trials} --json"))
+    answer = json.loads(planned(capsys, f"--estimate --trials {trials} --json"))
     assert answer["widest"] == pytest.approx(Z.inv_cdf(0.975) * math.sqrt(0.25 / trials))
     assert [one["trials"] for one in answer["given"]] == [trials] * 3
     # The mean half-width of the textbook interval, over all counts.
@@ -156,12 +156,12 @@ def test_a_number_of_trials_gives_the_width(
     )
     assert answer["given"][0]["half_width"] == pytest.approx(mean, rel=1e-6)
     assert f"With {trials} trials the 95 % Wilson interval" in planned(
-        capsys, f"precision --trials {trials}"
+        capsys, f"--estimate --trials {trials}"
     )
 
 
 def test_precision_needs_a_margin_or_a_number_of_trials(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert code_of("precision 95%") == ExitCode.REFUSED
+    assert code_of("95% --estimate") == ExitCode.REFUSED
     assert "--margin must be given, or a number of trials" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from click import BadParameter
 from click.testing import CliRunner, Result
 
 import trialwise as tw
-from trialwise.cli import report_command as report
+from trialwise.cli.stored_commands import report_command
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.reports.formats import BUILT_IN
 from trialwise.reports.report_files import ReportNotWritten
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def do_report(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(report.command, [*map(str, arguments)], standalone_mode=False)
+    return CliRunner().invoke(report_command, [*map(str, arguments)], standalone_mode=False)
 
 
 def test_several_reports_are_written_by_extension(folder: Path) -> None:

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import trialwise as tw
 from trialwise.cli import main
-from trialwise.cli import show_command as show
+from trialwise.cli.stored_commands import show_command
 from trialwise.errors import RunNotFound, TrialwiseError
 
 #: Clears a terminal, turns the writing direction, breaks the line; then half a surrogate pair.
@@ -58,7 +58,7 @@ def stored(folder: Path) -> tw.Result:
 
 
 def do_show(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(show.command, [*map(str, arguments)], standalone_mode=False)
+    return CliRunner().invoke(show_command, [*map(str, arguments)], standalone_mode=False)
 
 
 def failed(result: tw.Result) -> list[tw.Trial]:
@@ -232,7 +232,7 @@ def test_failures_are_listed_with_their_evidence(stored: tw.Result) -> None:
 
     assert 0 < len(wrong) < 40
     assert f"{len(wrong)} of 40 trials failed" in text
-    shown = [int(found) for found in re.findall(r"^FAILED  trial (\d+)", text, re.MULTILINE)]
+    shown = [int(found) for found in re.findall(r"^FAILED +trial (\d+)", text, re.MULTILINE)]
     assert [trial.index for trial in wrong] == shown
     assert str(wrong[0].seed) in text
     assert wrong[0].outcome("right").result.explanation[:20] in text
@@ -254,9 +254,9 @@ def test_trials_shows_the_first_few(stored: tw.Result) -> None:
     text = do_show("--trials", "3").stdout
     few = do_show("--failures", "--trials", "1").stdout
 
-    assert ["0", "1", "2"] == re.findall(r"^\w+  trial (\d+)", text, re.MULTILINE)
+    assert ["0", "1", "2"] == re.findall(r"^\w+ +trial (\d+)", text, re.MULTILINE)
     assert re.search(r"^asked: first 3 of \d+ trials$", text, re.MULTILINE)
-    assert [str(failed(stored)[0].index)] == re.findall(r"^\w+  trial (\d+)", few, re.MULTILINE)
+    assert [str(failed(stored)[0].index)] == re.findall(r"^\w+ +trial (\d+)", few, re.MULTILINE)
 
 
 def test_an_error_is_told_once(folder: Path) -> None:
@@ -304,8 +304,10 @@ def test_every_attempt_and_an_empty_reply_are_told(folder: Path) -> None:
     )
     first, second = do_show("--failures", "--trials", "2").stdout.split("FAILED")[1:]
 
-    assert "  reply: (empty)\n" in first
-    assert "2 attempts\n  attempt 1: overloaded\n  error: ValueError: my own mistake\n" in second
+    assert re.search(r"^  reply +\(empty\)$", first, re.MULTILINE)
+    shown = [" ".join(line.split()) for line in second.splitlines()]
+    assert shown[0].endswith("2 attempts")
+    assert ["attempt 1 overloaded", "error ValueError: my own mistake"] == shown[1:3]
 
 
 def test_trials_are_data_too(stored: tw.Result) -> None:
@@ -348,14 +350,15 @@ def test_each_tool_call_says_its_server_its_time_and_how_it_ended(folder: Path) 
     """In a few lines of 80 columns each, whatever a tool said."""
     store_session(folder / ".trialwise", CALLS)
     lines = do_show("--failures", "--trials", "1").output.splitlines()
-    calls = lines[next(k for k, one in enumerate(lines) if "called find" in one) :]
+    shown = [" ".join(line.split()) for line in lines]
+    calls = shown[next(k for k, one in enumerate(shown) if one.startswith("called find")) :]
 
-    assert '  called find on shop, turn 1, 250 ms: {"order": 7}' == calls[0]
-    assert calls[1].startswith("    failed: no order 7: as agreed")
-    assert '    returned: { "paid": 3 }' in calls
-    assert "  called silent" in calls
-    assert any(one.startswith("  called a tool without a name: ") for one in calls)
-    assert all(len(one) <= 80 for one in calls)
+    assert 'called find on shop, turn 1, 250 ms: {"order": 7}' == calls[0]
+    assert calls[1].startswith("failed no order 7: as agreed")
+    assert 'returned { "paid": 3 }' in calls
+    assert "called silent" in calls
+    assert any(one.startswith("called a tool without a name: ") for one in calls)
+    assert all(len(one) <= 80 for one in lines)
     assert len(calls) < 30
     assert not any(one in "\n".join(lines) for one in ("\x1b", "\u202e"))
 
@@ -366,7 +369,7 @@ def test_of_many_calls_the_first_and_the_last_are_shown(folder: Path) -> None:
     shown = do_show("--failures", "--trials", "1").output
     (only,) = json.loads(do_show("--failures", "--trials", "1", "--json").output)["runs"]
 
-    names = [int(name) for name in re.findall(r"called tool-(\d+)", shown)]
+    names = [int(name) for name in re.findall(r"called +tool-(\d+)", shown)]
     assert [*range(30), *range(90, 100)] == names
     assert "60 calls left out; --json shows them all" in shown
     assert 100 == len(only["shown"][0]["tool_calls"])

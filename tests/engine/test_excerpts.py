@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.cli.trial_listing import render_trials
 from trialwise.engine.excerpts import Excerpts
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace
 from trialwise.pages.run_report import render_html
-from trialwise.renderers.capabilities import Capabilities
+from trialwise.pages.stored_runs import build_trials_page
+from trialwise.renderers.document_text import render_document_text
 from trialwise.stores.runs import RunStore
 
 CALL = ToolCall(name="find", server="shop", args={"key": "hunter2"}, error="no hunter2")
@@ -53,6 +53,6 @@ def test_how_a_session_ended_is_kept(ended: str | None, tmp_path: Path) -> None:
     again = RunStore(tmp_path).load(stored.run_id)
     assert [ended] * len(again.trials) == [trial.ended for trial in again.trials]
     assert result.record.trials == again.trials
-    shown = render_trials(again, again.trials[:1], Capabilities(), failing=True)
-    assert (f"session ended: {ended}" in shown) is (ended is not None)
+    shown = render_document_text(build_trials_page(again, limit=1, failing=True))
+    assert (f"  session ended  {ended}" in shown) is (ended is not None)
     assert ("session ended" in render_html(again)) is (ended is not None)

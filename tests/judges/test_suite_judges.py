@@ -240,8 +240,8 @@ def test_calibrating_makes_a_judge_one_that_decides(folder: Path, juror: Start, 
         "to add to its rates   -0.020",
         "it differs on         bad-3",
         "50 questions, 55,000 tokens, $0.0600",
-        "its verdict may decide",
-        "written to gold.calibration.json",
+        "its verdict           may decide",
+        "written to            gold.calibration.json",
     ):
         assert part in result.output, result.output
     found = read_calibration(folder / "gold.calibration.json")
@@ -277,7 +277,8 @@ def test_fifty_labels_of_which_two_differ_do_not_certify_a_judge(
     assert 3 == result.return_value
     assert shown < 0.8
     assert f"; the labels show at least {shown:.3f}\n" in (result.output)
-    assert f"at least {shown:.3f} is shown, 0.800 is needed; about 9" in result.output
+    said = " ".join(result.output.split())
+    assert f"at least {shown:.3f} is shown, 0.800 is needed; about 9" in said
 
 
 def test_a_judge_that_disagrees_with_people_fails(folder: Path, juror: Start, says: Says) -> None:

@@ -214,7 +214,7 @@ ADVICE = {
     ),
     "too close": (
         "No number of trials up to 20000 shows a rate above 95 % with a power of 80 % at 95.01 %: "
-        "raise --better or lower --power."
+        "raise --expect or lower --power."
     ),
     "regression": (
         "Run 664 trials and FAIL below 619 successes (exact rule): that happens in 84.17 % of "

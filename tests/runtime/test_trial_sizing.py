@@ -15,7 +15,7 @@ from trialwise.errors import InvalidArgument
 
 QUESTIONS: list[tuple[Any, list[str]]] = [
     (lambda: tw.plan(0.9, max_trials=40, trial_usd=0.02), ["90%", "--max-trials", "40"]),
-    (lambda: tw.plan_compliance(0.9, trials=100), ["compliance", "90%", "--trials", "100"]),
+    (lambda: tw.plan_compliance(0.9, trials=100), ["90%", "--fixed", "--trials", "100"]),
     (
         lambda: tw.plan_regression((951, 1000), drop=0.1),
         ["regression", "--baseline", "951/1000", "--drop", "10%"],
@@ -24,7 +24,7 @@ QUESTIONS: list[tuple[Any, list[str]]] = [
         lambda: tw.plan_latency((0.95,), trials=400, limit_s=0.5),
         ["latency", "--trials", "400", "--limit", "500ms"],
     ),
-    (lambda: tw.plan_precision(0.9, margin=0.05), ["precision", "90%", "--margin", "5%"]),
+    (lambda: tw.plan_precision(0.9, margin=0.05), ["90%", "--estimate", "--margin", "5%"]),
     (
         lambda: tw.plan_compare(0.9, drop=0.1, pairs=100),
         ["compare", "--rate", "90%", "--drop", "10%", "--pairs", "100"],
@@ -32,10 +32,12 @@ QUESTIONS: list[tuple[Any, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "words"), QUESTIONS, ids=[words[0] for _, words in QUESTIONS])
+@pytest.mark.parametrize(
+    ("ask", "words"), QUESTIONS, ids=[words[0] + words[1] for _, words in QUESTIONS]
+)
 def test_python_and_the_command_line_give_one_answer(ask: Any, words: list[str]) -> None:
     """Number by number; the command line writes it as JSON."""
-    priced = ["--price", "0.02"] if words[0] == "90%" else []
+    priced = ["--price", "0.02"] if words[1] == "--max-trials" else []
 
     said = CliRunner().invoke(command, [*words, *priced, "--json"], standalone_mode=False)
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import trialwise as tw
-from trialwise.cli import show_command
+from trialwise.cli.stored_commands import show_command
 from trialwise.stores.runs import RunStore
 
 CHANGED = {"started_at": "2001-01-01T00:00:00+00:00", "concurrency": 7, "retries": 7}
@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def verify(run: Path) -> tuple[int, str]:
-    done = CliRunner().invoke(show_command.command, [str(run), "--verify"], standalone_mode=False)
+    done = CliRunner().invoke(show_command, [str(run), "--verify"], standalone_mode=False)
     return done.return_value, done.stdout
 
 

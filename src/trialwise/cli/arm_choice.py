@@ -13,6 +13,7 @@ import click
 
 from trialwise.cli.options import read_changes
 from trialwise.declarations.nearest_names import suggest_name
+from trialwise.runtime.chosen_runs import RunChooser
 from trialwise.runtime.selecting import Chosen, load
 
 if TYPE_CHECKING:
@@ -309,13 +310,13 @@ def _find_runs(name: str) -> list[StoredRun]:
     Raises:
         RunNotFound: There is none.
     """
-    from trialwise.cli.stored import chosen_runs
     from trialwise.errors import RunNotFound
 
+    chooser = RunChooser()
     try:
-        return chosen_runs([name], None, every=False)
+        return [chooser.find(name)]
     except RunNotFound:
-        kept = _list_contracts()
+        kept = chooser.latest_by_contract()
         entries = [one for one in kept if one.startswith(f"{name} [") and one.endswith("]")]
         arms = [one for one in kept if one.endswith(f"/{name}")]
         if not entries and len(arms) != 1:
@@ -325,19 +326,8 @@ def _find_runs(name: str) -> list[StoredRun]:
 
 def _find_arms(contract: str) -> list[StoredRun]:
     """Return the latest stored runs of the arms of a contract."""
-    return [
-        run for name, run in sorted(_list_contracts().items()) if name.startswith(f"{contract}/")
-    ]
-
-
-def _list_contracts() -> dict[str, StoredRun]:
-    """Return the latest decided run of every contract in the store."""
-    from trialwise.cli.stored import find_places
-    from trialwise.stores.runs import RunStore
-
-    runs = RunStore(find_places().runs)
-    contracts = dict.fromkeys(one.contract for one in runs.list() if one.is_decided)
-    return {name: runs.latest(name) for name in contracts}
+    latest = RunChooser().latest_by_contract()
+    return [run for name, run in sorted(latest.items()) if name.startswith(f"{contract}/")]
 
 
 def _read_results(path: Path, given: dict[str, Any]) -> ArmRun:
@@ -355,9 +345,7 @@ def complete_arms(
     _context: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem | str]:
     """Complete the name of a contract, an arm or a stored run."""
-    from trialwise.cli.stored import find_places
     from trialwise.errors import TrialwiseError
-    from trialwise.stores.runs import RunStore
 
     names: dict[str, None] = {}
     try:
@@ -366,6 +354,5 @@ def complete_arms(
         names.update(dict.fromkeys(one.name for one in there))
     except TrialwiseError:
         pass  # a suite that cannot be read completes nothing
-    runs = RunStore(find_places().runs).list()
-    names.update(dict.fromkeys(one.run_id for one in runs))
+    names.update(dict.fromkeys(one.run_id for one in RunChooser().runs.list()))
     return [name for name in names if name and name.startswith(incomplete)]

@@ -151,7 +151,7 @@ def recall_command(given: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str,
     Raises:
         RunNotFound: There is none.
     """
-    from trialwise.cli.stored import find_places
+    from trialwise.runtime.chosen_runs import find_places
     from trialwise.stores.comparisons import ComparisonStore
 
     kind = {"best": "choice", "describe": "exploration"}.get(given["question"] or "", "comparison")

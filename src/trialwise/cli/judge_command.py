@@ -62,8 +62,8 @@ def calibrate(selected: Selection, **given: Any) -> int:
       trialwise judge calibrate
       trialwise judge calibrate support-agent --criterion polite --json
     """
-    from trialwise.cli.judge_texts import calibration_lines
-    from trialwise.cli.printing import say, say_json
+    from trialwise.cli.printing import say_json, say_page
+    from trialwise.pages.judge_measures import build_calibration_page
 
     suites, criteria = selected.load(), selected.changes.criteria
     where = " and ".join(str(suite.path) for suite in suites)
@@ -88,7 +88,7 @@ def calibrate(selected: Selection, **given: Any) -> int:
         if facts is not None:
             reports.append(facts)
             if not given["as_json"]:
-                say("\n".join(calibration_lines(facts)))
+                say_page(build_calibration_page(facts))
     if given["as_json"]:
         say_json({"calibrations": reports})
     return next(code for code in _WORST_FIRST if code in codes)
@@ -118,12 +118,12 @@ def draw(
       trialwise judge draw gold/polite.jsonl --units 150
     """
     from trialwise.cli.printing import say
-    from trialwise.cli.stored import chosen_runs
     from trialwise.judges import draw_unlabelled
+    from trialwise.runtime.chosen_runs import RunChooser
     from trialwise.runtime.selecting import load
 
     suite = load(file)
-    record = chosen_runs((run_name,), None, every=False)[0].record()
+    record = RunChooser().find(run_name).record()
     contract = next((one for one in suite.contracts if one.name == record.plan.contract), None)
     if contract is None:
         raise click.UsageError(f"{suite.path} has no contract {record.plan.contract!r}")
@@ -200,9 +200,9 @@ def correct(
     Example:
       trialwise judge correct gold/polite.calibration.json --judged 87/100 --at-least 80%
     """
-    from trialwise.cli.judge_texts import correction_facts, correction_lines
-    from trialwise.cli.printing import say, say_json
+    from trialwise.cli.printing import say_json, say_page
     from trialwise.judges import read_calibration
+    from trialwise.pages.judge_measures import build_correction_page, describe_correction
     from trialwise.stats import decide_judged, pooled_rate, rectified_rate, rogan_gladen_rate
 
     passed, trials = judged
@@ -219,7 +219,7 @@ def correct(
         if given["method"] != "exact":
             raise refusal("--method", given["method"], "be exact with --correction pooled")
         pooled = pooled_rate(passed, trials, counts, confidence=given["confidence"])
-    facts = correction_facts(
+    facts = describe_correction(
         rectified_rate(passed, trials, counts, **options),
         rogan_gladen_rate(passed, trials, counts, **options),
         pooled,
@@ -230,7 +230,7 @@ def correct(
     if given["as_json"]:
         say_json(facts)
     else:
-        say("\n".join(correction_lines(facts)))
+        say_page(build_correction_page(facts))
     return ExitCode.PASS if answer is None else ExitCode[answer.decision.value]
 
 
@@ -275,8 +275,8 @@ def plan(calibration: Path | None, required: float, expect: float, **given: Any)
       trialwise judge plan --at-least 75% --expect 85% --sensitivity 98% --specificity 90%
       trialwise judge plan gold.calibration.json --at-least 75% --expect 85% --runs 50
     """
-    from trialwise.cli.judge_texts import plan_facts, plan_lines
-    from trialwise.cli.printing import say, say_json
+    from trialwise.cli.printing import say_json, say_page
+    from trialwise.pages.judge_measures import build_labels_page, describe_plans
     from trialwise.stats import ExpectedJudge, Undefined, plan_labels
 
     if not 0 < required < expect < 1:
@@ -294,11 +294,11 @@ def plan(calibration: Path | None, required: float, expect: float, **given: Any)
     )
     if isinstance(plans, Undefined):
         raise click.UsageError(f"no plan: {plans.reason}")
-    facts = plan_facts(judge, required, plans)
+    facts = describe_plans(judge, required, plans)
     if given["as_json"]:
         say_json(facts)
     else:
-        say("\n".join(plan_lines(facts)))
+        say_page(build_labels_page(facts))
     return ExitCode.PASS
 
 
@@ -366,9 +366,9 @@ def _calibrate_judge(
     """Ask, count, write; how it ended, and what a report needs of it."""
     from anyio import run
 
-    from trialwise.cli.judge_texts import calibration_facts
     from trialwise.engine.ports import ServiceError
     from trialwise.judges import GoldSetError, NothingJudged, write_calibration
+    from trialwise.pages.judge_measures import describe_calibration
 
     assert judge.files is not None
     ask = _prepare_questions(name, judge, given)
@@ -381,7 +381,7 @@ def _calibrate_judge(
         click.echo(f"trialwise: {name}: {said}; nothing was written", err=True)
         return ExitCode.ERROR, None
     write_calibration(judge.files.calibration, found)
-    facts = calibration_facts(name, judge, found)
+    facts = describe_calibration(name, judge, found)
     return _code(found, facts["advisory"]), facts
 
 

@@ -23,10 +23,10 @@ _COMMANDS = {
     "init": ("init_command", "Write a first suite and a sample agent."),
     "check": ("check_command", "Check a suite without running a trial."),
     "run": ("run_command", "Run a suite and report PASS, FAIL or INCONCLUSIVE."),
-    "show": ("show_command", "Show stored runs again, with their failures."),
-    "rerun": ("rerun_command", "Run one trial of a stored run again."),
-    "runs": ("runs_command", "List stored runs."),
-    "report": ("report_command", "Write reports on stored runs."),
+    "show": ("stored_commands:show_command", "Show stored runs again, with their failures."),
+    "rerun": ("stored_commands:rerun_command", "Run one trial of a stored run again."),
+    "runs": ("stored_commands:runs_command", "List stored runs."),
+    "report": ("stored_commands:report_command", "Write reports on stored runs."),
     "compare": ("compare_command", "Say which of several arms is better, or the best."),
     "plan": ("plan.plan_command", "Find out how many trials you need."),
     "score": ("score_command", "Decide on results that another tool produced."),
@@ -86,9 +86,9 @@ class _LazyCommands(click.Group):
     ) -> click.Command | None:
         if cmd_name not in _PLACES:
             return find_extension(COMMANDS, cmd_name, _accept_command)
-        place = _PLACES[cmd_name]
-        module = place if place.startswith("trialwise.") else f"trialwise.cli.{place}"
-        command = import_module(module).command
+        module, _, name = _PLACES[cmd_name].partition(":")
+        inside = "" if module.startswith("trialwise.") else "trialwise.cli."
+        command = getattr(import_module(inside + module), name or "command")
         assert isinstance(command, click.Command)
         return command
 

@@ -122,6 +122,11 @@ LIMIT = Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _r
 SUCCESSES = Written("k/n", _OF_TRIALS, _read_successes)
 TRIALS = Written("n", "be a whole number of at least 1", _read_trials)
 RATES = Written("rate:rate", "be two rates such as 80%:90%", _read_two_rates)
+ARM_RATES = Written(
+    "rate:rate",
+    "be two rates such as 80%:90%, or one for each arm",
+    lambda text: read_rates(text.replace(",", ":")),
+)
 #: The questions of a comparison, written out: a help page loads no statistics.
 QUESTIONS = ("different", "better", "not-worse", "equivalent")
 FILE = click.Path(path_type=Path, dir_okay=False)

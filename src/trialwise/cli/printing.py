@@ -17,7 +17,11 @@ import click
 
 from trialwise.cli.standard_streams import mute, own_output
 
+#: Columns of a page whose lines are not broken.
+_ENDLESS = 100_000
+
 if TYPE_CHECKING:
+    from trialwise.documents.blocks import Document
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.reports.answer_reports import Reported
 
@@ -41,6 +45,20 @@ def say(text: str) -> None:
     except OSError as error:
         mute(out.fileno())
         click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
+
+
+def say_page(page: Document, *, ascii_only: bool = False, wide: bool = False) -> None:
+    """Print a page as text.
+
+    Args:
+        page: What to print.
+        ascii_only: Whether somebody asks for less than the stream can show.
+        wide: Whether lines are as long as what they say, such as the names of runs.
+    """
+    from trialwise.renderers.document_text import render_document_text
+
+    able = output_of(ascii_only=ascii_only)
+    say(render_document_text(page, replace(able, width=_ENDLESS) if wide else able).rstrip("\n"))
 
 
 def say_json(data: Any) -> None:

@@ -183,11 +183,11 @@ def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
 
 def _score_run(run: Path, given: dict[str, Any]) -> int:
     """Check the replies of a stored run again."""
-    from trialwise.cli.stored import chosen_runs
+    from trialwise.runtime.chosen_runs import RunChooser
     from trialwise.runtime.stored_scoring import score_stored
     from trialwise.runtime.workspace import Workspace
 
-    (stored,) = chosen_runs([str(run)], None, every=False)
+    stored = RunChooser().find(str(run))
     suite, one = _load_contract(given, stored.plan.contract)
     space = Workspace.open(
         suite.runs_folder, suite.baselines_folder, progress=False, redact=suite.redaction

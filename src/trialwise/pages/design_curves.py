@@ -12,7 +12,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.pages.finding_facts import find_alternative, find_required
 from trialwise.procedures.chances import characterize
-from trialwise.procedures.characteristic import Chance, count_mean_trials
+from trialwise.procedures.characteristic import Chance
 from trialwise.procedures.registry import procedure_of
 
 #: Rates on a curve, and the most arithmetic that all of them may take together.
@@ -34,14 +34,10 @@ def list_chances(record: RunRecord, finding: Finding) -> list[Chance]:
     if found.at is None:
         return []
     rates = _spread_rates(_list_references(finding), _count_points(plan.limits))
-    return [_add_trials(found.at(rate), plan.limits) for rate in rates]
-
-
-def _add_trials(chance: Chance, limits: Limits) -> Chance:
-    """Return a chance with the mean trials of a fixed number, which may end early."""
-    if chance.mean_trials is not None:
-        return chance
-    return replace(chance, mean_trials=count_mean_trials(limits, chance.rate) or float(limits.cap))
+    chances = map(found.foresee, rates)
+    # Where nothing ends a run early, it takes all of its trials.
+    most = float(plan.limits.cap)
+    return [replace(one, mean_trials=one.mean_trials or most) for one in chances]
 
 
 def _count_points(limits: Limits) -> int:

@@ -61,7 +61,7 @@ def _compliance_recommendation(plan: CompliancePlan) -> str:
     if size.required is None:
         return (
             f"No number of trials up to 20000 shows a rate above {required} with a power of "
-            f"{as_percent(question.power)} at {better}: raise --better or lower --power."
+            f"{as_percent(question.power)} at {better}: raise --expect or lower --power."
         )
     design = size.required.design
     return (

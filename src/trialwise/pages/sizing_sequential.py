@@ -264,7 +264,7 @@ def _trials_chart(plan: SequentialPlan) -> Chart:
         Line(
             name=NAMES[method.method],
             ink=_INKS[method.method],
-            points=tuple((point.rate, point.mean_trials) for point in method.curve),
+            points=tuple((point.rate, point.mean_trials or 0.0) for point in method.curve),
         )
         for method in plan.methods
         if method.method in _INKS

@@ -82,12 +82,20 @@ class Characteristic:
         """The chances at each of the rates that show what the rule does."""
         if self.at is None:
             return ()
-        found = [replace(self.at(rate), meaning=meaning) for rate, meaning in self.states]
+        return tuple(self.foresee(rate, meaning) for rate, meaning in self.states)
+
+    def foresee(self, rate: float, meaning: str = "") -> Chance:
+        """Return the chances at a true rate with the mean trials, which may take a walk.
+
+        Args:
+            rate: The true rate.
+            meaning: What it stands for.
+        """
+        assert self.at is not None
+        found = replace(self.at(rate), meaning=meaning)
         if self.limits is None:
-            return tuple(found)
-        return tuple(
-            replace(one, mean_trials=count_mean_trials(self.limits, one.rate)) for one in found
-        )
+            return found
+        return replace(found, mean_trials=count_mean_trials(self.limits, rate))
 
     def error_of(self, wrong: Decision) -> RuleError | None:
         """Return how often a decision is wrong; None where that is not limited."""

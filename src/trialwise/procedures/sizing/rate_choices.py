@@ -7,24 +7,22 @@ it takes. Every number is exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_percent
-from trialwise.model.plan import CriterionPlan, Failing
-from trialwise.procedures.base import rate_below
-from trialwise.procedures.characteristic import count_fixed
+from trialwise.model.claim import Claim
+from trialwise.model.criterion import Criterion
+from trialwise.model.options import RunOptions
+from trialwise.model.sampling import Sampling
+from trialwise.procedures.base import Refused, Situation, rate_below
+from trialwise.procedures.chances import characterize
+from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 from trialwise.procedures.sequential import GENEROUS, count_passes_needed
+from trialwise.procedures.sequential import PROCEDURE as SEQUENTIAL
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
-from trialwise.stats.compliance_cutoffs import (
-    ComplianceCutoff,
-    compliance_cutoff,
-    find_most_failing,
-)
-from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.hypotheses import likely_mix
-from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT, DesignCache
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.sequential.shipped_designs import DesignCache
 from trialwise.validation import require_open_rate, require_rate
 
 #: The margins that are compared with none.
@@ -60,17 +58,17 @@ def list_choices(
     expected: float | None = None,
     *,
     level: float = 0.05,
-    max_trials: int | None = None,
     prices: Prices = NO_PRICES,
     cache: DesignCache | None = None,
 ) -> tuple[RateChoice, ...]:
     """List the ways to ask whether a rate is at least the required one.
 
+    Each is planned as the criterion of a suite would be, and its characteristic says the chances.
+
     Args:
         required: Strictly between 0 and 1.
         expected: The true rate that somebody expects; half the allowed failures by default.
         level: The largest probability of a wrong PASS, and of a wrong FAIL.
-        max_trials: Upper limit on trials of those that may stop early.
         prices: What a trial costs.
         cache: Where designs are kept between runs.
 
@@ -80,107 +78,59 @@ def list_choices(
     """
     require_open_rate("required", required)
     rate = expect_half(required) if expected is None else require_rate("expected", expected)
-    question = _Question(required, rate, level, max_trials, prices, cache)
-    return tuple(question.list_choices())
+    situation = Situation(
+        experiment="",
+        sampling=Sampling.of(["any"]),
+        claim=Claim(),
+        options=RunOptions(),
+        cache=cache,
+    )
+    strict = Criterion("rate", bool, at_least=required, alpha=level, beta=level)
+    ways = [(f"at_least: {_write(required)}", strict)]
+    ways += [
+        (f"+ margin: {_write(margin)}", replace(strict, margin=margin))
+        for margin in MARGINS
+        if rate_below(required, margin) > 0
+    ]
+    fixed = _find_fixed(required, rate, level)
+    if fixed is not None:
+        ways.append((f"+ trials: {fixed}", replace(strict, trials=fixed)))
+    return tuple(_weigh(setting, way, rate, situation, prices) for setting, way in ways)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    required: float
-    expected: float
-    level: float
-    max_trials: int | None
-    prices: Prices
-    cache: DesignCache | None
+def _weigh(
+    setting: str, way: Criterion, rate: float, situation: Situation, prices: Prices
+) -> RateChoice:
+    """Weigh one way to ask at the expected rate."""
+    required = way.at_least or 0.0
+    plan = (SEQUENTIAL if way.trials is None else COMPLIANCE).plan(way, situation)
+    if isinstance(plan, Refused):
+        # Nobody agreed to so many trials; with what `max_trials` would have to be it is planned.
+        most = math.ceil(GENEROUS * count_passes_needed(required, way.wrong_pass))
+        return RateChoice(setting=f"+ max_trials: {most}", shows=required, max_trials=most)
+    found = characterize(plan).foresee(rate)
+    mean = float(plan.trials) if found.mean_trials is None else found.mean_trials
+    return RateChoice(
+        setting=setting,
+        shows=required if way.margin is None else rate_below(required, way.margin),
+        max_trials=plan.trials,
+        passes=found.passes,
+        fails=found.fails,
+        inconclusive=found.inconclusive,
+        mean_trials=mean,
+        mean_usd=None if prices.trial_usd is None else mean * prices.trial_usd,
+    )
 
-    def list_choices(self) -> Iterator[RateChoice]:
-        setting = f"at_least: {_write(self.required)}"
-        yield self._choose_strict(setting)
-        for margin in MARGINS:
-            lower = rate_below(self.required, margin)
-            if lower <= 0:
-                continue
-            design = SequentialDesign.optimal(
-                self.required,
-                lower,
-                alpha=self.level,
-                beta=self.level,
-                cap=self.max_trials,
-                mix=likely_mix(self.required, lower),
-                cache=self.cache,
-            )
-            yield self._weigh_design(f"+ margin: {_write(margin)}", lower, design)
-        fixed = self._find_fixed()
-        if fixed is not None and fixed.cutoff is not None:
-            yield self._weigh_fixed(fixed.trials, fixed.cutoff)
 
-    def _weigh_fixed(self, trials: int, cutoff: int) -> RateChoice:
-        most = min(find_most_failing(self.required, trials, self.level, "exact"), cutoff - 1)
-        plan = CriterionPlan(
-            criterion="",
-            procedure="COMPLIANCE",
-            alpha=self.level,
-            trials=trials,
-            cutoff=cutoff,
-            failing=Failing(most_failing=most, fail_alpha=self.level),
-        )
-        curve = count_fixed(plan, cutoff, most, self.required, self.required)
-        (found,) = replace(curve, states=((self.expected, "expected"),)).chances
-        mean = float(trials) if found.mean_trials is None else found.mean_trials
-        return RateChoice(
-            setting=f"+ trials: {trials}",
-            shows=self.required,
-            max_trials=trials,
-            passes=found.passes,
-            fails=found.fails,
-            inconclusive=found.inconclusive,
-            mean_trials=mean,
-            mean_usd=self._price(mean),
-        )
-
-    def _choose_strict(self, setting: str) -> RateChoice:
-        least = count_passes_needed(self.required, self.level)
-        if self.max_trials is None and least > MOST_WITHOUT_CONSENT:
-            most = math.ceil(GENEROUS * least)
-            return RateChoice(
-                setting=f"+ max_trials: {most}",
-                shows=self.required,
-                max_trials=most,
-            )
-        design = SequentialDesign.strict(
-            self.required,
-            alpha=self.level,
-            beta=self.level,
-            cap=self.max_trials,
-            cache=self.cache,
-        )
-        return self._weigh_design(setting, self.required, design)
-
-    def _weigh_design(self, setting: str, shows: float, design: SequentialDesign) -> RateChoice:
-        found = design.operating_characteristic(self.expected)
-        return RateChoice(
-            setting=setting,
-            shows=shows,
-            max_trials=design.cap,
-            passes=found.passes,
-            fails=found.fails,
-            inconclusive=found.inconclusive,
-            mean_trials=found.mean_trials,
-            mean_usd=self._price(found.mean_trials),
-        )
-
-    def _find_fixed(self) -> ComplianceCutoff | None:
-        """Find the fewest fixed trials that PASS at the expected rate often enough."""
-        if self.expected <= self.required:
-            return None
-        for trials in range(count_passes_needed(self.required, self.level), MOST_FIXED):
-            design = compliance_cutoff(self.required, trials, alpha=self.level, rule="exact")
-            if design.cutoff is not None and design.power(self.expected) >= POWER:
-                return design
+def _find_fixed(required: float, expected: float, level: float) -> int | None:
+    """Find the fewest fixed trials that PASS at the expected rate often enough."""
+    if expected <= required:
         return None
-
-    def _price(self, trials: float) -> float | None:
-        return None if self.prices.trial_usd is None else trials * self.prices.trial_usd
+    for trials in range(count_passes_needed(required, level), MOST_FIXED):
+        design = compliance_cutoff(required, trials, alpha=level, rule="exact")
+        if design.cutoff is not None and design.power(expected) >= POWER:
+            return trials
+    return None
 
 
 def _write(rate: float) -> str:

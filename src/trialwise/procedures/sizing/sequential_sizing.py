@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache as remembered
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written
+from trialwise.procedures.characteristic import Chance
+from trialwise.procedures.sequential import walk_design
 from trialwise.procedures.shared_trials import choose_shared
 from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
 from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan
@@ -30,7 +32,6 @@ from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.shipped_designs import DesignCache
-from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 #: Above this many trials the lines of `calibrated` take longer to place than the optimum to find.
 LONGEST_CALIBRATED = 1_000
@@ -44,6 +45,10 @@ LONG_CURVE_POINTS = 31
 INCONCLUSIVE_COST = 100.0
 
 BoundKind = Literal["exact", "information"]
+_Promise: TypeAlias = (
+    "tuple[Literal['PASS', 'FAIL'], float, Literal['at most', 'at least'], float, float]"
+)
+_METHODS = (Method.OPTIMAL, Method.CALIBRATED, Method.WALD, Method.FIXED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +88,6 @@ class BrokenPromise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurvePoint:
-    """One point of the operating characteristic and of the expected trials."""
-
-    rate: float
-    passes: float
-    fails: float
-    inconclusive: float
-    mean_trials: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MethodPlan:
     """One method: its design and what that really does."""
 
@@ -108,7 +102,7 @@ class MethodPlan:
     expectations: tuple[Expectation, ...]
     """At the alternative, midway, at the required rate, and midway from there to 1."""
     broken: tuple[BrokenPromise, ...]
-    curve: tuple[CurvePoint, ...]
+    curve: tuple[Chance, ...]
 
     @property
     def mean_cost(self) -> float:
@@ -184,13 +178,16 @@ def plan_sequential(
     designs = dict(_designs(question, most, cache))
     methods = tuple(_method_plan(question, design, rates) for design in designs.values())
     kept = [plan for plan in methods if not plan.broken]
+    # The lines of `calibrated` take longer to place than the optimum takes to find.
+    reason = f"its lines are placed for at most {LONGEST_CALIBRATED} trials"
+    left_out = [one for one in _METHODS if one not in designs]
     return SequentialPlan(
         question=question,
         max_trials=most,
         fixed_trials=question.fixed_trials,
         rates=rates,
         methods=methods,
-        omissions=tuple(_omissions(designs)),
+        omissions=tuple(Omission(method=one, reason=reason) for one in left_out),
         bounds=tuple(_find_bound(question, rate) for rate in rates),
         shortfall=designs[Method.OPTIMAL].shortfall,
         recommended=min(kept, key=lambda plan: plan.mean_cost).method,
@@ -235,7 +232,7 @@ def _designs(
 ) -> Iterator[tuple[Method, SequentialDesign]]:
     rates = question.required_rate, question.alternative_rate
     alpha, beta, batch = question.alpha, question.beta, question.batch
-    for method in (Method.OPTIMAL, Method.CALIBRATED, Method.WALD, Method.FIXED):
+    for method in _METHODS:
         if method is Method.CALIBRATED and most > LONGEST_CALIBRATED:
             continue
         kept = {"cache": cache} if method is Method.OPTIMAL else {}
@@ -246,22 +243,15 @@ def _designs(
         yield method, design
 
 
-def _omissions(designs: dict[Method, SequentialDesign]) -> Iterator[Omission]:
-    if Method.CALIBRATED not in designs:
-        reason = f"its lines are placed for at most {LONGEST_CALIBRATED} trials"
-        yield Omission(method=Method.CALIBRATED, reason=reason)
-
-
 def _method_plan(
     question: SequentialQuestion, design: SequentialDesign, rates: tuple[float, ...]
 ) -> MethodPlan:
-    good = design.operating_characteristic(question.required_rate)
-    bad = design.operating_characteristic(question.alternative_rate)
-
-    @remembered
-    def start(n: int, f: int) -> int:
-        return trials_to_start(design, n, f, 0, concurrency=question.concurrency)
-
+    walk = walk_design(design)
+    assert walk.at is not None
+    good, bad = walk.at(question.required_rate), walk.at(question.alternative_rate)
+    start = remembered(
+        lambda n, f: trials_to_start(design, n, f, 0, concurrency=question.concurrency)
+    )
     return MethodPlan(
         method=design.method,
         design=design,
@@ -269,17 +259,17 @@ def _method_plan(
         false_pass=bad.passes,
         inconclusive_required=good.inconclusive,
         inconclusive_alternative=bad.inconclusive,
-        expectations=tuple(_expectation(question, design, rate, start) for rate in rates),
+        expectations=tuple(_expect(question, design, rate, start) for rate in rates),
         broken=tuple(_list_broken(question, design.method, good, bad)),
-        curve=tuple(_curve(design)),
+        curve=tuple(map(walk.at, _spread_rates(design))),
     )
 
 
 def _list_broken(
     question: SequentialQuestion,
     method: Method,
-    good: OperatingCharacteristic,
-    bad: OperatingCharacteristic,
+    good: Chance,
+    bad: Chance,
 ) -> Iterator[BrokenPromise]:
     """List what a method states and does not keep, beyond rounding.
 
@@ -288,10 +278,7 @@ def _list_broken(
     """
     p0, p1 = question.required_rate, question.alternative_rate
     alpha, beta = question.alpha, question.beta
-    stated: list[
-        tuple[Literal["PASS", "FAIL"], float, Literal["at most", "at least"], float, float]
-    ]
-    stated = [
+    stated: list[_Promise] = [
         ("FAIL", p0, "at most", alpha, good.fails),
         ("PASS", p1, "at most", beta, bad.passes),
     ]
@@ -308,7 +295,7 @@ def _list_broken(
             )
 
 
-def _expectation(
+def _expect(
     question: SequentialQuestion,
     design: SequentialDesign,
     rate: float,
@@ -339,19 +326,12 @@ def _expectation(
     )
 
 
-def _curve(design: SequentialDesign) -> Iterator[CurvePoint]:
+def _spread_rates(design: SequentialDesign) -> list[float]:
+    """Return the rates of a curve, around the two that are told apart."""
     margin = as_written(design.p0) - as_written(design.p1)
     low, high = as_written(design.p0) - 3 * margin, as_written(design.p0) + 2 * margin
     points = CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
-    for rate in even_rates(low, high, points):
-        curve = design.operating_characteristic(rate)
-        yield CurvePoint(
-            rate=rate,
-            passes=curve.passes,
-            fails=curve.fails,
-            inconclusive=curve.inconclusive,
-            mean_trials=curve.mean_trials,
-        )
+    return even_rates(low, high, points)
 
 
 def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:

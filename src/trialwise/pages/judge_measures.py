@@ -1,31 +1,32 @@
-"""What `trialwise judge` prints: the same facts as plain values and as lines for people."""
+"""What was measured of a judge, what that leaves of its rates, and what a decision still takes.
+
+The same facts as plain values for programs and as pages for people.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from trialwise.documents.blocks import Document, Prose, Row, Table, build_table
+from trialwise.documents.numbers import as_observed, as_percent
+from trialwise.documents.printable import make_visible, near
+from trialwise.stats import find_cheapest, rectifier
+from trialwise.stats.judged_tests import UNLIKE, compare_labels
+from trialwise.stats.result_types import Interval, Undefined
 
 if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge, Pairwise
-    from trialwise.stats import (
-        CorrectedRate,
-        ExpectedJudge,
-        Interval,
-        JudgedDecision,
-        LabelPlan,
-        Undefined,
-    )
+    from trialwise.stats import CorrectedRate, ExpectedJudge, JudgedDecision, LabelPlan
 
 
 _SHOWN_UNITS = 10
 _SHOWN_PLANS = 6
 
 
-def calibration_facts(name: str, judge: Judge | Pairwise, found: Calibration) -> dict[str, Any]:
+def describe_calibration(name: str, judge: Judge | Pairwise, found: Calibration) -> dict[str, Any]:
     """Return what a calibration came to."""
-    from trialwise.documents.printable import near
-    from trialwise.stats import rectifier
-
     assert judge.files is not None
     accuracy, delta = found.accuracy(), rectifier(found.confusion)
     counts, spent = found.confusion, judge.expenses
@@ -53,46 +54,50 @@ def calibration_facts(name: str, judge: Judge | Pairwise, found: Calibration) ->
     }
 
 
-def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the facts of a calibration, for people."""
-    from trialwise.documents.printable import make_visible
-
-    wrong, counts = facts["wrong"], facts["confusion"]
+def build_calibration_page(facts: dict[str, Any]) -> Document:
+    """Build the facts of a calibration as a page."""
     labels = facts["labels"]
-    yield f"{make_visible(facts['judge'])}: {labels - len(wrong)} of {labels} labels agree"
+    return Document(
+        kind="Calibration",
+        title=f"{facts['judge']}: {labels - len(facts['wrong'])} of {labels} labels agree",
+        blocks=(_tabulate_facts((f"  {name}", said) for name, said in _list_calibration(facts)),),
+    )
+
+
+def _list_calibration(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    wrong, counts = facts["wrong"], facts["confusion"]
     if facts["missing"]:
-        yield f"  no verdict on {facts['missing']} units"
-    yield (
-        f"  people pass           {counts['true_pass'] + counts['false_fail']}, of which the "
-        f"judge fails {counts['false_fail']}"
+        yield "no verdict on", f"{facts['missing']} units"
+    good, bad = (
+        counts["true_pass"] + counts["false_fail"],
+        counts["true_fail"] + counts["false_pass"],
     )
-    yield (
-        f"  people fail           {counts['true_fail'] + counts['false_pass']}, of which the "
-        f"judge passes {counts['false_pass']}"
-    )
-    for name, title in (
-        ("alpha", "Krippendorff's alpha"),
-        ("kappa", "Cohen's kappa"),
-        ("sensitivity", "sensitivity"),
-        ("specificity", "specificity"),
-        ("rectifier", "to add to its rates"),
-    ):
-        yield f"  {title:<21} {_word_estimate(facts[name])}"
+    yield "people pass", f"{good}, of which the judge fails {counts['false_fail']}"
+    yield "people fail", f"{bad}, of which the judge passes {counts['false_pass']}"
+    yield "Krippendorff's alpha", _word_estimate(facts["alpha"])
+    yield "Cohen's kappa", _word_estimate(facts["kappa"])
+    yield "sensitivity", _word_estimate(facts["sensitivity"])
+    yield "specificity", _word_estimate(facts["specificity"])
+    yield "to add to its rates", _word_estimate(facts["rectifier"])
     if wrong:
         more = f" and {len(wrong) - _SHOWN_UNITS} more" if len(wrong) > _SHOWN_UNITS else ""
-        yield f"  it differs on         {', '.join(map(make_visible, wrong[:_SHOWN_UNITS]))}{more}"
+        yield "it differs on", f"{', '.join(map(make_visible, wrong[:_SHOWN_UNITS]))}{more}"
     cost = "" if facts["usd"] is None else f", ${facts['usd']:.4f}"
     cached = f", {facts['cached']} answers from the cache" if facts["cached"] else ""
-    asked = f"{facts['asked']} questions, {facts['tokens']:,} tokens{cost}{cached}"
-    yield f"  it took               {asked}"
+    yield "it took", f"{facts['asked']} questions, {facts['tokens']:,} tokens{cost}{cached}"
     for reason in facts["advisory"]:
-        yield f"  it only advises: {reason}"
+        yield "it only advises", reason
     if not facts["advisory"]:
-        yield "  its verdict may decide"
-    yield f"  written to {facts['file']}"
+        yield "its verdict", "may decide"
+    yield "written to", facts["file"]
 
 
-def correction_facts(
+def _tabulate_facts(rows: Iterable[tuple[str, str]]) -> Table:
+    found = tuple(Row(cells=cells) for cells in rows)
+    return Table(heading="", columns=("", ""), rows=found, words=(0, 1))
+
+
+def describe_correction(
     rectified: CorrectedRate,
     other: CorrectedRate | Undefined,
     pooled: CorrectedRate | None,
@@ -102,8 +107,6 @@ def correction_facts(
     advisory: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return what is left of a judged rate."""
-    from trialwise.stats.result_types import Undefined
-
     facts: dict[str, Any] = {
         "judged": {"value": rectified.judged_rate, "trials": rectified.trials},
         "rectified": _estimate(rectified.rate, rectified.interval),
@@ -129,27 +132,28 @@ def correction_facts(
     return facts
 
 
-def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the facts of a correction, for people."""
+def build_correction_page(facts: dict[str, Any]) -> Document:
+    """Build the facts of a correction as a page."""
     judged = facts["judged"]
-    yield f"judged         {judged['value']:.3f} of {judged['trials']} trials"
-    yield f"rectified      {_word_estimate(facts['rectified'])}"
-    yield f"Rogan–Gladen   {_word_estimate(facts['rogan_gladen'])}"
-    if "pooled" in facts:
-        yield f"pooled         {_word_estimate(facts['pooled'])}"
-    if "sentence" in facts:
-        yield facts["sentence"]
-    for reason in facts["advisory"]:
-        yield f"it only advises: {reason}"
-    yield from facts["notes"]
+    rows = [
+        ("judged", f"{judged['value']:.3f} of {judged['trials']} trials"),
+        ("rectified", _word_estimate(facts["rectified"])),
+        ("Rogan–Gladen", _word_estimate(facts["rogan_gladen"])),
+    ]
+    rows += [("pooled", _word_estimate(facts["pooled"]))] if "pooled" in facts else []
+    said = [facts["sentence"]] if "sentence" in facts else []
+    said += [f"it only advises: {reason}" for reason in facts["advisory"]]
+    return Document(
+        kind="Correction",
+        title="",
+        blocks=(_tabulate_facts(rows), Prose(paragraphs=(*said, *facts["notes"]))),
+    )
 
 
-def plan_facts(judge: ExpectedJudge, required: float, plans: Sequence[LabelPlan]) -> dict[str, Any]:
+def describe_plans(
+    judge: ExpectedJudge, required: float, plans: Sequence[LabelPlan]
+) -> dict[str, Any]:
     """Return the plans for labels and trials, as plain values."""
-    from dataclasses import asdict
-
-    from trialwise.stats import find_cheapest
-
     return {
         "required": required,
         "expected": judge.rate,
@@ -160,32 +164,34 @@ def plan_facts(judge: ExpectedJudge, required: float, plans: Sequence[LabelPlan]
     }
 
 
-def plan_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield the plans for labels and trials, for people."""
-    from trialwise.documents.numbers import as_percent
-
-    yield (
-        f"At least {as_percent(facts['required'])} where {as_percent(facts['expected'])} is true, "
-        f"with a judge of sensitivity {facts['sensitivity']:.3f} and specificity "
-        f"{facts['specificity']:.3f}:"
+def build_labels_page(facts: dict[str, Any]) -> Document:
+    """Build the plans for labels and trials as a page."""
+    cheapest, shown = facts["cheapest"], facts["plans"][:_SHOWN_PLANS]
+    table = build_table(
+        "",
+        shown if cheapest in shown else [*shown, cheapest],
+        ("labels", lambda one: f"{one['labels']:,}"),
+        ("trials", lambda one: f"{one['trials']:,}"),
+        ("PASS", lambda one: f"{round(100 * one['power'])} %"),
+        ("cost", lambda one: f"{one['cost']:,.2f}"),
+        ("", lambda one: "cheapest" if one == cheapest else ""),
+        notes=("Fewer labels would not certify the judge. Trials and chances are approximate.",),
+        tone=lambda one: "chosen" if one == cheapest else "plain",
     )
-    yield f"{'labels':>8}{'trials':>9}{'PASS':>9}{'cost':>12}"
-    cheapest = facts["cheapest"]
-    shown = facts["plans"][:_SHOWN_PLANS]
-    for one in shown if cheapest in shown else [*shown, cheapest]:
-        mark = "  cheapest" if one == cheapest else ""
-        yield (
-            f"{one['labels']:>8,}{one['trials']:>9,}{round(100 * one['power']):>7} %"
-            f"{one['cost']:>12,.2f}{mark}"
-        )
-    yield "Fewer labels would not certify the judge. Trials and chances are approximate."
+    return Document(
+        kind="Plan",
+        title="",
+        lead=(
+            f"At least {as_percent(facts['required'])} where {as_percent(facts['expected'])} is "
+            f"true, with a judge of sensitivity {facts['sensitivity']:.3f} and specificity "
+            f"{facts['specificity']:.3f}:"
+        ),
+        blocks=(table,),
+    )
 
 
 def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
     """Yield a word of warning where the labels cannot have been drawn as the judged trials were."""
-    from trialwise.documents.numbers import as_observed
-    from trialwise.stats.judged_tests import UNLIKE, compare_labels
-
     passed = round(rectified.judged_rate * rectified.trials)
     p_value = compare_labels(passed, rectified.trials, rectified.confusion)
     if p_value < UNLIKE:
@@ -214,8 +220,6 @@ def _estimate(
     interval: Interval | Undefined,
     shown: float | Undefined | None = None,
 ) -> dict[str, Any]:
-    from trialwise.stats.result_types import Undefined
-
     if isinstance(value, Undefined):
         return {"undefined": value.reason}
     bound = {"shown": shown} if isinstance(shown, float) else {}

@@ -1,0 +1,446 @@
+"""`trialwise show`, `runs`, `report` and `rerun`: what was run before, looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.cli.options import F, json_option, output_option, store_option, suite_option
+from trialwise.documents.printable import near
+from trialwise.errors import InvalidArgument
+from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
+from trialwise.runtime.chosen_runs import RunChooser, find_places
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from trialwise.model.run import RunRecord
+    from trialwise.runtime.chosen_runs import CheckedRuns
+    from trialwise.stores.runs import StoredRun
+
+
+def _complete(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem | str]:
+    return [name for name in RunChooser().list_names() if name.startswith(incomplete)]
+
+
+def _takes_runs(function: F) -> F:
+    """Add the arguments that choose stored runs: names, whether all are meant, and a chooser."""
+
+    @store_option
+    @click.option("--all", "every", is_flag=True, help="Use the latest run of every contract.")
+    @click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=_complete)
+    @wraps(function)
+    def call(*, names: tuple[str, ...], every: bool, store: Path | None, **given: Any) -> Any:
+        if names and every:
+            raise click.UsageError("--all names every contract already: leave out RUN")
+        return function(names=names, every=every, chooser=RunChooser(store), **given)
+
+    return call  # type: ignore[return-value]
+
+
+# --- show -----------------------------------------------------------------------------------------
+
+
+@click.command("show")
+@_takes_runs
+@click.option("--transparent", is_flag=True, help="Print the full statistical analysis instead.")
+@click.option("--failures", is_flag=True, help="Also print every failed trial with its evidence.")
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="Also print the first N trials."
+)
+@click.option("--verify", "verifies", is_flag=True, help="Decide the run again and compare.")
+@json_option
+@click.option("--ascii", "ascii_only", is_flag=True, help="Use no character beyond ASCII.")
+def show_command(names: tuple[str, ...], every: bool, chooser: RunChooser, **given: Any) -> int:
+    """Show stored runs again; all that were run last where none is named.
+
+    RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant. The
+    name of a comparison shows what it concluded; its arms are runs of their own.
+    Nothing is run and nothing is written. --failures with --trials shows the first N failures.
+
+    --verify decides the run again from its plan and its trials and compares every field; of a
+    comparison it verifies every arm as well.
+
+    Exits 0 where the run could be shown, whatever its verdict was: that was the exit code of
+    `trialwise run`. Exits 4 where --verify finds the record altered or damaged.
+
+    \b
+    Examples:
+      trialwise show
+      trialwise show support-agent --failures
+      trialwise show --transparent --ascii > analysis.txt
+      trialwise show --all --verify
+    """
+    if given["as_json"] and given["transparent"]:
+        raise click.UsageError("--transparent is text; --json holds the same figures")
+    compared = () if every else _find_comparisons(names, chooser, given)
+    if compared:
+        return _show_comparisons(compared, chooser, given)
+    stored = chooser.choose(names, every=every)
+    if names:
+        stored = _show_measured(stored, as_json=given["as_json"])
+        if not stored:
+            return ExitCode.PASS
+    if given["verifies"]:
+        return _verify(stored, given)
+    from trialwise.runtime.deciding import read_run
+
+    _show([read_run(one) for one in stored], stored, given)
+    return ExitCode.PASS
+
+
+def _find_comparisons(
+    names: Sequence[str], chooser: RunChooser, given: dict[str, Any]
+) -> Sequence[str]:
+    """Return the comparisons that somebody means: by name, or the one that was made last."""
+    from trialwise.errors import RunNotFound
+
+    if names:
+        return names if chooser.are_comparisons(names) else ()
+    if given["failures"] or given["trials"] or given["transparent"] or given["verifies"]:
+        return ()  # of the runs
+    try:
+        last = chooser.runs.latest().comparison
+    except RunNotFound:
+        return ()
+    return [last] if last else ()
+
+
+def _show_comparisons(names: Sequence[str], chooser: RunChooser, given: dict[str, Any]) -> int:
+    """Show comparisons again, or verify them and the runs of their arms."""
+    from trialwise.cli.printing import say_json, say_page
+    from trialwise.runtime.chosen_runs import CheckedRuns
+    from trialwise.runtime.verifying import verify_stored_comparison
+
+    ascii_only, holds = given["ascii_only"], True
+    for name, found in zip(names, chooser.load_comparisons(names), strict=True):
+        if given["verifies"]:
+            runs = [chooser.runs.open(one.record.run_id) for one in found.runs]
+            checked = CheckedRuns.check(runs)
+            checked.verifications.insert(0, verify_stored_comparison(name, store=chooser.folder))
+            holds = holds and checked.holds
+            _say_checked(checked, given)
+        elif given["as_json"]:
+            say_json(found.to_dict())
+        else:
+            page = found.build_page() if given["transparent"] else found.build_summary()
+            say_page(page, ascii_only=ascii_only)
+    return ExitCode.PASS if holds else ExitCode.ERROR
+
+
+def _show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[StoredRun]:
+    """Print the counts of measurements, which have no verdict; return the other runs."""
+    from trialwise.cli.printing import say_json, say_page
+    from trialwise.pages.stored_runs import build_measured_page
+    from trialwise.runtime.chosen_runs import count_measured
+
+    measured = [one for one in stored if one.plan.purpose == "measure"]
+    found = [count_measured(one) for one in measured]
+    if found and as_json:
+        say_json({"schema": "trialwise.measurement/1", "runs": found})
+    elif found:
+        say_page(build_measured_page(found), wide=True)
+    return [one for one in stored if one not in measured]
+
+
+def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:
+    from trialwise.cli.printing import output_of, say, say_json, say_page
+    from trialwise.pages.stored_runs import build_trials_page, list_trials_data
+
+    folders = {one.run_id: near(one.path) for one in stored}
+    chosen = {"limit": given["trials"], "failing": given["failures"]}
+    lists = given["trials"] is not None or given["failures"]
+    if given["as_json"] and lists:
+        say_json(list_trials_data(records, **chosen))
+        return
+    if given["as_json"]:
+        from trialwise.reports.report_files import render_report
+
+        say_json(render_report(records, "json", name=find_places().name, locations=folders))
+        return
+    able = output_of(ascii_only=given["ascii_only"])
+    if given["transparent"]:
+        from trialwise.pages.analysis import render_analysis
+
+        for record in records:
+            title = able.show(record.verdict.contract or record.plan.contract)
+            say(render_analysis(record.verdict, title=title, unicode=able.unicode))
+    else:
+        from trialwise.runtime.result import render_summary
+
+        # A record does not say which suite it was run from.
+        suite = "" if find_places().suite is None else "trialwise.yaml"
+        files = {record.run_id: suite for record in records} if suite else {}
+        say(render_summary(records, able, folders=[*folders.values()], files=files))
+    for record in records if lists else ():
+        say("")
+        say_page(build_trials_page(record, **chosen), ascii_only=given["ascii_only"])
+
+
+def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:
+    from trialwise.cli.printing import say
+    from trialwise.runtime.chosen_runs import CheckedRuns
+
+    checked = CheckedRuns.check(stored)
+    if checked.records and not given["as_json"]:
+        whole = {record.run_id for record in checked.records}
+        _show(checked.records, [one for one in stored if one.run_id in whole], given)
+        say("")
+    _say_checked(checked, given)
+    return ExitCode.PASS if checked.holds else ExitCode.ERROR
+
+
+def _say_checked(checked: CheckedRuns, given: dict[str, Any]) -> None:
+    from trialwise.cli.printing import say_json, say_page
+
+    if given["as_json"]:
+        say_json(checked.to_dict())
+    else:
+        say_page(checked.build_page(), ascii_only=given["ascii_only"], wide=True)
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+@click.command("runs")
+@click.argument("contracts", nargs=-1, metavar="[CONTRACT]...")
+@click.option(
+    "-n",
+    "--last",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Show the last N runs.",
+)
+@store_option
+@click.option(
+    "--repair",
+    metavar="RUN",
+    help="Set the damaged lines of an unfinished run aside, so that it can be resumed.",
+)
+@json_option
+def runs_command(
+    contracts: tuple[str, ...], last: int, store: Path | None, repair: str | None, as_json: bool
+) -> int:
+    """List stored runs, the newest first: verdict, start, number of trials and name.
+
+    The arms of a comparison stand below it. `trialwise show NAME` shows a run or a comparison.
+    Nothing is run, and nothing is written but with --repair. That keeps the damaged file beside
+    the repaired one.
+
+    \b
+    Examples:
+      trialwise runs
+      trialwise runs support-agent -n 5 --json
+      trialwise runs --repair 2026-11-15T06-25-24Z-support-agent-3f9c
+    """
+    from trialwise.cli.printing import say, say_json, say_page
+    from trialwise.pages.stored_runs import build_runs_page
+
+    chooser = RunChooser(store)
+    if repair is not None:
+        return _repair(chooser.runs.open(repair), as_json=as_json)
+    shown, compared, older = chooser.describe(contracts, last)
+    if as_json:
+        whole = {"schema": "trialwise.runs/1", "runs": shown}
+        say_json({**whole, "comparisons": [*compared.values()]} if compared else whole)
+    elif shown:
+        say_page(build_runs_page(shown, compared, older), wide=True)
+    else:
+        say("no run is kept here")
+    return ExitCode.PASS
+
+
+def _repair(stored: StoredRun, *, as_json: bool) -> int:
+    from trialwise.cli.printing import say, say_json
+    from trialwise.documents.numbers import as_count
+    from trialwise.stores.journal_repair import repair_run
+
+    found = repair_run(stored)
+    if as_json:
+        files = {
+            name: {"kept": one.kept, "damaged": one.damaged, "aside": one.aside and str(one.aside)}
+            for name, one in found.items()
+        }
+        say_json({"schema": "trialwise.repair/1", "run_id": stored.run_id, "files": files})
+        return ExitCode.PASS
+    for name, one in found.items():
+        if one.aside is None:
+            say(f"{name}: nothing is damaged")
+        else:
+            lines = as_count(one.damaged, "damaged line")
+            say(f"{name}: {as_count(one.kept, 'line')} kept, {lines} left out")
+            say(f"  the file as it was is kept in {near(one.aside)}")
+    say(f"`trialwise run --resume {stored.run_id}` asks for the trials that are missing")
+    return ExitCode.PASS
+
+
+# --- report ---------------------------------------------------------------------------------------
+
+
+def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
+    try:
+        return None if name is None else find_format(name.lower())
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command("report")
+@_takes_runs
+@output_option
+@click.option(
+    "--format",
+    "format_",
+    callback=_choose_format,
+    metavar=f"[{'|'.join(BUILT_IN)}]",
+    help="Print this report on standard output; markdown where neither it nor -o is given.",
+)
+@click.option("--open", "opens", is_flag=True, help="Open the HTML report in a browser.")
+def report_command(
+    names: tuple[str, ...],
+    every: bool,
+    chooser: RunChooser,
+    *,
+    outputs: tuple[Path, ...],
+    format_: ReportFormat | None,
+    opens: bool,
+) -> int:
+    """Write reports of stored runs; of all that were run last where none is named.
+
+    RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
+    Several runs make one report. The name of a comparison reports what it concluded. Nothing is
+    run. Exits 0 where the reports could be written, whatever the verdicts were.
+
+    --open shows the HTML report: the one that -o names, else one beside the run.
+
+    \b
+    Examples:
+      trialwise report --open
+      trialwise report -o report.html -o results.junit.xml
+      trialwise report --all --format markdown >> "$GITHUB_STEP_SUMMARY"
+      trialwise report support-agent -o gl-code-quality-report.json
+    """
+    from trialwise.cli.printing import say, say_json
+    from trialwise.reports.report_files import render_report, write_report
+    from trialwise.runtime.deciding import read_run
+
+    compared = chooser.load_comparisons(names)
+    if compared and (outputs or opens) and len(compared) > 1:
+        raise click.UsageError("a file reports one comparison: name one")
+    stored = [] if compared else chooser.choose(names, every=every)
+    records, places = [read_run(one) for one in stored], find_places()
+    known: dict[str, Any] = {
+        "name": places.name,
+        "locations": {one.run_id: near(one.path) for one in stored},
+    }
+    if places.suite is not None:
+        known["file"] = places.suite.name
+    pages = [path for path in outputs if match_format(path).name == "html"]
+    if opens and not pages:
+        pages = [stored[-1].path / "report.html" if stored else Path("comparison.html")]
+        outputs = (*outputs, *pages)
+    for path in outputs:
+        written = compared[0].write(path) if compared else write_report(path, records, **known)
+        click.echo(f"wrote {written}", err=True)
+    if opens:
+        click.launch(str(pages[0].resolve()))
+    if format_ is not None or not outputs:
+        chosen = format_ or BUILT_IN["markdown"]
+        texts = [one.render(chosen.name) for one in compared]
+        for text in texts or [render_report(records, chosen.name, **known)]:
+            (say_json if chosen.is_json else say)(text)
+    return ExitCode.PASS
+
+
+# --- rerun ----------------------------------------------------------------------------------------
+
+
+@click.command("rerun")
+@click.argument("run", default="latest", shell_complete=_complete)
+@click.option(
+    "--trial", "index", type=click.IntRange(0), required=True, help="Number of the trial."
+)
+@click.option("--sampling", help="Sampling of the trial, where the contract has several.")
+@store_option
+@suite_option
+@json_option
+def rerun_command(
+    run: str,
+    index: int,
+    sampling: str | None,
+    *,
+    store: Path | None,
+    file: Path | None,
+    as_json: bool,
+) -> int:
+    """Run one trial of a stored run again: the same input, the same seed.
+
+    RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant. The
+    service and the checks are those of the suite as it is now. Prints the input, the reply and the
+    outcome of each check. Nothing is counted and nothing is written.
+
+    Exits 0 where every check holds, 1 where one does not, and 3 where the service was not reached.
+
+    \b
+    Examples:
+      trialwise rerun --trial 28
+      trialwise rerun support-agent --trial 28 --json
+    """
+    from trialwise.cli.printing import say_json, say_page
+    from trialwise.documents.blocks import Document
+    from trialwise.pages.stored_runs import (
+        TRIALS_SCHEMA,
+        build_trial,
+        describe_trial,
+        list_checks,
+    )
+    from trialwise.runtime.rerunning import find_trial, rerun_trial
+    from trialwise.runtime.selecting import Selection, load
+
+    stored = RunChooser(store).find(run)
+    before, contract = find_trial(stored, index, sampling), stored.plan.contract
+    suite = load(file)
+    ((_, chosen),) = Selection(names=(contract,)).choose([suite])
+    done = rerun_trial(chosen.contract, chosen.options, before, redact=suite.redaction)
+    asked = stored.texts().find_input(before)
+    if asked is not None and asked != done.texts.find_input(done.trial):
+        click.echo("trialwise: this input has changed since the run", err=True)
+    names = dict(done.checks)
+    checks = [
+        (one.criterion, name, word)
+        for one in done.trial.outcomes
+        for name, word in list_checks(one, names[one.criterion])
+    ]
+    if as_json:
+        say_json(
+            {
+                "schema": TRIALS_SCHEMA,
+                "contract": contract,
+                "run_id": stored.run_id,
+                "passed_in_run": before.passed,
+                **describe_trial(done.trial, done.texts),
+                "checks": [
+                    {"criterion": criterion, "check": name, "outcome": word}
+                    for criterion, name, word in checks
+                ],
+            }
+        )
+    else:
+        shown = build_trial(
+            done.trial,
+            done.texts,
+            before=f"{'passed' if before.passed else 'FAILED'} in the run",
+            checks=[(criterion, f"{name}: {word}") for criterion, name, word in checks],
+        )
+        say_page(Document(kind="Trial", title="", blocks=(shown,)))
+    if done.trial.is_excused:
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.PASS if done.trial.passed else ExitCode.FAIL

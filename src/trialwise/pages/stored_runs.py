@@ -1,0 +1,341 @@
+"""What was run before, as pages: lists of runs, single trials, and records that are decided again.
+
+Terminals print these pages, so each is one table or a few, whose last column may wrap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from trialwise.documents.blocks import Badge, Cell, Document, Row, Table, Tone
+from trialwise.documents.numbers import as_count, as_duration, as_money
+from trialwise.documents.printable import cut_middle, make_visible
+from trialwise.model.kept_texts import RunTexts
+from trialwise.model.run import RunRecord
+from trialwise.model.trace import ToolCall
+from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
+from trialwise.pages.session_steps import count_steps, list_steps
+
+TRIALS_SCHEMA = "trialwise.trials/1"
+#: How a session ends that needs no word about it.
+_ANSWERED = "answer"
+#: Fields of a trial that JSON shows under their own names.
+_FIELDS = (
+    *("experiment", "seed", "passed", "error_class", "error", "attempts", "attempt_errors"),
+    *("latency_s", "cost_usd", "exit_code", "ended", "reply"),
+)
+#: How many messages and calls of one trial are shown, from its beginning and from its end.
+_FIRST_STEPS, _LAST_STEPS = 30, 10
+#: Characters of a message, of a call's arguments or of what it returned that are shown.
+_STEP = 220
+
+Rows = Iterable[tuple[Cell, str]]
+
+
+def _build_rows(rows: Rows, *, tone: Tone = "plain") -> Table:
+    """Build a table without headings: a label or a verdict, and what it says, line by line."""
+    found = tuple(Row(cells=cells, tone=tone) for cells in rows)
+    return Table(heading="", columns=("", ""), rows=found, words=(0, 1))
+
+
+# --- Single trials --------------------------------------------------------------------------------
+
+
+def choose_trials(record: RunRecord, *, limit: int | None, failing: bool) -> list[Trial]:
+    """Return the first trials of a run in the order of inputs, or those that failed a criterion."""
+    return list(islice(record.trials.failing() if failing else record.trials, limit))
+
+
+def build_trials_page(record: RunRecord, *, limit: int | None, failing: bool) -> Document:
+    """Build the trials of a run as a page, each with what its criteria say and what came back.
+
+    Args:
+        record: The run.
+        limit: How many are shown at most.
+        failing: Whether only failures are.
+    """
+    trials = choose_trials(record, limit=limit, failing=failing)
+    failed, all_trials = record.trials.failures, as_count(len(record.trials), "trial")
+    said = f"{failed} of {all_trials} failed"
+    if failing and len(trials) < failed:
+        said += f"; the {'first is' if len(trials) == 1 else f'first {len(trials)} are'} shown"
+    elif not failing and len(trials) < len(record.trials):
+        said = f"{'first trial' if len(trials) == 1 else f'first {len(trials)}'} of {all_trials}"
+    return Document(
+        kind="Trials",
+        title=f"{record.plan.contract}: {said}",
+        blocks=tuple(build_trial(one, record.texts) for one in trials),
+    )
+
+
+def build_trial(trial: Trial, texts: RunTexts, *, before: str = "", checks: Rows = ()) -> Table:
+    """Build one trial: what its criteria say, what was asked, what was done and what came back.
+
+    Args:
+        trial: Passing or failing.
+        texts: What the trials of its run asked.
+        before: What is said of an earlier run of it.
+        checks: How each check came out, where that is wanted.
+    """
+    badge = Badge(
+        word="passed" if trial.passed else "FAILED", tone="pass" if trial.passed else "fail"
+    )
+    facts = [f"trial {trial.index}", f"input {trial.input_id}", f"seed {trial.seed}"]
+    facts += [] if trial.latency_s is None else [as_duration(trial.latency_s)]
+    facts += [] if trial.cost_usd is None else [as_money(trial.cost_usd)]
+    facts += [f"{trial.attempts} attempts"] if trial.attempts > 1 else []
+    facts += [before] if before else []
+    found: list[tuple[Cell, str]] = [(badge, " · ".join(map(make_visible, facts)))]
+    found += [(f"  {label}", text) for label, text in _list_texts(trial, texts)]
+    return _build_rows([*found, *((f"  {label}", text) for label, text in checks)])
+
+
+def _list_texts(trial: Trial, texts: RunTexts) -> Iterator[tuple[str, str]]:
+    """List what is known of a trial, each under its label."""
+    for number, error in enumerate(trial.attempt_errors, 1):
+        yield f"attempt {number}", error
+    if trial.error:
+        kind = "" if trial.error_class is ErrorClass.NONE else f"{trial.error_class} "
+        yield f"{kind}error", trial.error
+    for outcome in trial.outcomes:
+        yield from _list_outcome(outcome, trial)
+    asked = texts.find_input(trial)
+    if asked is not None:
+        yield "input", asked.value or "(empty)"
+        if asked.expected is not None:
+            yield "expected", asked.expected or "(empty)"
+        if asked.metadata is not None:
+            yield "metadata", asked.metadata
+    yield from _list_session(trial)
+    if trial.ended is not None and trial.ended != _ANSWERED:
+        yield "session ended", trial.ended
+    if trial.reply is not None:
+        yield "reply", trial.reply or "(empty)"
+    if raised := texts.find_traceback(trial):
+        yield "traceback", raised
+
+
+def _list_outcome(outcome: Outcome, trial: Trial) -> Iterator[tuple[str, str]]:
+    result = outcome.result
+    # Where there was no reply, every criterion would only repeat the error.
+    if result.passed or (trial.error and result.explanation == trial.error):
+        return
+    yield outcome.criterion, result.explanation or str(result.reason)
+    whole = (trial.reply or "").replace("'", '"')
+    if result.evidence and result.evidence.replace("'", '"') != whole:
+        yield "  evidence", result.evidence
+    for name, other in outcome.failed_checks[1:]:
+        yield outcome.criterion, f"{name}: {other.explanation or other.reason}"
+
+
+def _list_session(trial: Trial) -> Iterator[tuple[str, str]]:
+    """List messages and tool calls in order; the input and the reply are shown beside them."""
+    steps = [*list_steps(trial)]
+    if steps and steps[-1] == (MODEL, trial.reply):
+        steps.pop()
+    end = len(steps) - _LAST_STEPS
+    for place, step in enumerate(steps):
+        if place == _FIRST_STEPS < end:
+            yield "", f"{count_steps(steps[place:end])} left out; --json shows them all"
+        if end > _FIRST_STEPS and _FIRST_STEPS <= place < end:
+            continue
+        if isinstance(step, int):
+            yield from _list_call(trial.tool_calls[step])
+        else:
+            role, text = step
+            yield "model" if role == MODEL else role, _shorten(text)
+
+
+def _list_call(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """List what was called and how that ended."""
+    call, turn = ToolCall.from_dict(recorded), recorded.get("turn")
+    facts = [call.name if call.name is not None else "a tool without a name"]
+    facts[0] += f" on {call.server}" if call.server is not None else ""
+    facts += [f"turn {turn}"] if type(turn) is int else []
+    facts += [as_duration(call.duration_s)] if call.duration_s is not None else []
+    given = call.args
+    if given is not None and not isinstance(given, str):
+        given = json.dumps(given, ensure_ascii=False)
+    shown = f"{make_visible(', '.join(facts))}: {_shorten(given)}" if given else ", ".join(facts)
+    yield "called", make_visible(shown)
+    if call.error is not None:
+        yield "  failed", _shorten(call.error)
+    elif call.result is not None:
+        yield "  returned", _shorten(call.result)
+
+
+def _shorten(text: str) -> str:
+    """Return a text at a glance: line breaks of a result are mostly those of its JSON."""
+    return cut_middle(" ".join(text.split()), _STEP)
+
+
+def list_checks(outcome: Outcome, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """List every check of a criterion, and whether it held.
+
+    Args:
+        outcome: What the criterion said of a trial.
+        names: Those of its checks.
+    """
+    failed = {name for name, _ in outcome.failed_checks}
+    unasked = {one.postcondition for one in outcome.others if one.result is None}
+    is_silent = not outcome.passed and outcome.postcondition is None
+    for name in names:
+        if is_silent or name in unasked:
+            yield name, "not asked"
+        else:
+            yield name, "failed" if name in failed else "passed"
+
+
+def list_trials_data(
+    records: Sequence[RunRecord], *, limit: int | None, failing: bool
+) -> dict[str, Any]:
+    """Return trials as plain values.
+
+    Args:
+        records: The runs.
+        limit: How many trials of each are shown at most.
+        failing: Whether only failures are.
+    """
+    return {
+        "schema": TRIALS_SCHEMA,
+        "runs": [
+            {
+                "contract": record.plan.contract,
+                "run_id": record.run_id,
+                "trials": len(record.trials),
+                "failed": record.trials.failures,
+                "shown": [
+                    describe_trial(trial, record.texts)
+                    for trial in choose_trials(record, limit=limit, failing=failing)
+                ],
+            }
+            for record in records
+        ],
+    }
+
+
+def describe_trial(trial: Trial, texts: RunTexts) -> dict[str, Any]:
+    """Return one trial as plain values."""
+    usage, asked = trial.usage, texts.find_input(trial)
+    return {
+        "trial": trial.index,
+        "input": trial.input_id,
+        "asked": None if asked is None else asked.value,
+        "expected": None if asked is None else asked.expected,
+        "metadata": None if asked is None else asked.metadata,
+        **{name: getattr(trial, name) for name in _FIELDS},
+        "input_tokens": None if usage is None else usage.input_tokens,
+        "output_tokens": None if usage is None else usage.output_tokens,
+        "criteria": {
+            one.criterion: {
+                "passed": one.passed,
+                "reason": None if one.result.reason is None else one.result.reason.value,
+                "postcondition": one.postcondition,
+                "explanation": one.result.explanation,
+                "evidence": one.result.evidence,
+                "failed": [name for name, _ in one.failed_checks],
+            }
+            for one in trial.outcomes
+        },
+        "traceback": texts.find_traceback(trial) or None,
+        "messages": [{"role": role, "text": text} for role, text in trial.messages],
+        "tool_calls": [dict(call) for call in trial.tool_calls],
+    }
+
+
+# --- Records that are decided again ---------------------------------------------------------------
+
+
+_CHECKED: dict[str, Tone] = {"VERIFIED": "pass", "DIFFERS": "fail", "DAMAGED": "fail"}
+
+
+def build_checked_page(found: Iterable[tuple[str, str, Sequence[str]]]) -> Document:
+    """Build what deciding records again came to: a line each, and what differs below it.
+
+    Args:
+        found: VERIFIED, DIFFERS or DAMAGED, the name of the run, and what is said of it.
+    """
+    rows = [
+        (
+            Badge(word=word, tone=_CHECKED[word]),
+            "\n".join(map(make_visible, (f"{name}: {first}", *more))),
+        )
+        for word, name, (first, *more) in found
+    ]
+    return Document(kind="Verification", title="", blocks=(_build_rows(rows),))
+
+
+# --- Lists of runs --------------------------------------------------------------------------------
+
+
+def build_runs_page(
+    shown: Sequence[Mapping[str, Any]], compared: Mapping[str, Mapping[str, Any]], older: int
+) -> Document:
+    """Build a line for each run, the arms of a comparison together below it.
+
+    Args:
+        shown: The runs, the newest first.
+        compared: The comparisons that some of them are arms of, by name.
+        older: How many more there are.
+    """
+    rows = [_write_run(*one) for one in _order_runs(shown, compared)]
+    note = (f"{older:,} older; -n shows more",) if older else ()
+    table = Table(
+        heading="",
+        columns=("", "", "", ""),
+        rows=tuple(Row(cells=cells) for cells in rows),
+        words=(0, 1, 3),
+        notes=note,
+    )
+    return Document(kind="Runs", title="", blocks=(table,))
+
+
+def _order_runs(
+    shown: Sequence[Mapping[str, Any]], compared: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any], str, str]]:
+    """List each run or comparison with its result, its size and its name."""
+    listed: set[str] = set()
+    for one in shown:
+        comparison = compared.get(one.get("comparison", ""))
+        if comparison is None:
+            yield one["result"], one, _count_trials(one), one["run_id"]
+        elif comparison["comparison"] not in listed:
+            listed.add(comparison["comparison"])
+            arms = comparison["arms"]
+            count = as_count(len(arms), "arm")
+            yield comparison["result"], comparison, count, comparison["comparison"]
+            mine = {each["run_id"]: each for each in shown if each["run_id"] in arms}
+            for name, label in arms.items():
+                if name in mine:
+                    yield "  arm", mine[name], _count_trials(mine[name]), f"{name}  {label}"
+
+
+def _count_trials(one: Mapping[str, Any]) -> str:
+    return "" if one["trials"] is None else as_count(one["trials"], "trial")
+
+
+def _write_run(result: str, one: Mapping[str, Any], size: str, name: str) -> tuple[str, ...]:
+    return result, (one["started_at"] or "")[:16].replace("T", " "), size, name
+
+
+def build_measured_page(measured: Sequence[Mapping[str, Any]]) -> Document:
+    """Build what measurements of baselines counted: a line each, and whether one is unfinished."""
+    rows = tuple(Row(cells=(_word_measured(one),)) for one in measured)
+    table = Table(heading="", columns=("",), rows=rows)
+    return Document(kind="Measurements", title="", blocks=(table,))
+
+
+def _word_measured(found: Mapping[str, Any]) -> str:
+    counts = ", ".join(
+        f"{name} {one['passed']} of {one['trials']}" for name, one in found["criteria"].items()
+    )
+    text = make_visible(f"{found['contract']}: measured, nothing decided: {counts}")
+    if found["trials"] < found["planned"]:
+        text += (
+            f"\n  {as_count(found['planned'], 'trial')} were planned: it is still going on, or "
+            "it was stopped. `trialwise measure --resume` continues it."
+        )
+    return text
