@@ -1,7 +1,7 @@
 """Measures the shape of the code: size, names, private imports and files to touch.
 
-`make shape` prints the table. `tests/repo/test_shape.py` holds the limits, so that the shape does
-not get worse by accident.
+`make shape` prints the table. `tools/shape_limits.toml` has the limits, `tests/repo/test_shape.py`
+holds them, and no limit may rise.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "trialwise"
 README = ROOT / "README.md"
+LIMITS = ROOT / "tools" / "shape_limits.toml"
 
 #: Participles that do not end in "ed".
 _IRREGULAR = frozenset(
@@ -89,6 +91,16 @@ SAMPLES = {
     "run setting": ("rate_per_s",),
     "procedure": ("OBSERVATIONAL",),
 }
+#: Modules that compare, choose, describe or prefer arms, and the packages on their way.
+_ARMS = re.compile(
+    r"compar|cho(ice|os)|explor|prefer|(^|[/_])arms?(_|\.|$)|pair(ed|ing|_)|relabel|guardrail|amounts\.py"
+)
+#: What is no part of comparing although its name sounds like it.
+_NO_ARMS = re.compile(r"declarations/|journal_repair|chosen_")
+#: Types of designs and evidence that only their own modules may tell apart.
+_DESIGNS = re.compile(r"\w*(Design|Evidence)\b")
+#: Types whose fields a reader has to hold in the head.
+_WIDE = ("CriterionPlan", "RunOptions", "Verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +225,42 @@ class SourceFile:
             if any(part.startswith("_") and not part.startswith("__") for part in parts):
                 yield name
 
+    @property
+    def import_lines(self) -> int:
+        """Lines that import something, inside functions too."""
+        return sum(
+            (node.end_lineno or node.lineno) - node.lineno + 1
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        )
+
+    @property
+    def is_about_arms(self) -> bool:
+        """Whether the module compares, chooses, describes or prefers arms."""
+        inside = self.path.relative_to(PACKAGE).as_posix()
+        return bool(_ARMS.search(inside)) and not _NO_ARMS.search(inside)
+
+    def design_checks(self) -> Iterator[str]:
+        """Calls of `isinstance` that ask for a type of design or evidence of another module."""
+        own = {node.name for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)}
+        for node in ast.walk(self.tree):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) != "isinstance":
+                continue
+            asked = ast.unparse(node.args[1])
+            if any(found.group() not in own for found in _DESIGNS.finditer(asked)):
+                yield asked
+
+    def wide_types(self) -> Iterator[tuple[str, int]]:
+        """Types that many functions take, with the number of their fields."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef) and node.name in _WIDE:
+                yield node.name, sum(isinstance(one, ast.AnnAssign) for one in node.body)
+
     def names(self, words: tuple[str, ...]) -> bool:
         """Whether the code, and not only a docstring, holds one of the words."""
         wanted = re.compile("|".join(rf"(?<![\w.]){word}(?!\w)" for word in words))
+        if not wanted.search(self.text):
+            return False
         quiet = self._docstring_lines
         return any(
             wanted.search(token.string)
@@ -296,34 +341,75 @@ class Shape:
         words = SAMPLES[kind]
         return [file.path for file in self.core if file.names(words) and not file.is_generated]
 
+    @cached_property
+    def arms(self) -> list[SourceFile]:
+        """The modules that compare, choose, describe or prefer arms."""
+        return [file for file in self.core if file.is_about_arms]
+
+    def design_checks(self) -> list[tuple[Path, str]]:
+        """Where the core asks which design or evidence it has."""
+        return [(file.path, asked) for file in self.core for asked in file.design_checks()]
+
+    def figures(self) -> dict[str, float]:
+        """Every figure that has a limit, by its key in `shape_limits.toml`."""
+        core = sum(file.code_lines for file in self.core)
+        lines = sum(file.lines for file in self.core)
+        wide = dict(one for file in self.core for one in file.wide_types())
+        return {
+            "code_lines": core,
+            "files": len(self.core),
+            "import_percent": round(100 * sum(file.import_lines for file in self.core) / core, 1),
+            "comments_per_100_lines": round(
+                100 * sum(file.comments for file in self.core) / lines, 1
+            ),
+            "arms_code_lines": sum(file.code_lines for file in self.arms),
+            "arms_files": len(self.arms),
+            "arms_packages": len({file.package for file in self.arms}),
+            "design_checks": len(self.design_checks()),
+            "most_fields": max(wide.values()),
+            "longest_file": max(file.lines for file in self.files),
+            "public_names": len(trialwise_names()),
+            "commands": self.count_commands(),
+            "run_options": self.count_run_options(),
+            "documentation_words": count_words(),
+            "readme_lines": count_readme_lines(),
+        }
+
     def rows(self) -> Iterator[tuple[str, str]]:
-        """The table: what is measured, and its value."""
+        """The table: what is measured, its value, and its limit where it has one."""
         lengths = sorted(one.lines for one in self.functions)
         p95 = lengths[int(0.95 * (len(lengths) - 1))]
-        largest = max(self.files, key=lambda file: file.lines)
-        total, core = sum(f.code_lines for f in self.files), sum(f.code_lines for f in self.core)
-        comments = 100 * sum(f.comments for f in self.files) / sum(f.lines for f in self.files)
         longer = sum(len(one.words) > 1 for one in self.functions) / len(self.functions)
         participles = len(self.participles()) / len(self.functions)
-        yield "files / code lines", f"{len(self.files)} / {total:,}"
-        yield "core (without contrib and stats.toolbox)", f"{len(self.core)} / {core:,}"
+        limits = read_limits()
+        for key, value in self.figures().items():
+            yield key.replace("_", " "), f"{value:,} (limit {limits[key]:,})"
         yield (
             "function length median / p95 / max",
             f"{statistics.median(lengths):.0f} / {p95} / {lengths[-1]}",
         )
-        yield "largest file", f"{largest.lines} ({largest.path.relative_to(PACKAGE)})"
-        yield "comments per 100 lines", f"{comments:.1f}"
         yield "functions named by a bare participle", f"{100 * participles:.1f} %"
         yield "function names of more than one word", f"{100 * longer:.0f} %"
         for kind in SAMPLES:
             yield f"files of the core that name a {kind}", str(len(self.files_naming(kind)))
-        yield "commands on the help page", str(self.count_commands())
-        yield "options that run --help shows", str(self.count_run_options())
         yield "private imports across packages", str(len(self.private_imports()))
         yield "imports of contrib from the core", str(len(self.contrib_imports()))
         yield "module names used more than once", str(len(self.repeated_module_names()))
-        yield "words of documentation", f"{count_words():,}"
-        yield "lines of the README", str(count_readme_lines())
+
+
+def read_limits(text: str | None = None) -> dict[str, float]:
+    """Read the limits, from the present file or from the text of another version of it."""
+    found: dict[str, float] = tomllib.loads(LIMITS.read_text("utf-8") if text is None else text)
+    return found
+
+
+def trialwise_names() -> list[str]:
+    """List the public names of the package, as its `__all__` has them."""
+    code = "import trialwise; print(*trialwise.__all__)"
+    arguments = [sys.executable, "-c", code]
+    return subprocess.run(
+        arguments, capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    ).stdout.split()
 
 
 def _read_help(*command: str) -> str:
@@ -351,6 +437,12 @@ def main(arguments: list[str]) -> int:
             print(f"\nFiles that name a {kind} ({', '.join(words)}):")
             for path in shape.files_naming(kind):
                 print(f"  {path.relative_to(PACKAGE)}")
+        print("\nQuestions for the type of a design or of evidence:")
+        for path, asked in shape.design_checks():
+            print(f"  {path.relative_to(PACKAGE)}: {asked}")
+        print("\nModules about arms:")
+        for file in shape.arms:
+            print(f"  {file.code_lines:5} {file.path.relative_to(PACKAGE)}")
         print("\nPrivate imports:")
         for path, name in shape.private_imports():
             print(f"  {path.relative_to(PACKAGE)}: {name}")
