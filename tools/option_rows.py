@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trialwise.declarations.scalars import Choice, Count, Kind, Scalar, Text, Whole
-from trialwise.declarations.settings import Names, settings_of
+from trialwise.declarations.signatures import Names, settings_of
 from trialwise.declarations.structures import Either
 
 

@@ -2,9 +2,10 @@
 
 `make stubs` writes
 
-- `src/trialwise/catalogue.py`: where each check and each service lives, and what is exported,
+- `src/trialwise/catalogue.py`: where each check and each service lives, what is exported, and the
+  options of runs,
 - the `__init__.pyi` that type checkers read beside each package that loads names on first use,
-- the options of runs, for the command line and for pytest,
+- the options of runs for pytest,
 - the keyword arguments of `tw.run`, in `src/trialwise/model/run_settings.py`,
 - the JSON Schema of the suite file, and its reference page.
 
@@ -33,9 +34,9 @@ _ALSO: dict[str, dict[str, list[str]]] = {
     "checks": {
         "check_base": ["Check", "Unreadable", "from_spec", "spellings", "to_spec"],
     },
-    "services": {"failures": []},
+    "services": {"service_factors": []},
 }
-_HEAD = '''"""Where each check and each service lives, and what their packages export.
+_HEAD = '''"""Where each check and service lives, what their packages export, and the options of runs.
 
 Written by `make stubs` from the modules themselves: nothing is imported to find a name.
 """
@@ -55,14 +56,10 @@ rows = [*option_rows(RunOptions), *option_rows(Budget, "budget.")]
 rows += [row for row in option_rows(Criterion) if row.name == "confidence"]
 print(json.dumps([astuple(row) for row in rows]))
 """
-_OPTIONS_HEAD = '''"""The options of a run in plain values: `--help` shows them and loads no more.
-
-Written by `make stubs` from the fields of `RunOptions`.
+_OPTIONS_HEAD = """
+#: The options of a run in plain values, from the fields of `RunOptions`: `--help` shows them and
+#: loads no more. The name of each option, the field that it sets, its kind and what it means.
 """
-
-# fmt: off
-#: The name of each option, the field that it sets, its kind and what it means.
-'''
 _SETTINGS_HEAD = '''"""The keyword arguments of `tw.run`: every field of `RunOptions`, typed.
 
 Written by `make stubs` from the fields of `RunOptions`.
@@ -94,21 +91,20 @@ def main(root: Path = ROOT) -> None:
         root: The folder that holds `src`.
     """
     package = root / "src" / "trialwise"
-    _write(package / "catalogue.py", render_catalogue(package))
     _write(package / "model" / "run_settings.py", render_run_settings(package))
-    options = root / "src" / "trialwise" / "run_options.py"
     rows = read_option_rows(root)
-    _write(options, render_options(rows))
+    _write(package / "catalogue.py", render_catalogue(package) + render_options(rows))
     door = root / "src" / "_trialwise_pytest.py"
     _write(door, render_pytest_options(rows, door.read_text(encoding="utf-8")))
     for path, text in render_stubs(package).items():
         _write(path, text)
     # In a fresh interpreter, which sees the catalogue as it is now.
-    for module, target in (
-        ("trialwise.suite.schema_file", package / "suite" / "trialwise.schema.json"),
-        ("trialwise.suite.reference_page", root / "docs" / "reference" / "suite.md"),
+    for function, target in (
+        ("written_schema", package / "suite" / "trialwise.schema.json"),
+        ("suite_reference", root / "docs" / "reference" / "suite.md"),
     ):
-        _write(target, _print(root, "-m", module))
+        code = f"from trialwise.suite.reference import {function} as text; print(text(), end='')"
+        _write(target, _print(root, "-c", code))
 
 
 def read_option_rows(root: Path = ROOT) -> str:
@@ -117,7 +113,7 @@ def read_option_rows(root: Path = ROOT) -> str:
 
 
 def render_options(rows: str) -> str:
-    """Return the module that holds the options of runs, from rows of JSON."""
+    """Return the table that holds the options of runs, from rows of JSON."""
     lines = "".join(
         f"    ({_quote(name)}, {_quote(target)}, {_quote(kind)}, {_quote(doc)}),\n"
         for name, target, kind, doc, _ in json.loads(rows)

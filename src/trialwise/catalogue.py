@@ -1,4 +1,4 @@
-"""Where each check and each service lives, and what their packages export.
+"""Where each check and service lives, what their packages export, and the options of runs.
 
 Written by `make stubs` from the modules themselves: nothing is imported to find a name.
 """
@@ -7,15 +7,15 @@ Written by `make stubs` from the modules themselves: nothing is imported to find
 
 #: The constructor of each check that a suite may name.
 CHECKS = {
-    "as_expected": "checks.equality:as_expected",
+    "as_expected": "checks.whole_reply:as_expected",
     "contains": "checks.texts:contains",
     "ends_with": "checks.texts:ends_with",
-    "equals": "checks.equality:equals",
+    "equals": "checks.whole_reply:equals",
     "exit_code": "checks.resources:exit_code",
     "expression": "checks.expressions:expression",
     "final_answer": "checks.resources:final_answer",
     "json_path": "checks.parsable:json_path",
-    "json_schema": "checks.json_schemas:json_schema",
+    "json_schema": "checks.whole_reply:json_schema",
     "length": "checks.texts:length",
     "matches": "checks.texts:matches",
     "max_cost": "checks.resources:max_cost",
@@ -49,9 +49,7 @@ SERVICES = {
 CHECK_EXPORTS = {
     "check_base": "Check Unreadable from_spec spellings to_spec",
     "combine": "AllOf AnyOf Named Not all_of any_of named not_",
-    "equality": "AsExpected Comparison Equals as_expected equals",
     "expressions": "Expression expression",
-    "json_schemas": "JsonSchema json_schema",
     "parsable": (
         "Format JsonPath NumericRange Parses Require json_path numeric_range parses"
     ),
@@ -69,20 +67,23 @@ CHECK_EXPORTS = {
         "ToolCallCount ToolCalled ToolCalledWith ToolNotCalled ToolsInOrder "
         "tool_call_count tool_called tool_called_with tool_not_called tools_in_order"
     ),
+    "whole_reply": (
+        "AsExpected Comparison Equals JsonSchema as_expected equals json_schema"
+    ),
 }
 
 #: The public names of `trialwise.services`, by module.
 SERVICE_EXPORTS = {
     "agent": "AgentService McpServer",
-    "failures": (
-        "HttpFailure MalformedReply RecordedFailure RecordingError ReplyTooLarge "
-        "ReportedFailure RequestRefused"
-    ),
     "http_endpoint": "HttpService",
     "openai_chat": "ChatService Prices",
     "programs": "CommandService InputVia",
     "python_function": "CallableService",
     "replay": "RecordingService ReplayService",
+    "service_factors": (
+        "HttpFailure MalformedReply RecordedFailure RecordingError ReplyTooLarge "
+        "ReportedFailure RequestRefused"
+    ),
 }
 
 #: The constructors of checks, as `trialwise` itself exports them.
@@ -92,3 +93,32 @@ CHECK_FUNCTIONS = (
         "max_tokens max_turns not_contains numeric_range parses starts_with "
         "tool_call_count tool_called tool_called_with tool_not_called tools_in_order"
     )
+
+#: The options of a run in plain values, from the fields of `RunOptions`: `--help` shows them and
+#: loads no more. The name of each option, the field that it sets, its kind and what it means.
+OPTIONS: tuple[tuple[str, str, str, str], ...] = (
+    ("trials", "trials", "count", "A fixed number of trials for every criterion, or one for each sampling."),
+    ("max-trials", "max_trials", "count", "Upper limit on trials where no number is fixed."),
+    ("intent", "intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
+    ("rule", "rule", "exact|wilson|fisher", "The rule set for every decision."),
+    ("analysis", "analysis", "measured|intent-to-treat|per-protocol", "Which trials decide: `measured` asks again what never reached the service, `intent-to-treat` counts it as failed, `per-protocol` also leaves out empty runs."),
+    ("seed", "seed", "integer", "Seed for the order of inputs and for each trial."),
+    ("draw", "draw", "balanced|independent", "How inputs are drawn."),
+    ("concurrency", "concurrency", "count", "Number of concurrent trials."),
+    ("executor", "executor", "text", "Where trials run: `local`, `processes` for services that keep a processor busy, `dask` or `ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`."),
+    ("rate", "rate_per_s", "pace", "Upper limit on trials started per unit of time."),
+    ("timeout", "timeout_s", "time", "Time limit for one attempt."),
+    ("retries", "retries", "count from 0", "Number of further attempts after an infrastructure error. The verdict reports them."),
+    ("cost-per-trial", "cost_per_trial_usd", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
+    ("override", "overrides", "names", "Codes of major caveats to accept under verification."),
+    ("smoke-refuses", "smoke_refuses", "nothing|hard|major", "What refuses a smoke run, too, instead of a warning: `hard` invalidators of a comparison, or also `major` caveats."),
+    ("baseline", "baseline", "text", "The identifier of the baseline to compare with."),
+    ("horizon", "horizon", "count", "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or `days`."),
+    ("correction", "correction", "none|bonferroni|holm|bh|by|e-bh", "How decisions that belong together are corrected for their number."),
+    ("family", "family", "text", "Name of the decisions that are corrected together; contracts may share it."),
+    ("family-size", "family_size", "count", "Number of decisions in the family, where more belong to it than are run here."),
+    ("inconclusive", "inconclusive", "undecided|fail", "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`) or 1 (`fail`). The verdict stays."),
+    ("max-seconds", "budget.seconds", "time", "Maximum time. Every result is kept."),
+    ("max-usd", "budget.usd", "money", "Maximum cost. Every result is kept."),
+    ("confidence", "confidence", "rate", "1 − the largest probability of a wrong PASS, and of a wrong FAIL."),
+)

@@ -15,8 +15,8 @@ from trialwise.judges.gold import GoldSetError, read_gold
 from trialwise.judges.votes import read_vote
 from trialwise.model.lines import seal
 from trialwise.runtime.verifying import verify
-from trialwise.services.failures import RecordingError
 from trialwise.services.replay import PREFIX, ReplayService
+from trialwise.services.service_factors import RecordingError
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 

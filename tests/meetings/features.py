@@ -11,9 +11,8 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from trialwise.declarations.quantities import Duration, Money, Pace, Rate
-from trialwise.declarations.scalars import Choice, Count, Flag, Kind
-from trialwise.declarations.settings import setting_keys
+from trialwise.declarations.scalars import Choice, Count, Duration, Flag, Kind, Money, Pace, Rate
+from trialwise.declarations.signatures import setting_keys
 from trialwise.model.criterion import Criterion
 from trialwise.suite.keys import CONTRACT
 

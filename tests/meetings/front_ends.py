@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from tests.meetings.features import SERVICES
 from tests.meetings.made_suites import MadeSuite
 
+from trialwise.catalogue import OPTIONS
 from trialwise.cli.main import cli
 from trialwise.errors import BrokenCheck, TrialwiseError
-from trialwise.run_options import OPTIONS
 
 _ENVIRONMENT = {"NO_COLOR": "1", "COLUMNS": "200"}
 

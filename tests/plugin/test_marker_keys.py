@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.declarations.settings import setting_keys, settings_of
+from trialwise.declarations.signatures import setting_keys, settings_of
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.contract import MARKER_PARTS, Contract
 from trialwise.model.covariate import CovariateKind

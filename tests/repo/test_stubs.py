@@ -26,7 +26,7 @@ def test_the_catalogue_names_what_the_modules_declare() -> None:
     """Whoever adds a check or a service runs `make stubs`."""
     written = (PACKAGE / "catalogue.py").read_text(encoding="utf-8")
 
-    assert render_catalogue(PACKAGE) == written
+    assert render_catalogue(PACKAGE) + render_options(read_option_rows()) == written
 
 
 STUBS = sorted(PACKAGE.rglob("__init__.pyi"))
@@ -54,10 +54,8 @@ def test_the_options_are_those_that_the_settings_declare() -> None:
     """Of the command line, of pytest, and the keyword arguments of `tw.run`."""
     rows = read_option_rows()
     door = (PACKAGE.parent / "_trialwise_pytest.py").read_text(encoding="utf-8")
-    options = (PACKAGE / "run_options.py").read_text(encoding="utf-8")
     settings = (PACKAGE / "model" / "run_settings.py").read_text(encoding="utf-8")
 
-    assert render_options(rows) == options
     assert render_pytest_options(rows, door) == door
     assert render_run_settings(PACKAGE) == settings
 

@@ -17,7 +17,7 @@ from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
 from trialwise.runtime.preparing import prepare
 from trialwise.stats.trace_stability import SUB_SCORES, StabilityFloors
 from trialwise.suite import Suite, SuiteError, suite_schema
-from trialwise.suite.gate_keys import STABILITY
+from trialwise.suite.gates import STABILITY
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import MAX_NODES, Source, parse_yaml, plain
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import trialwise as tw
 from trialwise.outcomes.outcome_rows import OutcomesUnreadable
-from trialwise.suite import SuiteError, file_patterns, load_suite
-from trialwise.suite.file_patterns import find_files
+from trialwise.suite import SuiteError, input_files, load_suite
+from trialwise.suite.input_files import find_files
 
 SUITE = """\
 service: {command: [echo, "{input}"]}
@@ -67,7 +67,7 @@ def test_a_pattern_that_finds_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     """It would look through the whole disk."""
-    monkeypatch.setattr(file_patterns, "MOST_ENTRIES", 1000)
+    monkeypatch.setattr(input_files, "MOST_ENTRIES", 1000)
     for n in range(1100):
         (tmp_path / f"{n}.txt").touch()
     began = time.process_time()

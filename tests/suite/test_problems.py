@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trialwise.declarations.nearest_names import find_nearest as nearest
+from trialwise.declarations.written import find_nearest as nearest
 from trialwise.suite import Problem, SuiteError
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Source

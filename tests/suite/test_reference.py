@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "suite.md"
 
 
 def test_the_page_is_current() -> None:
-    """Whoever changes a key writes it anew with `python -m trialwise.suite.reference_page`."""
+    """Whoever changes a key writes it anew with `make stubs`."""
     assert suite_reference() == PAGE.read_text(encoding="utf-8")
 
 

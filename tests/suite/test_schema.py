@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import trialwise.suite
 from trialwise.suite import Suite, SuiteError, load_suite, suite_schema
-from trialwise.suite.schema_file import written_schema
+from trialwise.suite.reference import written_schema
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import MAX_NODES, Source, parse_yaml, plain
 
@@ -52,7 +52,7 @@ def as_json(text: str) -> Any:
 
 
 def test_the_shipped_file_is_the_generated_one() -> None:
-    """Whoever changes a key writes it anew with `python -m trialwise.suite.schema_file`."""
+    """Whoever changes a key writes it anew with `make stubs`."""
     shipped = Path(trialwise.suite.__file__).parent / "trialwise.schema.json"
 
     assert written_schema() == shipped.read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ this package imports none of them. Type checkers read `__init__.pyi`.
 Modules of checks. The class of a check is its constructor, which users call in lower case:
 
     texts                        the text of a reply
-    equality                     the whole reply, also against `expected` of the input
-    parsable, json_schemas, expressions    the document that it holds
+    whole_reply                  the whole reply, also against `expected` of the input or a schema
+    parsable, expressions        the document that it holds
     tools                        the calls of an agent
     resources                    turns, tokens, money, time and the end of a command
     combine, predicates          checks made of others, and functions as checks

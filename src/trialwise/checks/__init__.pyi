@@ -11,15 +11,8 @@ from trialwise.checks.combine import all_of as all_of
 from trialwise.checks.combine import any_of as any_of
 from trialwise.checks.combine import named as named
 from trialwise.checks.combine import not_ as not_
-from trialwise.checks.equality import AsExpected as AsExpected
-from trialwise.checks.equality import Comparison as Comparison
-from trialwise.checks.equality import Equals as Equals
-from trialwise.checks.equality import as_expected as as_expected
-from trialwise.checks.equality import equals as equals
 from trialwise.checks.expressions import Expression as Expression
 from trialwise.checks.expressions import expression as expression
-from trialwise.checks.json_schemas import JsonSchema as JsonSchema
-from trialwise.checks.json_schemas import json_schema as json_schema
 from trialwise.checks.parsable import Format as Format
 from trialwise.checks.parsable import JsonPath as JsonPath
 from trialwise.checks.parsable import NumericRange as NumericRange
@@ -66,3 +59,10 @@ from trialwise.checks.tools import tool_called as tool_called
 from trialwise.checks.tools import tool_called_with as tool_called_with
 from trialwise.checks.tools import tool_not_called as tool_not_called
 from trialwise.checks.tools import tools_in_order as tools_in_order
+from trialwise.checks.whole_reply import AsExpected as AsExpected
+from trialwise.checks.whole_reply import Comparison as Comparison
+from trialwise.checks.whole_reply import Equals as Equals
+from trialwise.checks.whole_reply import JsonSchema as JsonSchema
+from trialwise.checks.whole_reply import as_expected as as_expected
+from trialwise.checks.whole_reply import equals as equals
+from trialwise.checks.whole_reply import json_schema as json_schema

@@ -343,7 +343,7 @@ def _accept(name: str, loaded: object) -> CheckDeclaration | None:
 
 def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
     """Return what a name must be: the one that was probably meant, or what is said otherwise."""
-    from trialwise.declarations.nearest_names import suggest_name
+    from trialwise.declarations.written import suggest_name
 
     hint = suggest_name(str(name), known, quote="'")
     return f"be a known name ({hint})" if hint else otherwise

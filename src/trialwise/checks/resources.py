@@ -245,7 +245,7 @@ class FinalAnswer(Check, spelling="final_answer"):
     def _build_checks(self) -> Iterator[Check]:
         """Yield what the answer is held against."""
         if self.equals is not None:
-            from trialwise.checks.equality import equals
+            from trialwise.checks.whole_reply import equals
 
             yield equals(self.equals, ignore_case=self.ignore_case, trim=True)
         if self.contains:

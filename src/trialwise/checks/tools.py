@@ -24,10 +24,10 @@ from trialwise.checks.check_base import (
     check_flags,
     check_texts,
 )
-from trialwise.checks.json_schemas import SchemaArgument, check_schema, find_problem
 from trialwise.checks.parsable import Require
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
+from trialwise.checks.whole_reply import SchemaArgument, check_schema, find_problem
 from trialwise.declarations.signatures import Arg, Natural
 from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument

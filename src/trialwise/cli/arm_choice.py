@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trialwise.cli.options import read_changes
-from trialwise.declarations.nearest_names import suggest_name
+from trialwise.declarations.written import suggest_name
 from trialwise.runtime.chosen_runs import RunChooser
 from trialwise.runtime.selecting import Chosen, load
 

@@ -75,7 +75,7 @@ def _files(kind: str, python: str) -> dict[str, str]:
     """Return what is written, by name within the folder."""
     from importlib.resources import files
 
-    from trialwise.suite.schema_file import written_schema
+    from trialwise.suite.reference import written_schema
 
     found = files("trialwise.cli").joinpath("init_templates", kind)
     texts = {

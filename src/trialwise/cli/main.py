@@ -103,7 +103,7 @@ class _LazyCommands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from trialwise.declarations.nearest_names import suggest_name
+            from trialwise.declarations.written import suggest_name
 
             hint = suggest_name(args[0], self.list_commands(ctx), quote="'")
             if not hint:

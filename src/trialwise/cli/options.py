@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from trialwise.catalogue import OPTIONS
 from trialwise.declarations.amounts import (
     describe_option,
     duration,
@@ -22,7 +23,6 @@ from trialwise.declarations.amounts import (
     read_option,
 )
 from trialwise.reports.formats import list_endings, match_format
-from trialwise.run_options import OPTIONS
 from trialwise.runtime.selecting import BadExpression, Changes, Matcher, Selection, parse_expression
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -47,7 +47,7 @@ def command(what: str, output: Path | None) -> int:
 
 def _schema(what: str) -> str:
     if what == "suite":
-        from trialwise.suite.schema_file import written_schema
+        from trialwise.suite.reference import written_schema
 
         return written_schema(installed=True)
     import json

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.selecting import Chosen
-    from trialwise.services.kept_replies import ReusingService
+    from trialwise.services.replay import ReusingService
     from trialwise.suite import Suite
 
 #: When a file was changed last, and its size; None where there is none.
@@ -145,7 +145,7 @@ class WatchedRun:
     def reuse_replies(self, suite: Suite, prepared: Sequence[PreparedRun]) -> list[PreparedRun]:
         """Return the runs with services that replay the replies of earlier runs."""
         from trialwise.runtime.workspace import open_service
-        from trialwise.services.kept_replies import ReusingService
+        from trialwise.services.replay import ReusingService
 
         described = {one.name: one.service for one in suite.contracts}
         reusing = []

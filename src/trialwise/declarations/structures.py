@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from trialwise.declarations.nearest_names import find_nearest
 from trialwise.declarations.scalars import MISSING, Kind, Schema
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
 from trialwise.errors import TrialwiseError
 
 _INCLUDE: Schema = {"$ref": "#/$defs/includes"}

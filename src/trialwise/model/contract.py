@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trialwise.declarations.quantities import Rate
+from trialwise.declarations.scalars import Rate
 from trialwise.declarations.signatures import Arg, Share
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim

@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from trialwise.decimals import complement
-from trialwise.declarations.quantities import Rate
-from trialwise.declarations.scalars import Choice, Count, Flag, Text
-from trialwise.declarations.settings import setting
+from trialwise.declarations.scalars import Choice, Count, Flag, Rate, Text
+from trialwise.declarations.signatures import setting
 from trialwise.errors import InvalidArgument
 from trialwise.model.intent import Intent
 from trialwise.model.postcondition import Postcondition

@@ -15,9 +15,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from trialwise.declarations.quantities import Rate
-from trialwise.declarations.scalars import Choice, Count, Number, Text
-from trialwise.declarations.settings import setting
+from trialwise.declarations.scalars import Choice, Count, Number, Rate, Text
+from trialwise.declarations.signatures import setting
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record
 from trialwise.errors import InvalidArgument
 from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold

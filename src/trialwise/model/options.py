@@ -11,10 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trialwise.declarations.quantities import Duration, Money, Pace, Rate
-from trialwise.declarations.scalars import Choice, Count, Flag, Label, Text, Whole
-from trialwise.declarations.settings import Names, setting, setting_keys
-from trialwise.declarations.signatures import Made
+from trialwise.declarations.scalars import (
+    Choice,
+    Count,
+    Duration,
+    Flag,
+    Label,
+    Money,
+    Pace,
+    Rate,
+    Text,
+    Whole,
+)
+from trialwise.declarations.signatures import Made, Names, setting, setting_keys
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.intent import Intent

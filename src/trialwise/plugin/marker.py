@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from trialwise.declarations.nearest_names import suggest_name
-from trialwise.declarations.settings import convert_python, setting_keys, settings_of
-from trialwise.declarations.written import ValueRefused
+from trialwise.declarations.signatures import convert_python, setting_keys, settings_of
+from trialwise.declarations.written import ValueRefused, suggest_name
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.contract import MARKER_PARTS, PERCENTILES
 from trialwise.model.criterion import Check, Criterion

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from _trialwise_pytest import SESSION, SETTINGS
+from trialwise.catalogue import OPTIONS
 from trialwise.declarations.amounts import describe_option, read_option
 from trialwise.errors import InvalidArgument
 from trialwise.model.options import Budget
-from trialwise.run_options import OPTIONS
 
 #: The kind of every setting, and the settings that a marker may say differently for its test.
 _KINDS = {name.replace("-", "_"): kind for name, kind, _ in (*SETTINGS, *SESSION)}

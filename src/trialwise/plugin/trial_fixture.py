@@ -173,7 +173,7 @@ class TrialHandle:
         named = [one for one in self._criteria if one != BODY]
         if name in named:
             return
-        from trialwise.declarations.nearest_names import suggest_name
+        from trialwise.declarations.written import suggest_name
 
         known = f"it has {', '.join(named)}" if named else "it names no criterion"
         hint = suggest_name(str(name), named, known, quote="'")

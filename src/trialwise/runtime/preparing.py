@@ -350,8 +350,8 @@ def options_of(options: RunOptions | None, settings: Mapping[str, Any]) -> RunOp
 
 
 def _describe_unknown(name: str, value: object, known: Sequence[str]) -> str:
-    from trialwise.declarations.nearest_names import suggest_name
-    from trialwise.run_options import OPTIONS
+    from trialwise.catalogue import OPTIONS
+    from trialwise.declarations.written import suggest_name
 
     option = next((one for one in OPTIONS if one[0] == name.replace("_", "-")), None)
     if option is not None and option[1].startswith("budget."):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from trialwise.declarations.nearest_names import suggest_name
+from trialwise.declarations.written import suggest_name
 from trialwise.errors import TrialwiseError
 from trialwise.runtime.looping import run_to_end
 from trialwise.runtime.workspace import open_service

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trialwise.declarations.nearest_names import suggest_name
+from trialwise.declarations.written import suggest_name
 from trialwise.documents.printable import near
 from trialwise.errors import DesignRefused, TrialwiseError
 

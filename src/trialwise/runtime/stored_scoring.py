@@ -19,7 +19,7 @@ from trialwise.model.trial import NOT_MEASURED, Analysis, Trial
 from trialwise.runtime.result import Result
 from trialwise.runtime.trace_scoring import Answers, ScoredTraces, run_answers
 from trialwise.runtime.workspace import Workspace
-from trialwise.services.kept_replies import KeptAnswer, read_answer
+from trialwise.services.replay import KeptAnswer, read_answer
 from trialwise.stores.runs import RunStore, StoredRun
 from trialwise.stores.set_aside_trials import read_set_aside
 

@@ -23,7 +23,7 @@ from trialwise.runtime.preparing import prepare_run
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import run_prepared
 from trialwise.runtime.workspace import Workspace
-from trialwise.services.kept_replies import KeptAnswer, KeptReplies
+from trialwise.services.replay import KeptAnswer, KeptReplies
 from trialwise.traces.trace_documents import TraceError, read_traces
 
 Answers: TypeAlias = dict[tuple[str, str], list[KeptAnswer]]

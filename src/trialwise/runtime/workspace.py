@@ -197,7 +197,7 @@ def reuse_replies(service: Service, stored: StoredRun) -> Iterator[Service]:
     from trialwise.stores.set_aside_trials import read_set_aside, set_trials_aside
 
     if trials := read_set_aside(stored.path, stored.plan):
-        from trialwise.services.kept_replies import KeptReplies, read_answer
+        from trialwise.services.replay import KeptReplies, read_answer
 
         # What never reached the service has no answer, and is asked.
         kept = {

@@ -3,9 +3,8 @@
     python_function, programs, http_endpoint, openai_chat, agent, replay
                          one service each, with everything that declares it
     model_apis           the APIs that chat models are behind
-    kept_replies         replies of earlier runs, for `run --watch` and `run --resume`
-    failures             what a call can end in
-    service_factors      what is recorded of a service; secrets are named and never shown
+    service_factors      what is recorded of a service; secrets are named and never shown; what a
+                         call can end in
 
 The modules that begin with an underscore hold what several of them use.
 """

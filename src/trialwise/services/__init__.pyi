@@ -1,12 +1,5 @@
 from trialwise.services.agent import AgentService as AgentService
 from trialwise.services.agent import McpServer as McpServer
-from trialwise.services.failures import HttpFailure as HttpFailure
-from trialwise.services.failures import MalformedReply as MalformedReply
-from trialwise.services.failures import RecordedFailure as RecordedFailure
-from trialwise.services.failures import RecordingError as RecordingError
-from trialwise.services.failures import ReplyTooLarge as ReplyTooLarge
-from trialwise.services.failures import ReportedFailure as ReportedFailure
-from trialwise.services.failures import RequestRefused as RequestRefused
 from trialwise.services.http_endpoint import HttpService as HttpService
 from trialwise.services.openai_chat import ChatService as ChatService
 from trialwise.services.openai_chat import Prices as Prices
@@ -15,3 +8,10 @@ from trialwise.services.programs import InputVia as InputVia
 from trialwise.services.python_function import CallableService as CallableService
 from trialwise.services.replay import RecordingService as RecordingService
 from trialwise.services.replay import ReplayService as ReplayService
+from trialwise.services.service_factors import HttpFailure as HttpFailure
+from trialwise.services.service_factors import MalformedReply as MalformedReply
+from trialwise.services.service_factors import RecordedFailure as RecordedFailure
+from trialwise.services.service_factors import RecordingError as RecordingError
+from trialwise.services.service_factors import ReplyTooLarge as ReplyTooLarge
+from trialwise.services.service_factors import ReportedFailure as ReportedFailure
+from trialwise.services.service_factors import RequestRefused as RequestRefused

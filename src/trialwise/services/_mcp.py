@@ -19,9 +19,9 @@ from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
-from trialwise.services._exchange import check_url
-from trialwise.services._mcp_pipe import PipedServer
+from trialwise.services._process import PipedServer
 from trialwise.services._tool_loop import Returned, Toolbox
+from trialwise.services.http_endpoint import check_url
 from trialwise.services.model_apis import to_json
 from trialwise.services.service_factors import Headers, Variables, check_headers, resolve
 

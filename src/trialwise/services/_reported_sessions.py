@@ -18,8 +18,8 @@ from trialwise.engine.ports import TrialContext
 from trialwise.model.foreign_fields import Fields, read_amount, read_tokens
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import ErrorClass
-from trialwise.services.failures import MalformedReply, ReportedFailure
 from trialwise.services.model_apis import check_pointer, find
+from trialwise.services.service_factors import MalformedReply, ReportedFailure
 
 if TYPE_CHECKING:
     from trialwise.model.trace import Trace

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
-from trialwise.services._exchange import Answer
-from trialwise.services.failures import MalformedReply
+from trialwise.services.http_endpoint import Answer
 from trialwise.services.model_apis import to_json
 from trialwise.services.openai_chat import ChatService
+from trialwise.services.service_factors import MalformedReply
 
 if TYPE_CHECKING:
     from mcp_types import Tool

@@ -19,8 +19,7 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
-from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
-from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
+from trialwise.services.http_endpoint import Answer, Exchange, Request, check_url, describe_answer
 from trialwise.services.model_apis import (
     OPENAI_KEY,
     OPENAI_URL,
@@ -32,7 +31,14 @@ from trialwise.services.model_apis import (
     parse_json,
     to_json,
 )
-from trialwise.services.service_factors import describe_model, resolve, scrub
+from trialwise.services.service_factors import (
+    HttpFailure,
+    MalformedReply,
+    RequestRefused,
+    describe_model,
+    resolve,
+    scrub,
+)
 from trialwise.validation import require_real
 
 _SLOT = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)

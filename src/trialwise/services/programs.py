@@ -25,7 +25,6 @@ from trialwise.services._reported_sessions import (
     add_report,
     report_trace,
 )
-from trialwise.services.failures import MalformedReply, ReplyTooLarge
 from trialwise.services.model_apis import (
     encode,
     fill_text,
@@ -34,7 +33,13 @@ from trialwise.services.model_apis import (
     placeholders,
     to_json,
 )
-from trialwise.services.service_factors import Variables, describe_code, describe_value
+from trialwise.services.service_factors import (
+    MalformedReply,
+    ReplyTooLarge,
+    Variables,
+    describe_code,
+    describe_value,
+)
 from trialwise.validation import require_choice, require_count, require_real
 
 if TYPE_CHECKING:

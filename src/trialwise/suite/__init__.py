@@ -2,14 +2,14 @@
 
 A name loads its module on first use; type checkers read `__init__.pyi`.
 
-    suite_files, yaml_reading, environment    find files, read YAML with places, fill in `${NAME}`
-    reading_context, suite_problems           the suite being read, and what is wrong with it
-    keys, check_keys, gate_keys, input_keys   the keys of a suite, derived from declarations
-    suite_services, suite_judges              keys of services and judges, and how they are built
-    file_patterns                             the files that a pattern finds
-    *_building, contract_parts                contracts from what was read
-    loading, loaded_suite                     the whole suite
-    schema_file, reference_page               the JSON Schema and the reference page
+    yaml_reading, environment         YAML with places, and what `${NAME}` in it stands for
+    reading_context, suite_problems   the suite being read, and what is wrong with it
+    keys                              the keys of a suite, derived from declarations, and those of
+    check_keys, suite_services        checks; services and judges: with how they are built
+    inputs, gates                     inputs; gates: likewise
+    contract_building, contract_parts, contract_arms    contracts from what was read
+    loading, loaded_suite             the whole suite: how it is found and read, and what it says
+    reference                         the reference page and the JSON Schema
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ _MODULES = {
     "loading": "load_suite",
     "suite_problems": "Problem SuiteError SuiteNotFound",
     "environment": "Redaction",
-    "reference_page": "suite_reference",
-    "schema_file": "suite_schema",
-    "loaded_suite": "Report Suite SuiteContract",
-    "suite_files": "SUITE_NAMES find_suite",
+    "reference": "suite_reference suite_schema",
+    "loaded_suite": "SUITE_NAMES Report Suite SuiteContract find_suite",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

@@ -11,16 +11,21 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
-from trialwise.declarations.nearest_names import suggest_name
-from trialwise.declarations.quantities import Rate
-from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Schema, Text
+from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
+from trialwise.declarations.written import (
+    INVALID,
+    Invalid,
+    Reader,
+    Written,
+    show_value,
+    suggest_name,
+)
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
-from trialwise.suite.suite_judges import JUDGE_KEYS, build_judge
+from trialwise.suite.suite_services import JUDGE_KEYS, build_judge
 
 _ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.scalars import Kind, Schema
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import Invalid, Reader, Written
+from trialwise.declarations.written import Invalid, Reader, Written, suggest_name
 from trialwise.extensions import SERVICES, extension_names
 from trialwise.services.service_factors import ServiceDeclaration, find_service, service_names
 from trialwise.suite.reading_context import Context

@@ -10,25 +10,25 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid
+from trialwise.declarations.written import INVALID, Invalid, suggest_name
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.model.sampling import Sampling
 from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_arm
 from trialwise.suite.contract_parts import (
+    build_criteria,
     build_factors,
     build_options,
     build_parts,
+    build_samplings,
     list_critical,
     names_of,
 )
-from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
 from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.loaded_suite import SuiteContract
-from trialwise.suite.reading_context import Context, make_model
+from trialwise.suite.reading_context import Context, check_sampling, make_model
 from trialwise.suite.suite_services import build_service, hash_service, service_label
 from trialwise.suite.yaml_reading import Node
 

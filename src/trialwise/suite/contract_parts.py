@@ -1,4 +1,4 @@
-"""How a contract is run and what it says beside its service, inputs and criteria.
+"""What a contract promises, how it is run, and what it says beside its service and inputs.
 
 A suite file and a pytest marker say it in the same keys; the reader says where they come from.
 """
@@ -9,11 +9,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trialwise.declarations.nearest_names import find_nearest, suggest_name
-from trialwise.declarations.settings import setting_keys
-from trialwise.declarations.signatures import build_declared
+from trialwise.declarations.signatures import build_declared, setting_keys
 from trialwise.declarations.structures import Fields, Record
-from trialwise.declarations.written import Invalid, PythonReader, PythonValue, Reader, show_value
+from trialwise.declarations.written import (
+    INVALID,
+    Invalid,
+    PythonReader,
+    PythonValue,
+    Reader,
+)
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.contract import (
@@ -26,182 +30,16 @@ from trialwise.model.contract import (
 )
 from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
-from trialwise.model.gate import GATES, Expectation, Gate, find_target, targets_of
+from trialwise.model.gate import GATES
 from trialwise.model.options import RunOptions
-from trialwise.stats.trace_stability import StabilityFloors
-from trialwise.suite.criterion_building import check_sampling
-from trialwise.suite.reading_context import make_model, make_part
+from trialwise.model.sampling import Sampling
+from trialwise.suite.check_keys import CheckSpec, GraderSpec
+from trialwise.suite.gates import build_gates
+from trialwise.suite.inputs import build_inputs
+from trialwise.suite.reading_context import Context, check_sampling, make_model, make_part
 
 if TYPE_CHECKING:
-    from trialwise.model.matcher import Matcher
-
-
-#: The fields of the model, by the keywords of JSON Schema.
-_LIMITS = {
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "exclusiveMinimum": "exclusive_minimum",
-    "exclusiveMaximum": "exclusive_maximum",
-}
-
-
-def build_gates(
-    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Reader
-) -> dict[str, Gate]:
-    """Build the gates that are sound, by name.
-
-    Args:
-        fields: The contract's.
-        criteria: Those that are sound.
-        samplings: Its samplings, where they are known.
-        context: The suite being read.
-    """
-    built: dict[str, Gate] = {}
-    for name in GATES:
-        given = fields.get(name)
-        if not isinstance(given, Fields):
-            continue
-        if not _names_samplings(given, samplings, context):
-            check_sampling(given, samplings, f"`{name}`", context)
-        expect = _expectations(name, given, context)
-        if not given.sound or expect is None or not _weights_are_sound(given, context):
-            continue
-        weights = {}
-        if name == "metrics" and not {"weights", "criterion"} & given.nodes.keys():
-            weights = {one.name: one.weight for one in fields.get("graders", [])}
-        gate = make_model(partial(_gate, name, given, expect, weights), given, context)
-        if isinstance(gate, Invalid) or samplings is None:
-            continue
-        built[name] = gate
-        _check_criteria(gate, given, criteria, samplings, context)
-    return built
-
-
-def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader) -> bool:
-    """Return whether a gate names several samplings; those that there are not are reported."""
-    several: list[str] = given.get("samplings", [])
-    for name in several if samplings is not None else ():
-        if name not in (samplings or ()):
-            hint = suggest_name(name, samplings or [], f"there are {_list_words(samplings or [])}")
-            context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
-    return bool(several)
-
-
-def _gate(
-    name: str, given: Fields, expect: tuple[Expectation, ...], weights_of: dict[str, float]
-) -> Gate:
-    values = {key: one for key, one in given.values.items() if key != "expect"}
-    if isinstance(floors := values.get("floors"), Fields):
-        values["floors"] = StabilityFloors(**floors.values)
-    if isinstance(weights := values.get("weights"), Fields):
-        values["weights"] = weights.values
-    if weights_of:
-        values["weights"] = weights_of
-    if isinstance(k := values.get("k"), int):
-        values["k"] = (k,)
-    return GATES[name](expect=expect, **values)
-
-
-def _check_criteria(
-    gate: Gate,
-    given: Fields,
-    criteria: Sequence[Criterion],
-    samplings: Sequence[str],
-    context: Reader,
-) -> None:
-    only = samplings[0] if len(samplings) == 1 else None
-    looked_at = [one or only for one in gate.all_samplings]
-    if None in looked_at:
-        return
-    names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
-    weights = given.get("weights")
-    unknown = [one for one in weights.nodes if one not in names] if weights else []
-    for name in unknown:
-        hint = suggest_name(name, names, f"there are {_list_words(names)}")
-        context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
-    promised = [name for name in names if not _is_reported(name, criteria)]
-    if weights and not unknown and not set(promised) <= weights.nodes.keys():
-        # Left out by mistake, it would silently not count.
-        message = f"`weights` must give one weight to each of {', '.join(promised)}, got a mapping"
-        context.refuse(given.at("weights"), message)
-    elif not unknown:
-        make_model(partial(gate.check_criteria, names), given, context)
-
-
-def _is_reported(name: str, criteria: Sequence[Criterion]) -> bool:
-    return any(one.report_only for one in criteria if one.name == name)
-
-
-def _list_words(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _weights_are_sound(given: Fields, context: Reader) -> bool:
-    """Each is above 0: what counts nothing is left to `criterion`."""
-    weights = given.get("weights")
-    wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
-    for name in wrong:
-        node = weights.at(name)
-        context.refuse(node, f"the weight of `{name}` must be above 0, got {show_value(node)}")
-    return not wrong
-
-
-def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectation, ...] | None:
-    """Return the expectations; None once something is wrong with one of them."""
-    found: list[Expectation] = []
-    asked: list[Fields] = given.get("expect", [])
-    for one in asked:
-        target, matcher = one.get("target"), one.get("matcher")
-        if target is None or not isinstance(matcher, Fields) or not one.sound:
-            continue
-        if find_target(target) is None or not target.startswith(f"{gate}."):
-            context.refuse(one.at("target"), _unknown(gate, target))
-            continue
-        match = _matcher(matcher, context)
-        if isinstance(match, Invalid):
-            continue
-        try:
-            found.append(Expectation(target=target, matcher=match))
-        except InvalidArgument as error:
-            # The limit is in words, since its mapping would be shown as one.
-            message = f"`matcher` must {error.allowed}, got `{match}`"
-            context.refuse(one.at("matcher"), message)
-    return tuple(found) if len(found) == len(asked) else None
-
-
-def _unknown(gate: str, target: str) -> str:
-    known = targets_of(gate)
-    # All of them begin alike, so that only the rest tells which is near.
-    names = [one.removeprefix(f"{gate}.") for one in known]
-    close = find_nearest(target.removeprefix(f"{gate}."), names)
-    hint = f"there are {', '.join(known)}"
-    if close:
-        path = f"{gate}.{close}"
-        hint = f"did you mean `{path}`?"
-        if path.endswith(".K"):
-            hint = f"it ends with a number of trials, such as `{path.removesuffix('K')}3`"
-    return f"there is no target `{target}` in `{gate}`; {hint}"
-
-
-def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
-    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema
-
-    ((name, given),) = fields.values.items()
-    if name == "exact":
-        return make_model(lambda: Exact(value=given), fields, context)
-    if name == "schema":
-        limits = {_LIMITS[limit]: value for limit, value in given.values.items()}
-        return make_model(lambda: NumberSchema(**limits), fields, context)
-    if name == "no_worse_than":
-        margin = given.get("margin", 0.0) if isinstance(given, Fields) else 0.0
-        return make_model(lambda: NoWorse(margin=margin), fields, context)
-    parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
-    sound = tuple(one for one in parts if not isinstance(one, Invalid))
-    if len(sound) < len(parts):
-        return next(one for one in parts if isinstance(one, Invalid))
-    if name == "not":
-        return Not(matcher=sound[0])
-    return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)
+    pass
 
 
 def build_parts(
@@ -364,3 +202,129 @@ def list_critical(fields: Fields) -> tuple[str, ...]:
         for name, value in named.items()
         if isinstance(value, Fields) and value.sound and value.get("critical")
     )
+
+
+# --- What a contract of a suite promises: its criteria, and the samplings they run over -----------
+
+_QUESTIONS = ("at_least", "no_worse_than", "never_fails", "mean_at_least")
+
+
+def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | Invalid:
+    """Build the samplings of a contract by name."""
+    if "inputs" in fields.nodes and "samplings" in fields.nodes:
+        message = "`inputs` and `samplings` exclude one another: keep one"
+        return context.refuse(fields.keys["samplings"], message)
+    if "inputs" in fields.nodes:
+        one = _sampling("inputs", fields.get("inputs", INVALID), context)
+        return one if isinstance(one, Invalid) else {"inputs": one}
+    if "samplings" not in fields.nodes:
+        return context.refuse(fields.node, "there are no `inputs`: say what the service is asked")
+    several = fields.get("samplings")
+    if not isinstance(several, Fields):
+        return INVALID
+    built = {name: _sampling(name, given, context) for name, given in several.values.items()}
+    sound = {name: one for name, one in built.items() if not isinstance(one, Invalid)}
+    return sound if len(sound) == len(several.nodes) else INVALID
+
+
+def _sampling(name: str, given: Any, context: Context) -> Sampling | Invalid:
+    """Return a sampling from its inputs, or from the mapping that holds them."""
+    is_record = isinstance(given, Fields) and "inputs" in given.nodes
+    inputs = given.get("inputs", INVALID) if is_record else given
+    found = build_inputs(inputs, context)
+    if isinstance(found, Invalid):
+        return found
+    more = given.given("version", "role", "description") if is_record else {}
+    return Sampling(inputs=found, identifier=name, **more)
+
+
+def build_criteria(
+    fields: Fields, samplings: list[str] | None, context: Context
+) -> tuple[Criterion, ...]:
+    """Build the criteria that are sound.
+
+    Args:
+        fields: The contract's.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    gates = [fields.get(name) for name in GATES if name in fields.nodes]
+    if "criteria" not in fields.nodes and not gates:
+        message = "there are no `criteria`: say what is promised, or add a gate such as `metrics`"
+        context.refuse(fields.node, message)
+    given: list[Fields] = fields.get("criteria", [])
+    lines: dict[str, int] = {}
+    for one in given:
+        name = one.get("name", "")
+        if name in lines:
+            message = f"the name `{name}` is that of the criterion on line {lines[name]} already"
+            context.refuse(one.at("name"), message)
+        elif name:
+            lines[name] = one.node.line + 1
+        check_sampling(one, samplings, f"the criterion `{name}`", context)
+    graders: list[GraderSpec] = fields.get("graders", [])
+    for grader in graders:
+        check_sampling(grader.fields, samplings, f"the grader `{grader.name}`", context)
+        if grader.name in lines:
+            message = f"the name `{grader.name}` is taken: each grader and criterion has its own"
+            context.refuse(grader.fields.at("name"), message)
+        lines[grader.name or ""] = grader.fields.node.line + 1
+    looked_at = [*given, *(one.fields for one in graders)]
+    _check_used(fields, [*looked_at, *(one for one in gates if one)], samplings, context)
+    built = [_criterion(one, context) for one in given]
+    built += [_grade_runs(one, context) for one in graders]
+    return tuple(one for one in built if not isinstance(one, Invalid))
+
+
+def _check_used(
+    fields: Fields, criteria: list[Fields], samplings: list[str] | None, context: Context
+) -> None:
+    if samplings is None or len(samplings) < 2:
+        return
+    used = {name for one in criteria for name in (one.get("sampling"), *one.get("samplings", ()))}
+    for name in samplings:
+        if name not in used:
+            message = f"no criterion runs over `{name}`: trials that decide nothing are not run"
+            context.refuse(fields["samplings"].keys[name], message)
+
+
+def _grade_runs(grader: GraderSpec, context: Context) -> Criterion | Invalid:
+    """Build the criterion that a grader of runs is: reported, without a question."""
+    check = grader.build(context)
+    if isinstance(check, Invalid):
+        return check
+    more = grader.fields.given("pass_at", "sampling")
+    made: Criterion | Invalid = make_model(
+        lambda: Criterion(grader.name or "?", check, report_only=True, **more),
+        grader.fields,
+        context,
+    )
+    return made
+
+
+def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
+    specs = [one for one in fields.values.values() if isinstance(one, CheckSpec)]
+    specs += fields.get("postconditions", [])
+    graders = fields.get("graders", [])
+    checks = [spec.build(context) for spec in (*specs, *graders)]
+    keys = setting_keys(Criterion)
+    if any(key.name in fields.nodes and key.name not in fields for key in keys):
+        return INVALID
+    values = {key.field: fields[key.name] for key in keys if key.name in fields}
+    asked = sum(name in values and values[name] is not False for name in _QUESTIONS)
+    if asked != 1 and (asked or not values.get("report_only")):
+        return INVALID
+    if graders and all(one is not INVALID for one in checks):
+        # Beside graders a plain check counts as one of them.
+        values["weights"] = (*(1.0 for _ in specs), *(one.weight for one in graders))
+    # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
+    sound = [check for check in checks if check is not INVALID] or [_passes]
+    criterion = make_model(
+        lambda: Criterion(fields.get("name", "?"), sound, **values), fields, context
+    )
+    return criterion if fields.sound and INVALID not in checks else INVALID
+
+
+def _passes(reply: object) -> bool:
+    """Stands in for postconditions that were refused; never run."""
+    return reply is not None

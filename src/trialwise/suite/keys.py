@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.declarations.quantities import Duration, Rate
-from trialwise.declarations.scalars import Choice, Count, Flag, Kind, Label, PythonPath, Text
-from trialwise.declarations.settings import Names, setting_keys
-from trialwise.declarations.signatures import derive_keys
+from trialwise.declarations.scalars import (
+    Choice,
+    Count,
+    Duration,
+    Flag,
+    Kind,
+    Label,
+    PythonPath,
+    Rate,
+    Text,
+)
+from trialwise.declarations.signatures import Names, derive_keys, setting_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
 from trialwise.extensions import REPORTERS, extension_names
 from trialwise.model.claim import Claim
@@ -30,10 +38,9 @@ from trialwise.suite.check_keys import (
     check_keys,
 )
 from trialwise.suite.contract_arms import ServiceChange
-from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
-from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.suite_judges import PREFERENCE_KEYS
-from trialwise.suite.suite_services import SERVICE, DeclaredService
+from trialwise.suite.gates import METRICS, RELIABILITY, STABILITY
+from trialwise.suite.inputs import INPUT_LIST, INPUTS, SAMPLING
+from trialwise.suite.suite_services import PREFERENCE_KEYS, SERVICE, DeclaredService
 
 #: The clock gives their values, so that their kind says all.
 _BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)

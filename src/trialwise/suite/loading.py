@@ -17,7 +17,7 @@ from trialwise.suite.environment import Redaction
 from trialwise.suite.keys import SUITE, homes
 from trialwise.suite.loaded_suite import CompareSection, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
-from trialwise.suite.suite_judges import build_preference
+from trialwise.suite.suite_services import build_preference
 from trialwise.suite.yaml_reading import MAX_NODES, Node, Source, parse_yaml
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, Reader, show_value
+from trialwise.declarations.written import INVALID, Invalid, Reader, show_value, suggest_name
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.environment import Environment, EnvironmentText
@@ -128,7 +128,7 @@ class Context:
 
     def read_json_file(self, node: Node, path: Path) -> Any:
         """Read a JSON document that the suite names."""
-        from trialwise.suite.input_building import read_json_file
+        from trialwise.suite.input_files import read_json_file
 
         return read_json_file(node, path, self)
 
@@ -314,8 +314,6 @@ def _files(top: str, folder: Path) -> list[Path]:
 
 
 def _missing(module: str, attributes: str, attribute: str, holder: object) -> str:
-    from trialwise.declarations.nearest_names import suggest_name
-
     known = [one for one in dir(holder) if not one.startswith("_")]
     hint = suggest_name(attribute, known)
     return f"there is no `{attributes}` in the module `{module}`{hint and '; '}{hint}"
@@ -363,3 +361,18 @@ def make_part(
     if not isinstance(given, Fields) or not given.sound:
         return default
     return make_model(lambda: build(given), given, context)
+
+
+def check_sampling(
+    fields: Fields, samplings: list[str] | None, whose: str, context: Reader
+) -> None:
+    """A sampling that is named exists, and where there are several one is named."""
+    if samplings is None:
+        return
+    known = ", ".join(f"`{name}`" for name in samplings)
+    name = fields.get("sampling")
+    if "sampling" not in fields.nodes and len(samplings) > 1:
+        context.refuse(fields.node, f"{whose} needs a `sampling`: there are {known}")
+    elif name is not None and name not in samplings:
+        hint = suggest_name(name, samplings, f"there are {known}")
+        context.refuse(fields.at("sampling"), f"there is no sampling `{name}`; {hint}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trialwise.regular_files import FileUnreadable, read_text
-from trialwise.suite.file_patterns import TooManyEntries, find_files
+from trialwise.suite.input_files import TooManyEntries, find_files
 from trialwise.suite.yaml_reading import MAX_BYTES
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.written import show_value as shown
+from trialwise.declarations.written import suggest_name
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trialwise.checks.json_schemas import check_schema, find_problem
 from trialwise.checks.reply_reading import same
 from trialwise.checks.tools import tool_call_count
+from trialwise.checks.whole_reply import check_schema, find_problem
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trialwise.checks.json_schemas import check_schema, find_problem
+from trialwise.checks.whole_reply import check_schema, find_problem
 
 __all__ = ["contains_json"]
 

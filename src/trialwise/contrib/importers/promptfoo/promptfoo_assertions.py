@@ -186,7 +186,7 @@ class Reader:
 
     def _schema(self, value: Any) -> dict[str, Any] | None:
         """Read a JSON Schema: a mapping, or YAML in a text."""
-        from trialwise.checks.json_schemas import check_schema
+        from trialwise.checks.whole_reply import check_schema
         from trialwise.errors import InvalidArgument
 
         if value in (None, ""):

@@ -1,4 +1,4 @@
-"""The keys of inputs: what the service is asked, in place or in files of its own."""
+"""Inputs: what the service is asked, written in place or named with the files that hold it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
-from trialwise.declarations.settings import Names
+from trialwise.declarations.signatures import Names
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written
-from trialwise.model.sampling import SamplingRole
+from trialwise.model.sampling import Input, SamplingRole
+from trialwise.suite.input_files import Found, read_input_files
+from trialwise.suite.reading_context import Context
 
 _PATH = Text("a path", environment="read")
 _PATHS = Either(
@@ -152,3 +154,40 @@ SAMPLING = Record(
     required=("inputs",),
     doc="A named list of inputs with its version and origin.",
 )
+
+
+# --- How inputs are built from what was read ------------------------------------------------------
+
+
+def build_inputs(
+    given: list[Fields] | Fields | Invalid, context: Context
+) -> tuple[Input, ...] | Invalid:
+    """Build the inputs that a suite lists or names.
+
+    Args:
+        given: The items of a list, as `INPUTS` reads them, or where to find them.
+        context: The suite being read.
+    """
+    if isinstance(given, Invalid):
+        return given
+    found = Found(context)
+    before = len(context.problems)
+    if isinstance(given, Fields):
+        if not given.sound:
+            return INVALID
+        read_input_files(given, found, context)
+    else:
+        _in_place(given, found, context)
+    # Items that are not sound were reported when they were read.
+    sound = len(context.problems) == before and found.inputs
+    return tuple(found.inputs) if sound else INVALID
+
+
+def _in_place(items: list[Fields], found: Found, context: Context) -> None:
+    for item in items:
+        if item.sound:
+
+            def refuse(argument: str, message: str, item: Fields = item) -> None:
+                context.refuse(item.at(argument), message)
+
+            found.add(dict(item.values), refuse, f"line {item.node.line + 1}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import json
 
-from trialwise.declarations.scalars import Kind
+from trialwise.declarations.scalars import Kind, Schema
 from trialwise.declarations.structures import (
     OTHERS,
     Definitions,
@@ -22,7 +22,7 @@ from trialwise.suite.check_keys import (
     RUN_GRADER,
     DeclaredCheck,
 )
-from trialwise.suite.keys import records
+from trialwise.suite.keys import SUITE, records
 from trialwise.suite.suite_services import DeclaredService
 
 _HEAD = """# The suite file
@@ -211,5 +211,48 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-if __name__ == "__main__":
-    sys.stdout.write(suite_reference())
+# --- The suite file as JSON Schema 2020-12, for editors and for programs that write suites --------
+#
+# It describes one file as YAML reads it, before what it includes is taken in. What it refuses the
+# loader refuses, too; the loader also sees what a schema cannot: a rate of 1, a module that is not
+# there, two criteria of one name.
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def suite_schema(*, installed: bool = False) -> Schema:
+    """Return the schema of a suite file.
+
+    Args:
+        installed: Whether to describe what other distributions declare, too.
+
+    >>> suite_schema()["$schema"]
+    'https://json-schema.org/draft/2020-12/schema'
+    """
+    defs = Definitions(installed=installed)
+    definition = SUITE.definition(defs)
+    contract = {
+        "allOf": [
+            {"required": ["service"]},
+            {"required": ["criteria"]},
+            {"anyOf": [{"required": ["inputs"]}, {"required": ["samplings"]}]},
+        ]
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "trialwise suite",
+        **definition,
+        "allOf": [
+            {
+                "if": {"required": ["contracts"]},
+                "then": {"properties": {"name": False, "description": False}},
+                "else": {"if": {"not": {"required": ["include"]}}, "then": contract},
+            }
+        ],
+        "$defs": dict(sorted(defs.items())),
+    }
+
+
+def written_schema(*, installed: bool = False) -> str:
+    """Return the schema as a file; the one that is shipped knows no other distributions."""
+    return json.dumps(suite_schema(installed=installed), indent=1, ensure_ascii=False) + "\n"

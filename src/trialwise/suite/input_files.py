@@ -1,16 +1,19 @@
-"""Inputs as a suite gives them: written in place, a file of JSON lines, a table, or many files."""
+"""Inputs in files: JSON lines, a table, or many files that a pattern finds."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fnmatch import translate
+from functools import lru_cache
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid
+from trialwise.declarations.written import INVALID, suggest_name
 from trialwise.errors import InvalidArgument
 from trialwise.model.sampling import Input
 from trialwise.regular_files import FileUnreadable, read_text
@@ -27,7 +30,7 @@ _FIELDS = ("id", "expected", "stratum", "repetitions", "weight", "cluster")
 _PLACEHOLDER = r"\{([^{}]+)\}"
 
 
-class _Found:
+class Found:
     """The inputs found so far, with the place of each."""
 
     def __init__(self, context: Context) -> None:
@@ -58,41 +61,8 @@ class _Found:
         self.inputs.append(one)
 
 
-def build_inputs(
-    given: list[Fields] | Fields | Invalid, context: Context
-) -> tuple[Input, ...] | Invalid:
-    """Build the inputs that a suite lists or names.
-
-    Args:
-        given: The items of a list, as `INPUTS` reads them, or where to find them.
-        context: The suite being read.
-    """
-    if isinstance(given, Invalid):
-        return given
-    found = _Found(context)
-    before = len(context.problems)
-    if isinstance(given, Fields):
-        if not given.sound:
-            return INVALID
-        _from_files(given, found, context)
-    else:
-        _in_place(given, found, context)
-    # Items that are not sound were reported when they were read.
-    sound = len(context.problems) == before and found.inputs
-    return tuple(found.inputs) if sound else INVALID
-
-
-def _in_place(items: list[Fields], found: _Found, context: Context) -> None:
-    for item in items:
-        if item.sound:
-
-            def refuse(argument: str, message: str, item: Fields = item) -> None:
-                context.refuse(item.at(argument), message)
-
-            found.add(dict(item.values), refuse, f"line {item.node.line + 1}")
-
-
-def _from_files(fields: Fields, found: _Found, context: Context) -> None:
+def read_input_files(fields: Fields, found: Found, context: Context) -> None:
+    """Take in the inputs of the files that a suite names, or report what is wrong with them."""
     kind = next(name for name in ("jsonl", "csv", "files") if name in fields.nodes)
     for name in ("value", *_FIELDS, "metadata", "delimiter"):
         if name in fields.nodes and (kind == "files" or (name == "delimiter" and kind != "csv")):
@@ -118,7 +88,7 @@ def _from_files(fields: Fields, found: _Found, context: Context) -> None:
 class _Table:
     """A file of records, read into inputs by the names of their fields."""
 
-    def __init__(self, source: Source, fields: Fields, found: _Found, context: Context) -> None:
+    def __init__(self, source: Source, fields: Fields, found: Found, context: Context) -> None:
         self.problems = 0
         self._source = source
         self._fields = fields
@@ -345,7 +315,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _texts(fields: Fields, found: _Found, context: Context) -> None:
+def _texts(fields: Fields, found: Found, context: Context) -> None:
     patterns = fields["files"]
     node = fields.at("files")
     left = _MAX_BYTES
@@ -367,7 +337,6 @@ def _texts(fields: Fields, found: _Found, context: Context) -> None:
 
 def _matching(pattern: str, node: Node, context: Context) -> list[str]:
     """Return the files that a pattern finds, in the order of their names; none once refused."""
-    from trialwise.suite.file_patterns import MOST_ENTRIES, TooManyEntries, find_files
 
     try:
         names = find_files(pattern, context.folder)
@@ -432,3 +401,80 @@ def _encodes(value: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+# --- The files that a pattern of a suite finds, with a limit on how many it looks at --------------
+#
+# `glob` of the standard library has no limit: `/**/*` would walk through the whole file system.
+
+#: Entries of folders that one pattern may look at.
+MOST_ENTRIES = 100_000
+
+
+class TooManyEntries(Exception):
+    """A pattern looks through more of the file system than it may."""
+
+
+def find_files(pattern: str, folder: Path) -> list[str]:
+    """Find the regular files of a pattern in the order of their names, as `glob` names them.
+
+    `**` stands for any number of folders. A name that begins with a dot is found only by a pattern
+    that begins with one.
+
+    Args:
+        pattern: Relative to the folder, or absolute.
+        folder: Where it starts.
+
+    Raises:
+        TooManyEntries: It looks at more than `MOST_ENTRIES` entries.
+    """
+    search = _Search(folder)
+    root, parts = ("/", pattern.strip("/")) if pattern.startswith("/") else ("", pattern)
+    names = set(search.expand(root, [part for part in parts.split("/") if part]))
+    return sorted(name for name in names if name and os.path.isfile(folder / name))
+
+
+class _Search:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._left = MOST_ENTRIES
+
+    def expand(self, place: str, parts: list[str]) -> Iterator[str]:
+        """Yield the paths below a place that the parts of a pattern stand for."""
+        if not parts:
+            yield place
+            return
+        first, *rest = parts
+        if first == "**":
+            yield from self.expand(place, rest)
+            for name, is_folder in self._list(place, "*"):
+                path = os.path.join(place, name)
+                if is_folder:
+                    yield from self.expand(path, parts)
+                elif not rest:
+                    yield path
+        elif has_magic(first):
+            for name, is_folder in self._list(place, first):
+                if is_folder or not rest:
+                    yield from self.expand(os.path.join(place, name), rest)
+        else:
+            yield from self.expand(os.path.join(place, first), rest)
+
+    def _list(self, place: str, pattern: str) -> Iterator[tuple[str, bool]]:
+        """Yield the entries of a folder that match, and whether each is a folder."""
+        matches = _compile(pattern).match
+        try:
+            with os.scandir(self._folder / place) as entries:
+                for entry in entries:
+                    self._left -= 1
+                    if self._left < 0:
+                        raise TooManyEntries
+                    if matches(entry.name) and (pattern[0] == "." or entry.name[0] != "."):
+                        yield entry.name, entry.is_dir()
+        except OSError:  # no folder, or not ours to read
+            return
+
+
+@lru_cache(maxsize=64)
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))

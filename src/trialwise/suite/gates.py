@@ -1,0 +1,390 @@
+"""Gates: what is asked of numbers that only repeated runs have, read and built."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from trialwise.declarations.scalars import Choice, Kind, Number, Schema, Text
+from trialwise.declarations.signatures import setting_keys
+from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
+from trialwise.declarations.written import (
+    Invalid,
+    Reader,
+    Written,
+    find_nearest,
+    show_value,
+    suggest_name,
+)
+from trialwise.errors import InvalidArgument
+from trialwise.model.criterion import Criterion
+from trialwise.model.gate import (
+    GATES,
+    Expectation,
+    Gate,
+    Metrics,
+    Reliability,
+    Stability,
+    find_target,
+    targets_of,
+)
+from trialwise.stats.trace_stability import StabilityFloors
+from trialwise.suite.reading_context import check_sampling, make_model
+
+if TYPE_CHECKING:
+    from trialwise.model.matcher import Matcher
+
+#: Matchers elsewhere that ask a model, by the names they go under.
+_ASK_A_MODEL = frozenset(
+    {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
+)
+#: What people call limits elsewhere, by what a schema calls them.
+_LIMITS = {
+    word: limit
+    for limit, words in {
+        "minimum": "minimum min at_least gte ge",
+        "maximum": "maximum max at_most lte le",
+        "exclusiveMinimum": "exclusiveminimum gt",
+        "exclusiveMaximum": "exclusivemaximum lt",
+    }.items()
+    for word in words.split()
+}
+
+
+class _Asking(Record):
+    """A record in which a key in the wrong place is all that is said of it."""
+
+    def _check_present(self, fields: Fields, meant: set[str], label: str, reader: Reader) -> None:
+        known = {"include", *(key.name for key in self.keys)}
+        # What seems to be missing was written in another way, and that was reported.
+        if fields.node.entries.keys() <= known:
+            super()._check_present(fields, meant, label, reader)
+
+
+class _Matchers(_Asking):
+    """The matchers, of which a gate takes those that are arithmetic."""
+
+    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
+        plain = _plain(name)
+        if plain in _ASK_A_MODEL:
+            return (
+                f"`{name}` asks a model, and a gate is arithmetic on runs that are over: let a "
+                "criterion ask it of each reply"
+            )
+        if plain in _LIMITS:
+            return f"`{name}` is no matcher; write `schema: {{{_LIMITS[plain]}: …}}`"
+        return super()._unknown(name, close, reader)
+
+
+class _Expectations(_Asking):
+    """Targets with their matchers."""
+
+    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
+        plain = _plain(name)
+        if plain in _LIMITS:
+            limit = _LIMITS[plain]
+            return f"`{name}` belongs into the matcher: `matcher: {{schema: {{{limit}: …}}}}`"
+        if any(name == key.name for key in MATCHER.keys):
+            return f"`{name}` belongs into the matcher: `matcher: {{{name}: …}}`"
+        return super()._unknown(name, close, reader)
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "_")
+
+
+class _Limit(Number):
+    """A number that a target is held against, in the target's own unit."""
+
+    def hint(self, value: Any) -> str:
+        """Percents are written without a sign, or as a share."""
+        number = value.removesuffix("%").strip() if isinstance(value, str) else ""
+        try:
+            share = float(number) / 100
+        except ValueError:
+            return ""
+        return f"{number} for a target in percent, {share:g} for any other" if "%" in value else ""
+
+
+class _Matcher(Kind):
+    """A matcher within another."""
+
+    expected = "a matcher such as `schema: {minimum: 0.5}`"
+    spelled = "[matcher](#matcher)"
+
+    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+        """Read its one key."""
+        return MATCHER.read(node, label, reader)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Return the same."""
+        return MATCHER.schema(defs)
+
+
+NUMBER_SCHEMA = Record(
+    "number-schema",
+    (
+        Key("minimum", _Limit(), "The smallest allowed number."),
+        Key("maximum", _Limit(), "The largest allowed number."),
+        Key("exclusiveMinimum", _Limit(), "The number must be greater than this."),
+        Key("exclusiveMaximum", _Limit(), "The number must be less than this."),
+    ),
+    some_of=(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),),
+    doc="Limits on a number, with the names of JSON Schema.",
+)
+NO_WORSE = Record(
+    "no-worse",
+    (Key("margin", _Limit(), "How much worse the number may be.", default="0"),),
+    doc="The number that the baseline holds, with a margin.",
+)
+MATCHER = _Matchers(
+    "matcher",
+    (
+        Key("schema", NUMBER_SCHEMA, "Limits on the number."),
+        Key("exact", _Limit(), "The exact number."),
+        Key("not", _Matcher(), "A matcher that must not match."),
+        Key("all_of", Listing(_Matcher(), "a list of matchers"), "Matchers that must all match."),
+        Key(
+            "any_of",
+            Listing(_Matcher(), "a list of matchers"),
+            "Matchers of which at least one must match.",
+        ),
+        Key(
+            "no_worse_than",
+            Either(
+                "`baseline`, or `{margin: …}`",
+                scalar=Choice("baseline"),
+                mapping=NO_WORSE,
+            ),
+            "The number that `trialwise measure` kept in the baseline, which must not get worse.",
+        ),
+    ),
+    one_of=(("schema", "exact", "not", "all_of", "any_of", "no_worse_than"),),
+    doc="The values that a number may have. A number within 1e-9 of a limit counts as equal to it.",
+)
+MATCHER.expected = _Matcher.expected
+EXPECTATION = _Expectations(
+    "expectation",
+    (
+        Key("target", Text(), "The number, such as `stability.score` or `metrics.pass_hat.3`."),
+        Key("matcher", MATCHER, "The values that the number may have."),
+    ),
+    required=("target", "matcher"),
+    doc="A number and its limits. It has no error rate.",
+)
+
+
+def _block(name: str, kind: type, usual: str, *, expect: str, doc: str) -> Record:
+    """Return the record of a gate: what is asked of its numbers, and its settings."""
+    shared = {key.name for key in setting_keys(Gate)}
+    # What all gates have comes last.
+    settings = sorted(setting_keys(kind), key=lambda key: key.name in shared)
+    numbers = Key(
+        "expect",
+        Listing(EXPECTATION, "a list of expectations"),
+        "The numbers to test and their limits.",
+        default=expect,
+    )
+    block = Record(name, (numbers, *settings), doc=doc)
+    block.expected = f"a mapping, or {{}} for {usual}"
+    return block
+
+
+RELIABILITY = _block(
+    Reliability.name,
+    Reliability,
+    "the numbers alone",
+    expect="reported only",
+    doc="What repeated runs of each input come to, in percent. Targets: `reliability.runs`, "
+    "`.pass_at_k`, `.passhat_k`, `.variance_amplification`, `.graceful_degradation`.",
+)
+STABILITY = _block(
+    Stability.name,
+    Stability,
+    "a weakest score of at least 0.5",
+    expect="`stability.weakest_score` at least 0.5",
+    doc="How steady each run's session was, by four heuristics of its trace. Targets: "
+    "`stability.score`, `.weakest_score`, `.variance`, the lowest of each sub-score "
+    "(`.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress`) and "
+    "the number of runs below a floor, `.drifted`.",
+)
+METRICS = _block(
+    Metrics.name,
+    Metrics,
+    "the numbers alone",
+    expect="reported only",
+    doc="pass@k, pass^k, weighted scores and flakiness, each a mean over inputs. Targets: "
+    "`metrics.pass_rate`, `.score`, `.flaky`, `.flakiness`, `.unscored`, and for any number of "
+    "trials K `.pass_at.K`, `.pass_hat.K`, `.pass_at_naive.K`, `.pass_hat_plugin.K`.",
+)
+
+
+# --- How gates are built from what was read ---
+
+#: The fields of the model, by the keywords of JSON Schema.
+_FIELDS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+}
+
+
+def build_gates(
+    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Reader
+) -> dict[str, Gate]:
+    """Build the gates that are sound, by name.
+
+    Args:
+        fields: The contract's.
+        criteria: Those that are sound.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    built: dict[str, Gate] = {}
+    for name in GATES:
+        given = fields.get(name)
+        if not isinstance(given, Fields):
+            continue
+        if not _names_samplings(given, samplings, context):
+            check_sampling(given, samplings, f"`{name}`", context)
+        expect = _expectations(name, given, context)
+        if not given.sound or expect is None or not _weights_are_sound(given, context):
+            continue
+        weights = {}
+        if name == "metrics" and not {"weights", "criterion"} & given.nodes.keys():
+            weights = {one.name: one.weight for one in fields.get("graders", [])}
+        gate = make_model(partial(_gate, name, given, expect, weights), given, context)
+        if isinstance(gate, Invalid) or samplings is None:
+            continue
+        built[name] = gate
+        _check_criteria(gate, given, criteria, samplings, context)
+    return built
+
+
+def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader) -> bool:
+    """Return whether a gate names several samplings; those that there are not are reported."""
+    several: list[str] = given.get("samplings", [])
+    for name in several if samplings is not None else ():
+        if name not in (samplings or ()):
+            hint = suggest_name(name, samplings or [], f"there are {_list_words(samplings or [])}")
+            context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
+    return bool(several)
+
+
+def _gate(
+    name: str, given: Fields, expect: tuple[Expectation, ...], weights_of: dict[str, float]
+) -> Gate:
+    values = {key: one for key, one in given.values.items() if key != "expect"}
+    if isinstance(floors := values.get("floors"), Fields):
+        values["floors"] = StabilityFloors(**floors.values)
+    if isinstance(weights := values.get("weights"), Fields):
+        values["weights"] = weights.values
+    if weights_of:
+        values["weights"] = weights_of
+    if isinstance(k := values.get("k"), int):
+        values["k"] = (k,)
+    return GATES[name](expect=expect, **values)
+
+
+def _check_criteria(
+    gate: Gate,
+    given: Fields,
+    criteria: Sequence[Criterion],
+    samplings: Sequence[str],
+    context: Reader,
+) -> None:
+    only = samplings[0] if len(samplings) == 1 else None
+    looked_at = [one or only for one in gate.all_samplings]
+    if None in looked_at:
+        return
+    names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
+    weights = given.get("weights")
+    unknown = [one for one in weights.nodes if one not in names] if weights else []
+    for name in unknown:
+        hint = suggest_name(name, names, f"there are {_list_words(names)}")
+        context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
+    promised = [name for name in names if not _is_reported(name, criteria)]
+    if weights and not unknown and not set(promised) <= weights.nodes.keys():
+        # Left out by mistake, it would silently not count.
+        message = f"`weights` must give one weight to each of {', '.join(promised)}, got a mapping"
+        context.refuse(given.at("weights"), message)
+    elif not unknown:
+        make_model(partial(gate.check_criteria, names), given, context)
+
+
+def _is_reported(name: str, criteria: Sequence[Criterion]) -> bool:
+    return any(one.report_only for one in criteria if one.name == name)
+
+
+def _list_words(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _weights_are_sound(given: Fields, context: Reader) -> bool:
+    """Each is above 0: what counts nothing is left to `criterion`."""
+    weights = given.get("weights")
+    wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
+    for name in wrong:
+        node = weights.at(name)
+        context.refuse(node, f"the weight of `{name}` must be above 0, got {show_value(node)}")
+    return not wrong
+
+
+def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectation, ...] | None:
+    """Return the expectations; None once something is wrong with one of them."""
+    found: list[Expectation] = []
+    asked: list[Fields] = given.get("expect", [])
+    for one in asked:
+        target, matcher = one.get("target"), one.get("matcher")
+        if target is None or not isinstance(matcher, Fields) or not one.sound:
+            continue
+        if find_target(target) is None or not target.startswith(f"{gate}."):
+            context.refuse(one.at("target"), _refuse_target(gate, target))
+            continue
+        match = _matcher(matcher, context)
+        if isinstance(match, Invalid):
+            continue
+        try:
+            found.append(Expectation(target=target, matcher=match))
+        except InvalidArgument as error:
+            # The limit is in words, since its mapping would be shown as one.
+            message = f"`matcher` must {error.allowed}, got `{match}`"
+            context.refuse(one.at("matcher"), message)
+    return tuple(found) if len(found) == len(asked) else None
+
+
+def _refuse_target(gate: str, target: str) -> str:
+    known = targets_of(gate)
+    # All of them begin alike, so that only the rest tells which is near.
+    names = [one.removeprefix(f"{gate}.") for one in known]
+    close = find_nearest(target.removeprefix(f"{gate}."), names)
+    hint = f"there are {', '.join(known)}"
+    if close:
+        path = f"{gate}.{close}"
+        hint = f"did you mean `{path}`?"
+        if path.endswith(".K"):
+            hint = f"it ends with a number of trials, such as `{path.removesuffix('K')}3`"
+    return f"there is no target `{target}` in `{gate}`; {hint}"
+
+
+def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
+    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema
+
+    ((name, given),) = fields.values.items()
+    if name == "exact":
+        return make_model(lambda: Exact(value=given), fields, context)
+    if name == "schema":
+        limits = {_FIELDS[limit]: value for limit, value in given.values.items()}
+        return make_model(lambda: NumberSchema(**limits), fields, context)
+    if name == "no_worse_than":
+        margin = given.get("margin", 0.0) if isinstance(given, Fields) else 0.0
+        return make_model(lambda: NoWorse(margin=margin), fields, context)
+    parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
+    sound = tuple(one for one in parts if not isinstance(one, Invalid))
+    if len(sound) < len(parts):
+        return next(one for one in parts if isinstance(one, Invalid))
+    if name == "not":
+        return Not(matcher=sound[0])
+    return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)
