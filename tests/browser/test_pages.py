@@ -17,8 +17,7 @@ from tests.reports.run_records import SHAPES, fixed_fail
 from trialwise.pages.run_report import render_html
 from trialwise.pages.sizing import build_sizing_page
 from trialwise.procedures.comparison import COMPARISON
-from trialwise.procedures.sizing.sequential_sizing import plan_sequential
-from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
+from trialwise.procedures.sizing.sequential_sizing import SequentialQuestion, plan_sequential
 from trialwise.renderers.html.page_frame import render_document
 from trialwise.runtime.answers import Comparison
 

@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 import trialwise as tw
 from trialwise.cli.stored_commands import report_command
 from trialwise.errors import InvalidArgument, RunNotFound
-from trialwise.reports.formats import BUILT_IN
-from trialwise.reports.report_files import ReportNotWritten
+from trialwise.reports.formats import BUILT_IN, ReportNotWritten
 
 
 @pytest.fixture(autouse=True)

@@ -39,10 +39,9 @@ from trialwise.procedures.comparing.findings import (
 )
 from trialwise.procedures.comparison import COMPARISON
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.renderers.document_markdown import render_document_markdown
+from trialwise.renderers.document_markdown import MOST_BYTES, render_document_markdown
 from trialwise.renderers.document_text import render_document_text
 from trialwise.renderers.html.page_frame import render_document, render_fragment
-from trialwise.renderers.markdown_text import MOST_BYTES
 from trialwise.stats.result_types import Interval
 
 

@@ -57,8 +57,7 @@ def test_every_input_is_a_decision_and_one_decision_alone_says_nothing_more() ->
 def test_the_share_of_open_runs_of_several_criteria_is_the_runs_own() -> None:
     """Five criteria with at most 50 trials: 37.4 % of runs, not the 11.7 % of one of them."""
     from trialwise.pages.sizing_sequential import share_open_runs
-    from trialwise.procedures.sizing.sequential_sizing import plan_sequential
-    from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
+    from trialwise.procedures.sizing.sequential_sizing import SequentialQuestion, plan_sequential
 
     question = SequentialQuestion(
         required_rate=0.9, alternative_rate=0.8, confidence=0.95, power=0.8, max_trials=50,

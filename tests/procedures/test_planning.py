@@ -18,18 +18,16 @@ from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing import sequential_sizing
 from trialwise.procedures.sizing.sequential_sizing import (
     LONGEST_CALIBRATED,
+    Correction,
     Expectation,
     MethodPlan,
     SequentialPlan,
+    SequentialQuestion,
     information_bound,
     plan_sequential,
-)
-from trialwise.procedures.sizing.sizing_questions import (
-    Correction,
-    SequentialQuestion,
     resolved_max_trials,
 )
-from trialwise.procedures.sizing.trial_costs import Prices, Spread, largest_of, spread
+from trialwise.procedures.sizing.sizing_base import Prices, Spread, largest_of, spread
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import expected_trials_bound
 from trialwise.stats.sequential.concurrency import trials_to_start

@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from trialwise.procedures.sizing.rate_choices import list_choices
-from trialwise.procedures.sizing.trial_costs import Prices
+from trialwise.procedures.sizing.sizing_base import Prices
 
 
 def chance_of_at_least(k: int, n: int, p: float) -> float:

@@ -20,8 +20,7 @@ from trialwise.documents.blocks import (
     build_table,
 )
 from trialwise.documents.charts import Axis, Strip, StripRow, Strips
-from trialwise.renderers.document_markdown import render_document_markdown
-from trialwise.renderers.markdown_text import MOST_BYTES
+from trialwise.renderers.document_markdown import MOST_BYTES, render_document_markdown
 
 HOSTILE = (
     "<img src=x onerror=alert(1)> | **@everyone** [x](http://evil.example) `` #1 \u202egnp\n# head"

@@ -24,10 +24,8 @@ from trialwise.procedures.sizing.fixed_sizing import (
 )
 from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
 from trialwise.procedures.sizing.regression_sizing import RegressionQuestion, plan_regression
-from trialwise.procedures.sizing.sequential_sizing import plan_sequential
-from trialwise.procedures.sizing.sizing_base import SizingPlan
-from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
-from trialwise.procedures.sizing.trial_costs import Prices
+from trialwise.procedures.sizing.sequential_sizing import SequentialQuestion, plan_sequential
+from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
 from trialwise.renderers.html.page_frame import render_document as render_plan_html
 
 NASTY = "<script>alert('x')</script> & \"quoted\""

@@ -6,7 +6,7 @@ import pytest
 
 from trialwise.documents.charts import Axis, Strip, StripRow, Strips
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.renderers.strip_text import render_strip_characters
+from trialwise.renderers.document_text import render_strip_characters
 
 SPAN = (-0.2, 0.2)
 

@@ -12,7 +12,7 @@ from trialwise.pages.json_report import describe_report
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import describe_suite, describe_verdicts
 from trialwise.pages.results_page import build_results_page
-from trialwise.renderers import ci_formats, json_text, junit, results_text
+from trialwise.renderers import ci_formats, results_text
 from trialwise.renderers.document_markdown import render_document_markdown
 
 
@@ -25,7 +25,7 @@ def totals_of(records: Sequence[RunRecord]) -> str:
 
 
 def render_junit(records: Sequence[RunRecord], **known: Any) -> str:
-    return junit.render_junit(describe_suite(records, **known))
+    return ci_formats.render_junit(describe_suite(records, **known))
 
 
 def render_tap(records: Sequence[RunRecord]) -> str:
@@ -52,7 +52,7 @@ def render_json(
     locations: Mapping[str, str] | None = None,
 ) -> str:
     report = describe_report(records, name=name, exit_code=exit_code, locations=locations)
-    return json_text.render_json(report)
+    return ci_formats.render_json(report)
 
 
 def render_summary(verdicts: Sequence[Verdict], **known: Any) -> str:

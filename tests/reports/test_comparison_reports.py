@@ -25,7 +25,7 @@ from trialwise.pages.comparison_json import read_comparison_schema
 from trialwise.procedures.comparing.findings import ComparisonVerdict
 from trialwise.procedures.comparison import COMPARISON
 from trialwise.reports.answer_reports import list_answer_endings, match_answer_format
-from trialwise.reports.report_files import ReportNotWritten
+from trialwise.reports.formats import ReportNotWritten
 from trialwise.runtime.answers import Comparison
 from trialwise.runtime.comparing import compare
 

@@ -25,10 +25,12 @@ from trialwise.procedures.sizing.fixed_sizing import (
 )
 from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
 from trialwise.procedures.sizing.regression_sizing import RegressionQuestion, plan_regression
-from trialwise.procedures.sizing.sequential_sizing import plan_sequential
-from trialwise.procedures.sizing.sizing_base import SizingPlan
-from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
-from trialwise.procedures.sizing.trial_costs import Prices
+from trialwise.procedures.sizing.sequential_sizing import (
+    Correction,
+    SequentialQuestion,
+    plan_sequential,
+)
+from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_text import render_document_text
 from trialwise.stats.sequential import SequentialDesign

@@ -14,8 +14,13 @@ import pytest
 
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.run import RunRecord
-from trialwise.reports.formats import BUILT_IN, match_format
-from trialwise.reports.report_files import ReportNotWritten, render_report, write_report
+from trialwise.reports.formats import (
+    BUILT_IN,
+    ReportNotWritten,
+    match_format,
+    render_report,
+    write_report,
+)
 
 BEGINNINGS = {
     "json": '{\n  "schema": "trialwise.report/2"',
@@ -165,7 +170,7 @@ def test_an_unknown_ending_writes_nothing(suite: list[RunRecord], tmp_path: Path
 def test_a_report_loads_no_other() -> None:
     """Asking for TAP imports neither the page nor the XML library."""
     code = (
-        "import sys; from trialwise.reports.report_files import *;"
+        "import sys; from trialwise.reports.formats import *;"
         "import trialwise.renderers.ci_formats;"
         "print([m for m in sys.modules if m.startswith('xml') or 'renderers.html' in m "
         "or m in ('jsonschema', 'yaml', 'rich')])"

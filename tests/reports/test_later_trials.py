@@ -16,7 +16,7 @@ from trialwise.plugin.reporting import outcome_text
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_text import render_document_text
 from trialwise.renderers.results_text import render_results
-from trialwise.reports.report_files import render_report
+from trialwise.reports.formats import render_report
 
 EARLY = tw.Criterion("early", tw.contains("yes"), at_least=0.8)
 

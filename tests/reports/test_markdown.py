@@ -18,7 +18,7 @@ from trialwise.documents.printable import make_visible
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult
-from trialwise.renderers.markdown_text import MOST_BYTES, escape, marker
+from trialwise.renderers.document_markdown import MOST_BYTES, escape, marker
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from trialwise.cli.main import cli
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
-from trialwise.reports.formats import find_format, match_format
-from trialwise.reports.report_files import render_report, write_report
+from trialwise.reports.formats import find_format, match_format, render_report, write_report
 
 #: The whole of the new format.
 CSV = """

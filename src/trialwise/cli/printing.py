@@ -106,7 +106,7 @@ def give_answer(answer: Reported, given: dict[str, Any]) -> bool:
     """
     from trialwise.renderers.document_text import render_document_text
     from trialwise.reports.answer_reports import match_answer_format, render_answer
-    from trialwise.reports.report_files import ReportNotWritten, write_whole
+    from trialwise.reports.formats import ReportNotWritten, write_whole
 
     if given["as_json"]:
         say_json(answer.to_dict())

@@ -72,7 +72,7 @@ def report_runs(ended: EndedRuns, wanted: WantedReports, code: int) -> list[str]
     if not ended.pairs:
         return troubles
     from trialwise.cli.printing import say
-    from trialwise.reports.report_files import render_report
+    from trialwise.reports.formats import render_report
 
     suites = [suite for suite, _ in ended.by_suite()]
     known: dict[str, Any] = {
@@ -105,7 +105,7 @@ def _say_verdict(
     ended: EndedRuns, known: dict[str, Any], *, is_transparent: bool, has_reports: bool
 ) -> None:
     from trialwise.cli.printing import output_of, say
-    from trialwise.reports.report_files import render_report
+    from trialwise.reports.formats import render_report
     from trialwise.runtime.result import render_summary
 
     if is_transparent:
@@ -133,7 +133,7 @@ def _list_reports(
 
 def _write(reports: Sequence[_Report]) -> tuple[list[str], list[str]]:
     """Write files; return those that were written, and what went wrong with the others."""
-    from trialwise.reports.report_files import ReportNotWritten, write_report
+    from trialwise.reports.formats import ReportNotWritten, write_report
 
     written: list[str] = []
     troubles: list[str] = []
@@ -147,7 +147,7 @@ def _write(reports: Sequence[_Report]) -> tuple[list[str], list[str]]:
 
 
 def _append_markdown(path: Path, records: Sequence[RunRecord], known: dict[str, Any]) -> list[str]:
-    from trialwise.reports.report_files import ReportNotWritten, render_report
+    from trialwise.reports.formats import ReportNotWritten, render_report
 
     try:
         text = render_report(records, "markdown", **known)

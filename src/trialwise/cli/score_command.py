@@ -249,7 +249,7 @@ def _show_result(
     """
     from trialwise.cli.printing import ignore_gone_reader
     from trialwise.pages.suite_totals import pick_exit_code
-    from trialwise.reports.report_files import write_report
+    from trialwise.reports.formats import write_report
 
     code = pick_exit_code([result.verdict])
     with ignore_gone_reader():

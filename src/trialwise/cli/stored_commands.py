@@ -161,7 +161,7 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
         say_json(list_trials_data(records, **chosen))
         return
     if given["as_json"]:
-        from trialwise.reports.report_files import render_report
+        from trialwise.reports.formats import render_report
 
         say_json(render_report(records, "json", name=find_places().name, locations=folders))
         return
@@ -329,7 +329,7 @@ def report_command(
       trialwise report support-agent -o gl-code-quality-report.json
     """
     from trialwise.cli.printing import say, say_json
-    from trialwise.reports.report_files import render_report, write_report
+    from trialwise.reports.formats import render_report, write_report
     from trialwise.runtime.deciding import read_run
 
     compared = chooser.load_comparisons(names)

@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from trialwise.documents.charts import Bar, Bars
+from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
-from trialwise.documents.results import CheckCount, FailureGroup
+from trialwise.documents.results import CheckCount, FailureGroup, LineKind, RepeatedRun, ResultLine
 from trialwise.model.kept_texts import RunTexts
+from trialwise.model.metrics import StabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
+from trialwise.pages.finding_facts import REASONS
 from trialwise.procedures.criterion_rows import Row, Rows
 
 #: What varies between two reports of the same failure: quoted pieces and numbers.
@@ -152,3 +156,94 @@ def group_failures(
                 )
     ranked = sorted(counts, key=lambda key: -counts[key])  # stable: ties in order of appearance
     return tuple(replace(examples[key], count=counts[key]) for key in ranked)
+
+
+# --- Why trials failed: the groups of failures of each criterion as bars --------------------------
+
+#: Groups of one criterion that are drawn; the rest is counted.
+MOST = 8
+_EXPLANATION = 160
+
+
+def build_failure_bars(lines: Iterable[ResultLine]) -> tuple[Bars, ...]:
+    """Build a bar for each group of failures, by criterion; nothing where no trial failed."""
+    failing = [one for one in lines if one.kind is LineKind.CRITERION and one.failures]
+    longest = max((group.count for entry in failing for group in entry.failures), default=0)
+    return tuple(_build_bars(entry, longest) for entry in failing)
+
+
+NOTE = (
+    "Failures that differ in nothing but numbers and quoted text are one bar, with the first of "
+    "them as its example."
+)
+"""How to read the bars."""
+
+
+def _name_group(group: FailureGroup) -> str:
+    """Name what failed, in words: the check, or else what went wrong before one was asked."""
+    error = "" if group.error_class == "none" else group.error_class
+    parts = (group.postcondition, REASONS[group.reason], error)
+    return " · ".join(part for part in parts if part)
+
+
+def _build_bars(entry: ResultLine, longest: int) -> Bars:
+    total = sum(group.count for group in entry.failures)
+    failures = as_count(total, "failure")
+    bars = []
+    for group in entry.failures[:MOST]:
+        name, share = _name_group(group), as_probability(group.count / total, digits=1)
+        bars.append(
+            Bar(
+                name=name,
+                value=f"{group.count:,}",
+                share=group.count / longest,
+                note=cut_middle(group.explanation, _EXPLANATION),
+                hint=f"{name}: {group.count:,} of {failures}, {share}",
+            )
+        )
+    smaller = entry.failures[MOST:]
+    left = as_count(sum(group.count for group in smaller), "failure")
+    rest = f"{left} in {as_count(len(smaller), 'smaller group')}" if smaller else ""
+    heading = f"{entry.name} · {failures}"
+    return Bars(heading=heading, bars=tuple(bars), ink="fail", rest=rest)
+
+
+# --- Each run of an input that was tried repeatedly, for reports that have a row a run ------------
+
+#: A report with more rows is read by nobody; the JSON lines have all of them.
+MOST_RUNS = 1_000
+
+
+def list_repeated_runs(record: RunRecord) -> tuple[RepeatedRun, ...]:
+    """List the runs of each input where gates are about repeated runs; nothing elsewhere."""
+    if not record.plan.gates:
+        return ()
+    weakest = {
+        (run.input_id, run.trial): run.weakest_score
+        for gate in record.verdict.gates
+        if isinstance(gate.evidence, StabilityEvidence)
+        for run in gate.evidence.runs
+    }
+    several = len(record.plan.experiments) > 1
+    counts: Counter[tuple[str, str]] = Counter()
+    rows: list[RepeatedRun] = []
+    for trial in record.trials:
+        if len(rows) >= MOST_RUNS:
+            break
+        place = trial.experiment, trial.input_id
+        counts[place] += 1
+        where = f"{trial.experiment} " if several else ""
+        failed = [one for one in trial.outcomes if not one.passed]
+        why = [f"{one.criterion}: {one.result.explanation or one.result.reason}" for one in failed]
+        rows.append(
+            RepeatedRun(
+                name=f"{where}{trial.input_id} #{counts[place]}",
+                trial=trial.index,
+                seed=trial.seed,
+                passed=trial.passed,
+                reason="; ".join(why),
+                seconds=trial.latency_s or 0.0,
+                weakest_score=weakest.get((trial.input_id, trial.index)),
+            )
+        )
+    return tuple(rows)

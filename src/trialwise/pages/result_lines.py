@@ -6,60 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trialwise.documents.numbers import (
-    as_count,
-    as_money,
-    as_percent,
-    as_seconds,
-)
+from trialwise.documents import numbers
 from trialwise.documents.phrases import STOPS
 from trialwise.documents.results import CheckCount, Fact, Figures, LineKind, ResultLine, Status
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
+from trialwise.pages import finding_facts, gate_facts, judge_facts
 from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
-from trialwise.pages.finding_facts import (
-    LATENCY,
-    claims_rate,
-    collect_scores,
-    find_alternative,
-    find_usual_level,
-    is_approximate,
-    list_below,
-    list_latency_marks,
-    list_unasked,
-    name_finding,
-    name_section,
-    pick_difference,
-    pick_interval,
-    pick_tally,
-    sum_up_scores,
-    write_context,
-    write_coverage,
-    write_delta,
-    write_difference,
-    write_interval,
-    write_later,
-    write_level,
-    write_need,
-    write_rate,
-    write_stop,
-)
-from trialwise.pages.gate_facts import (
-    collect_gate_facts,
-    collect_number_facts,
-    count_runs,
-    explain_gate,
-    list_gate_notes,
-    name_gate_section,
-    sum_up_gate,
-    write_decay,
-)
-from trialwise.pages.judge_facts import (
-    collect_judge_facts,
-    describe_corrections,
-    explain_advisory_run,
-)
 from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import pick_status
 from trialwise.pages.verdict_meaning import MEASURED
@@ -87,7 +41,7 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
     if record is not None and verdict.plan is None:
         verdict = replace(verdict, plan=record.plan)
     trials = None if record is None else TrialIndex(record)
-    usual = find_usual_level(verdict)
+    usual = finding_facts.find_usual_level(verdict)
     lines = [
         line for finding in verdict.findings for line in _criterion(verdict, finding, trials, usual)
     ]
@@ -125,17 +79,17 @@ def _criterion(
         yield ResultLine(
             kind=kind if one.plan.standing.reported_at is None else LineKind.REPORTED,
             contract=verdict.contract,
-            name=name_finding(one),
+            name=finding_facts.name_finding(one),
             status=status,
             label=label,
             advisory=advisory,
             figures=_figures(one, verdict, usual),
             sentence=_sentence(one),
             reason=_reason(one),
-            target=name_section(one),
+            target=finding_facts.name_section(one),
             statement=one.statement,
             advice=one.advice,
-            below=list_below(one),
+            below=finding_facts.list_below(one),
             notes=_notes(one, () if is_input else guards),
             claim=claim or "",
             facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
@@ -151,7 +105,7 @@ def _reports_scores(finding: Finding) -> bool:
 
 def _scores(verdict: Verdict, finding: Finding) -> ResultLine:
     """Return the mean score of a criterion that is decided by the share of replies that pass."""
-    said, named = sum_up_scores(finding), f"mean of {finding.criterion}"
+    said, named = finding_facts.sum_up_scores(finding), f"mean of {finding.criterion}"
     return ResultLine(
         kind=LineKind.REPORTED,
         contract=verdict.contract,
@@ -161,21 +115,21 @@ def _scores(verdict: Verdict, finding: Finding) -> ResultLine:
         figures=Figures(trials=finding.all_trials.trials),
         sentence=said,
         reason=said,
-        facts=collect_scores(finding),
+        facts=finding_facts.collect_scores(finding),
     )
 
 
 def _claim(finding: Finding, status: Status, verdict: Verdict, inputs: int) -> str:
     if status is Status.REFUSED:
         return ""
-    if not claims_rate(finding):
+    if not finding_facts.claims_rate(finding):
         return "about the trials of this run and nothing else"
     return verdict.claim.about(inputs)
 
 
 def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
     warnings = finding.diagnostics.warnings if finding.diagnostics is not None else ()
-    unasked = filter(None, [list_unasked(finding)])
+    unasked = filter(None, [finding_facts.list_unasked(finding)])
     return tuple(dict.fromkeys((*guards, *finding.caveats, *unasked, *warnings)))
 
 
@@ -183,18 +137,18 @@ def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
     known = "known" if procedure_of(finding).knows_rate(finding) else ""
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
-    level = write_level(finding)
+    level = finding_facts.write_level(finding)
     return Figures(
-        rate=write_rate(finding, ""),
+        rate=finding_facts.write_rate(finding, ""),
         # A corpus that was tried whole needs no interval.
-        interval=write_interval(finding, known),
+        interval=finding_facts.write_interval(finding, known),
         level=level,
         shows_level=level not in ("", usual),
         required=_word_requirement(finding),
-        trials=pick_tally(finding).trials,
+        trials=finding_facts.pick_tally(finding).trials,
         inputs=_word_inputs(finding, verdict),
-        difference=write_delta(finding),
-        is_approximate=is_approximate(pick_interval(finding)),
+        difference=finding_facts.write_delta(finding),
+        is_approximate=finding_facts.is_approximate(finding_facts.pick_interval(finding)),
         # That a run went to its planned end is the usual case and needs no word.
         stop=_word_stop(finding, stop) if _needs_word(finding, stop) else "",
         cost=_cost(finding, verdict),
@@ -205,21 +159,23 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
     """Say how many inputs were asked, unless all were and the heading says so."""
     coverage = finding.coverage
     is_whole = coverage is not None and coverage.asked == coverage.inputs
-    return "" if is_whole and len(verdict.experiments) == 1 else write_coverage(finding)
+    return (
+        "" if is_whole and len(verdict.experiments) == 1 else finding_facts.write_coverage(finding)
+    )
 
 
 def _needs_word(finding: Finding, stop: StopReason) -> bool:
     """Return whether a line has to say how its trials ended."""
     return (
         finding.plan.standing.reported_at is None
-        and not write_later(finding)
+        and not finding_facts.write_later(finding)
         and (stop.is_premature or finding.decision is Decision.INCONCLUSIVE)
     )
 
 
 def _word_stop(finding: Finding, stop: StopReason) -> str:
     """Say how the trials ended, and which of them decided where others ran after it."""
-    if later := write_later(finding):
+    if later := finding_facts.write_later(finding):
         return later
     is_open = stop is StopReason.DECIDED and finding.decision is Decision.INCONCLUSIVE
     return "undecided" if is_open else STOPS[stop].label
@@ -230,10 +186,12 @@ def _word_requirement(finding: Finding) -> str:
 
     Short, with the margin subtracted: the line has to keep its trials at 80 columns.
     """
-    need = write_need(finding)
-    required, other = finding.threshold.required_rate, find_alternative(finding)
+    need = finding_facts.write_need(finding)
+    required, other = finding.threshold.required_rate, finding_facts.find_alternative(finding)
     if required is not None and other is not None and need.startswith("≥"):
-        need = f"≥ {as_percent(required)} − {as_percent(round(required - other, 9))}"
+        need = (
+            f"≥ {numbers.as_percent(required)} − {numbers.as_percent(round(required - other, 9))}"
+        )
     return f"required {need}" if need.startswith("≥") else need
 
 
@@ -243,7 +201,7 @@ def _cost(finding: Finding, verdict: Verdict) -> str:
     if spent.usd is None or not spent.trials:
         return ""
     exact = trials == spent.trials
-    return f"{'' if exact else '~'}{as_money(spent.usd / spent.trials * trials)}"
+    return f"{'' if exact else '~'}{numbers.as_money(spent.usd / spent.trials * trials)}"
 
 
 def _sentence(finding: Finding) -> str:
@@ -253,11 +211,11 @@ def _sentence(finding: Finding) -> str:
         return _inputs(finding)
     if finding.decision is None:
         return ", ".join(finding.refusals) or finding.statement
-    if claims_rate(finding):
+    if finding_facts.claims_rate(finding):
         return ""
     if not tally.trials:
         return "no trial was available"
-    asked = write_coverage(finding)
+    asked = finding_facts.write_coverage(finding)
     asked = f", {asked} asked" if asked else ""
     if tally.failed:
         return f"{tally.failed:,} of {tally.trials:,} failed{asked}"
@@ -269,7 +227,7 @@ def _inputs(finding: Finding) -> str:
     """Return how many inputs pass, and which do not, worst first."""
     parts = finding.by_input
     passing = sum(part.decision is Decision.PASS for part in parts)
-    text = f"{passing:,} of {as_count(len(parts), 'input')} PASS"
+    text = f"{passing:,} of {numbers.as_count(len(parts), 'input')} PASS"
     for decision in (Decision.FAIL, Decision.INCONCLUSIVE):
         left = [part for part in parts if (part.decision or Decision.INCONCLUSIVE) is decision]
         left.sort(key=lambda part: (part.all_trials.rate or 0.0, -part.all_trials.trials))
@@ -289,27 +247,27 @@ def _reason(finding: Finding) -> str:
     threshold = finding.threshold
     parts: list[str] = []
     if finding.plan.standing.reported_at is None:
-        parts += filter(None, [write_stop(finding)])
-    parts += filter(None, [write_coverage(finding)])
+        parts += filter(None, [finding_facts.write_stop(finding)])
+    parts += filter(None, [finding_facts.write_coverage(finding)])
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
     if threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
-    elif context := write_context(finding):
+    elif context := finding_facts.write_context(finding):
         parts.append(f"for context {context}")
-    parts += filter(None, [write_difference(finding)])
+    parts += filter(None, [finding_facts.write_difference(finding)])
     if finding.cutoff is not None:
         parts.append(f"{finding.cutoff:,} needed")
-    return ", ".join([*parts, *describe_corrections(finding)])
+    return ", ".join([*parts, *judge_facts.describe_corrections(finding)])
 
 
 def _criterion_facts(
     finding: Finding, label: str, *, advisory: bool, claim: str
 ) -> dict[str, Fact]:
     interval, threshold = finding.interval, finding.threshold
-    baseline, difference = threshold.baseline, pick_difference(finding)
-    together, tally = finding.plan.others.together, pick_tally(finding)
-    later = finding.later if write_later(finding) else None
+    baseline, difference = threshold.baseline, finding_facts.pick_difference(finding)
+    together, tally = finding.plan.others.together, finding_facts.pick_tally(finding)
+    later = finding.later if finding_facts.write_later(finding) else None
     return {
         "decision": None if finding.plan.standing.reported_at is not None else finding.decision,
         "label": label,
@@ -347,8 +305,8 @@ def _criterion_facts(
         "difference_high": difference.high if difference is not None else None,
         "difference_confidence": difference.confidence if difference is not None else None,
         "difference_method": difference.method if difference is not None else None,
-        **collect_judge_facts(finding),
-        **collect_scores(finding),
+        **judge_facts.collect_judge_facts(finding),
+        **finding_facts.collect_scores(finding),
     }
 
 
@@ -368,15 +326,16 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
     # Few runs decide latencies, and every report comes through here.
     from trialwise.procedures.latency import find_false_alarm
 
-    observed = "" if finding.observed is None else as_seconds(finding.observed)
-    threshold = "" if finding.threshold is None else as_seconds(finding.threshold)
+    observed = "" if finding.observed is None else numbers.as_seconds(finding.observed)
+    threshold = "" if finding.threshold is None else numbers.as_seconds(finding.threshold)
     limit = f"limit {threshold}" if threshold else ""
-    successes = as_count(finding.trials, "success", "successes")
+    successes = numbers.as_count(finding.trials, "success", "successes")
     found = _sum_up_latency(finding, record)
     summary = ""
     if found is not None:
-        summary = f"mean {as_seconds(found.mean_s)}, maximum {as_seconds(found.maximum_s)}"
-    all_marks = list_latency_marks(finding, verdict)
+        mean, maximum = map(numbers.as_seconds, (found.mean_s, found.maximum_s))
+        summary = f"mean {mean}, maximum {maximum}"
+    all_marks = finding_facts.list_latency_marks(finding, verdict)
     marks = ", ".join(all_marks)
     indicative = " (indicative)" if "indicative" in all_marks else ""
     return ResultLine(
@@ -394,7 +353,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
         sentence=", ".join(filter(None, (observed, limit, summary, successes)))
         + (f" ({marks})" if marks else ""),
         reason=f"{finding.statement}{indicative}",
-        target=LATENCY,
+        target=finding_facts.LATENCY,
         statement=finding.statement,
         claim=claim,
         facts={
@@ -428,20 +387,20 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             status=Status.PASS,
             label="REPORTED",
             figures=Figures(trials=gate.inputs * gate.runs),
-            sentence=sum_up_gate(gate),
-            reason=sum_up_gate(gate),
-            target=name_gate_section(gate),
-            facts=collect_number_facts(gate) | collect_input_facts(gate),
+            sentence=gate_facts.sum_up_gate(gate),
+            reason=gate_facts.sum_up_gate(gate),
+            target=gate_facts.name_gate_section(gate),
+            facts=gate_facts.collect_number_facts(gate) | collect_input_facts(gate),
             details=list_input_lines(gate),
         )
-    status, claim = pick_status(gate.decision), f"about {count_runs(gate)}"
+    status, claim = pick_status(gate.decision), f"about {gate_facts.count_runs(gate)}"
     names = [one.target.partition(".")[2] for one in gate.checks]
     named = [*zip(names, gate.checks, strict=True)]
     numbers = "; ".join(f"{name} {one.shown}, {one.matcher}" for name, one in named)
     # Of several expectations a table shows those that do not hold.
     telling = [(name, one) for name, one in named if not one.holds] or named
     kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
-    notes, decay = list_gate_notes(gate), write_decay(gate)
+    notes, decay = gate_facts.list_gate_notes(gate), gate_facts.write_decay(gate)
     decay = f"; {decay}" if decay else ""
     return ResultLine(
         kind=LineKind.GATE,
@@ -454,10 +413,12 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             required="; ".join(str(one.matcher) for _, one in telling),
             trials=gate.inputs * gate.runs,
         ),
-        sentence=f"{numbers}{decay} ({count_runs(gate)}, {kind})" if numbers else sum_up_gate(gate),
-        reason=" ".join((explain_gate(gate), *notes)),
-        target=name_gate_section(gate),
-        statement=explain_gate(gate),
+        sentence=f"{numbers}{decay} ({gate_facts.count_runs(gate)}, {kind})"
+        if numbers
+        else gate_facts.sum_up_gate(gate),
+        reason=" ".join((gate_facts.explain_gate(gate), *notes)),
+        target=gate_facts.name_gate_section(gate),
+        statement=gate_facts.explain_gate(gate),
         notes=(*notes, *gate.caveats),
         claim=claim,
         facts={
@@ -465,7 +426,7 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             "label": status.value,
             "advisory": False,
             "claim": claim,
-            **collect_gate_facts(gate),
+            **gate_facts.collect_gate_facts(gate),
             **collect_input_facts(gate),
         },
         details=list_input_lines(gate),
@@ -475,7 +436,7 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
 def _run(verdict: Verdict) -> ResultLine:
     status = pick_status(verdict.decision)
     refused = f"Refused: {', '.join(verdict.refusals)}." if verdict.refusals else ""
-    advises = explain_advisory_run(verdict)
+    advises = judge_facts.explain_advisory_run(verdict)
     return ResultLine(
         kind=LineKind.RUN,
         contract=verdict.contract,

@@ -5,49 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.documents.numbers import (
-    as_all,
-    as_count,
-    as_duration,
-    as_money,
-    as_observed,
-    as_probability,
-)
+from trialwise.documents import numbers, results
 from trialwise.documents.phrases import STOPS, join_few
-from trialwise.documents.results import (
-    Fact,
-    LineKind,
-    RepeatedRun,
-    RunResults,
-    Status,
-    SuiteResults,
-)
 from trialwise.model.evidence import Guard, NoteKind, StopReason
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
-from trialwise.pages.finding_facts import (
-    find_usual_level,
-    is_approximate,
-    list_unasked,
-    pick_interval,
-)
+from trialwise.pages import finding_facts, suite_totals
 from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.result_lines import describe_lines
-from trialwise.pages.suite_totals import (
-    SuiteEnvelope,
-    bound_suite_errors,
-    list_error_sentences,
-    list_plain_caveats,
-    pick_exit_code,
-    pick_status,
-    pick_suite_status,
-    require_runs,
-    sum_spending,
-)
 from trialwise.procedures.chances import bound_verdicts
 from trialwise.procedures.smoke_runs import SMOKE_PASS
 
@@ -58,7 +27,7 @@ def describe_suite(
     name: str = "trialwise",
     locations: Mapping[str, str] | None = None,
     files: Mapping[str, str] | None = None,
-) -> SuiteResults:
+) -> results.SuiteResults:
     """Describe the results of the runs of a suite.
 
     Args:
@@ -70,19 +39,21 @@ def describe_suite(
     known, suites = locations or {}, files or {}
     runs = [
         describe_run(one, location=known.get(one.run_id, ""), file=suites.get(one.run_id, ""))
-        for one in require_runs(records)
+        for one in suite_totals.require_runs(records)
     ]
     verdicts = [one.verdict for one in records]
-    return _describe(runs, verdicts, name=name, envelopes=bound_suite_errors(verdicts))
+    return _describe(runs, verdicts, name=name, envelopes=suite_totals.bound_suite_errors(verdicts))
 
 
-def describe_verdicts(verdicts: Sequence[Verdict], *, name: str = "trialwise") -> SuiteResults:
+def describe_verdicts(
+    verdicts: Sequence[Verdict], *, name: str = "trialwise"
+) -> results.SuiteResults:
     """Describe the results of verdicts without their trials, so without failures and claims."""
-    runs = [_describe_verdict(verdict) for verdict in require_runs(verdicts)]
+    runs = [_describe_verdict(verdict) for verdict in suite_totals.require_runs(verdicts)]
     return _describe(runs, verdicts, name=name)
 
 
-def describe_run(record: RunRecord, *, location: str = "", file: str = "") -> RunResults:
+def describe_run(record: RunRecord, *, location: str = "", file: str = "") -> results.RunResults:
     """Describe the results of one run.
 
     Args:
@@ -101,17 +72,17 @@ def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
         if guard.criterion is None
     ]
     ended = (verdict.aborted,) if verdict.aborted else ()
-    return (*ended, *guards, *list_plain_caveats(verdict))
+    return (*ended, *guards, *suite_totals.list_plain_caveats(verdict))
 
 
 def _describe_verdict(
     verdict: Verdict, record: RunRecord | None = None, location: str = "", file: str = ""
-) -> RunResults:
-    return RunResults(
+) -> results.RunResults:
+    return results.RunResults(
         contract=verdict.contract or ("" if record is None else record.plan.contract),
-        status=pick_status(verdict.decision),
+        status=suite_totals.pick_status(verdict.decision),
         lines=describe_lines(verdict, record),
-        level=find_usual_level(verdict),
+        level=finding_facts.find_usual_level(verdict),
         headings=tuple(_headings(verdict)),
         headline=_find_headline(verdict),
         attention=tuple(list_attention(verdict)),
@@ -131,10 +102,10 @@ def _describe_verdict(
     )
 
 
-def _list_repeated(record: RunRecord) -> tuple[RepeatedRun, ...]:
+def _list_repeated(record: RunRecord) -> tuple[results.RepeatedRun, ...]:
     if not record.plan.gates:
         return ()  # few runs have gates
-    from trialwise.pages.repeated_runs import list_repeated_runs
+    from trialwise.pages.failure_groups import list_repeated_runs
 
     return list_repeated_runs(record)
 
@@ -183,17 +154,19 @@ def _headings(verdict: Verdict) -> Iterator[str]:
 
 def _word_intervals(verdict: Verdict) -> Iterator[str]:
     """Say the level of the intervals, and whether they are approximate."""
-    level = find_usual_level(verdict)
+    level = finding_facts.find_usual_level(verdict)
     if level:
-        approximate = any(map(is_approximate, map(pick_interval, verdict.findings)))
+        approximate = any(
+            map(finding_facts.is_approximate, map(finding_facts.pick_interval, verdict.findings))
+        )
         yield f"{level} intervals{' (≈ approximate, by Wilson)' if approximate else ''}"
 
 
 def _word_horizon(verdict: Verdict, horizon: int) -> Iterator[str]:
     """Say what all recurring runs together are worth."""
-    runs, per_run = as_count(horizon, "run"), bound_verdicts([verdict], Decision.FAIL)
+    runs, per_run = numbers.as_count(horizon, "run"), bound_verdicts([verdict], Decision.FAIL)
     if verdict.horizon_false_alarm is not None:
-        chance = as_probability(verdict.horizon_false_alarm)
+        chance = numbers.as_probability(verdict.horizon_false_alarm)
         yield f"over {runs}, any false alarm: at most {chance}"
     elif per_run is not None and per_run.value is not None:
         # A bound above 1 says nothing about the chance of one; the expected number still does.
@@ -211,7 +184,7 @@ def _word_asked(verdict: Verdict) -> str:
     return ""
 
 
-def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
+def _run_facts(record: RunRecord, location: str) -> dict[str, results.Fact]:
     verdict, plan = record.verdict, record.plan
     spent, latency = verdict.spending, summarize_latencies(record)
     return {
@@ -237,24 +210,24 @@ def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
 
 
 def _describe(
-    runs: Sequence[RunResults],
+    runs: Sequence[results.RunResults],
     verdicts: Sequence[Verdict],
     *,
     name: str,
-    envelopes: Sequence[SuiteEnvelope] = (),
-) -> SuiteResults:
-    spent, said = sum_spending(verdicts), list_error_sentences(envelopes)
-    money = [] if spent.usd is None else [as_money(spent.usd)]
-    return SuiteResults(
+    envelopes: Sequence[suite_totals.SuiteEnvelope] = (),
+) -> results.SuiteResults:
+    spent, said = suite_totals.sum_spending(verdicts), suite_totals.list_error_sentences(envelopes)
+    money = [] if spent.usd is None else [numbers.as_money(spent.usd)]
+    return results.SuiteResults(
         name=name,
-        status=pick_suite_status(verdicts),
+        status=suite_totals.pick_suite_status(verdicts),
         runs=tuple(runs),
         totals=", ".join(
             [
                 *_count_by_status(runs),
-                as_count(len(runs), "contract"),
-                as_count(spent.trials, "trial"),
-                as_duration(spent.seconds),
+                numbers.as_count(len(runs), "contract"),
+                numbers.as_count(spent.trials, "trial"),
+                numbers.as_duration(spent.seconds),
                 *money,
             ]
         ),
@@ -265,63 +238,69 @@ def _describe(
     )
 
 
-def _count_by_status(runs: Sequence[RunResults]) -> list[str]:
-    quiet = (LineKind.INPUT, LineKind.REPORTED)
+def _count_by_status(runs: Sequence[results.RunResults]) -> list[str]:
+    quiet = (results.LineKind.INPUT, results.LineKind.REPORTED)
     lines = [line for run in runs for line in run.lines if line.kind not in quiet]
     found = Counter(line.status for line in lines if not line.advisory)
-    breaches = sum(line.advisory and line.status is Status.FAIL for line in lines)
-    parts = [f"{found[status]} {status}" for status in Status if found[status]]
-    return parts + ([as_count(breaches, "advisory FAIL")] if breaches else [])
+    breaches = sum(line.advisory and line.status is results.Status.FAIL for line in lines)
+    parts = [f"{found[status]} {status}" for status in results.Status if found[status]]
+    return parts + ([numbers.as_count(breaches, "advisory FAIL")] if breaches else [])
 
 
-def _sum_up(runs: Sequence[RunResults]) -> str:
+def _sum_up(runs: Sequence[results.RunResults]) -> str:
     """Say how many contracts did not pass, or requirements if there is only one contract."""
     statuses = [run.status for run in runs]
     nouns = ("contract", "contracts")
     if len(runs) == 1:
-        quiet = (LineKind.INPUT, LineKind.REPORTED, LineKind.RUN)
+        quiet = (results.LineKind.INPUT, results.LineKind.REPORTED, results.LineKind.RUN)
         lines = [line for line in runs[0].lines if line.kind not in quiet]
         deciding = [line for line in lines if not line.advisory]
         if not deciding:
             # Numbers without limits are reported, too, and are no criteria.
             reported = sum(
-                line.kind is LineKind.REPORTED and line.advisory for line in runs[0].lines
+                line.kind is results.LineKind.REPORTED and line.advisory for line in runs[0].lines
             )
-            advising = sum(line.kind is LineKind.CRITERION for line in lines)
+            advising = sum(line.kind is results.LineKind.CRITERION for line in lines)
             return f"nothing decides: {describe_left_out(advising, reported)}"
         statuses = [line.status for line in deciding]
-        only_criteria = all(line.kind is LineKind.CRITERION for line in deciding)
+        only_criteria = all(line.kind is results.LineKind.CRITERION for line in deciding)
         nouns = ("criterion", "criteria") if only_criteria else ("requirement", "requirements")
     words = {
-        Status.FAIL: ("failed", "failed"),
-        Status.INCONCLUSIVE: (
+        results.Status.FAIL: ("failed", "failed"),
+        results.Status.INCONCLUSIVE: (
             "undecided",
             "is undecided" if len(statuses) == 1 else "are undecided",
         ),
-        Status.REFUSED: ("refused", "was refused" if len(statuses) == 1 else "were refused"),
+        results.Status.REFUSED: (
+            "refused",
+            "was refused" if len(statuses) == 1 else "were refused",
+        ),
     }
     counts = [(statuses.count(one), *said) for one, said in words.items() if one in statuses]
     if not counts:
         smoke = _count_smoke(runs)
         marked = f", {smoke} by a smoke check, which is no evidence" if smoke else ""
-        return f"{as_all(len(statuses), *nouns)} passed{marked}"
+        return f"{numbers.as_all(len(statuses), *nouns)} passed{marked}"
     (count, word, sentence), *rest = counts
     if count == len(statuses):
-        return f"{as_all(count, *nouns)} {sentence}"
-    first = f"{count} of {as_count(len(statuses), *nouns)} {word}"
+        return f"{numbers.as_all(count, *nouns)} {sentence}"
+    first = f"{count} of {numbers.as_count(len(statuses), *nouns)} {word}"
     return ", ".join([first, *(f"{n} {word}" for n, word, _ in rest)])
 
 
 def _list_policies(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Say what the exit code makes of INCONCLUSIVE, where a policy says so."""
-    if pick_suite_status(verdicts) is Status.INCONCLUSIVE and pick_exit_code(verdicts) == 1:
+    if (
+        suite_totals.pick_suite_status(verdicts) is results.Status.INCONCLUSIVE
+        and suite_totals.pick_exit_code(verdicts) == 1
+    ):
         yield "exit code 1 by the policy `inconclusive: fail`"
 
 
-def _count_smoke(runs: Sequence[RunResults]) -> int:
+def _count_smoke(runs: Sequence[results.RunResults]) -> int:
     """Count the criteria of runs that are evidence otherwise."""
     return sum(
-        line.label == SMOKE_PASS and line.kind is LineKind.CRITERION
+        line.label == SMOKE_PASS and line.kind is results.LineKind.CRITERION
         for run in runs
         if run.facts.get("intent", Intent.VERIFICATION) == Intent.VERIFICATION
         for line in run.lines
@@ -329,19 +308,19 @@ def _count_smoke(runs: Sequence[RunResults]) -> int:
 
 
 def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    spent = sum_spending(verdicts)
+    spent = suite_totals.sum_spending(verdicts)
     most = max(
         (one.all_trials.trials for verdict in verdicts for one in verdict.findings), default=0
     )
-    yield as_count(spent.trials or most, "trial")
+    yield numbers.as_count(spent.trials or most, "trial")
     if spent.seconds > 0:
-        yield as_duration(spent.seconds)
+        yield numbers.as_duration(spent.seconds)
     if spent.usd is not None:
-        yield as_money(spent.usd)
+        yield numbers.as_money(spent.usd)
     if spent.setup_usd:
-        yield f"{as_money(spent.setup_usd)} setup"
+        yield f"{numbers.as_money(spent.setup_usd)} setup"
     if spent.judging_usd:
-        yield f"{as_money(spent.judging_usd)} judges"
+        yield f"{numbers.as_money(spent.judging_usd)} judges"
 
 
 def list_attention(verdict: Verdict) -> list[str]:
@@ -387,7 +366,7 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for guard in verdict.guards:
         yield guard.criterion or "", _word_guard(guard)
     messages = {guard.message for guard in verdict.guards}
-    for caveat in list_plain_caveats(verdict):
+    for caveat in suite_totals.list_plain_caveats(verdict):
         yield "", caveat
     for finding in verdict.findings:
         for caveat in _list_qualifications(finding):
@@ -427,7 +406,7 @@ def _word_guard(guard: Guard) -> str:
 
 def _list_qualifications(finding: Finding) -> Iterator[str]:
     yield from finding.caveats
-    yield list_unasked(finding)
+    yield finding_facts.list_unasked(finding)
     for part in finding.by_input:
         yield from part.caveats
     if finding.diagnostics is not None:
@@ -445,13 +424,13 @@ def _compare_denominators(finding: Finding) -> Iterator[str]:
         return  # the note has both
     if not finding.tally.trials:
         return  # the statement says that none was measured
-    all_rate = as_observed(every.rate)
-    rate = "no trial" if fair.rate is None else as_observed(fair.rate)
+    all_rate = numbers.as_observed(every.rate)
+    rate = "no trial" if fair.rate is None else numbers.as_observed(fair.rate)
     if rate == all_rate:
         return
-    missing = every.trials - fair.trials
-    verb = "was" if missing == 1 else "were"
+    count = every.trials - fair.trials
+    missing, verb = numbers.as_count(count, "trial"), "was" if count == 1 else "were"
     yield (
         f"per protocol {rate} ({fair.passed:,} of {fair.trials:,}), all trials {all_rate} "
-        f"({every.passed:,} of {every.trials:,}): {as_count(missing, 'trial')} {verb} not measured"
+        f"({every.passed:,} of {every.trials:,}): {missing} {verb} not measured"
     )

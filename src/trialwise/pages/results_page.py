@@ -10,35 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Cell,
-    Details,
-    Document,
-    Facts,
-    Items,
-    Link,
-    Name,
-    Section,
-    Table,
-    Value,
-    Verbatim,
-    build_table,
-)
+from trialwise.documents import blocks, results
 from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import as_count
 from trialwise.documents.phrases import keep_few
-from trialwise.documents.results import (
-    MOST_GROUPS,
-    FailureGroup,
-    Figures,
-    LineKind,
-    ResultLine,
-    RunResults,
-    Status,
-    SuiteResults,
-)
 from trialwise.model.intent import Intent
 
 #: Rows of a table and notes of a list; a notebook is no report.
@@ -48,7 +23,7 @@ APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."
 """What the sign beside an interval means."""
 
 
-def build_results_page(suite: SuiteResults) -> Document:
+def build_results_page(suite: results.SuiteResults) -> blocks.Document:
     """Build the results of a suite as a page: what needs attention, the tables, the failures.
 
     Args:
@@ -56,14 +31,16 @@ def build_results_page(suite: SuiteResults) -> Document:
     """
     several = len(suite.runs) > 1
     notes = [
-        (Value(text=f"{run.contract}:", strong=True), note) if several and run.contract else note
+        (blocks.Value(text=f"{run.contract}:", strong=True), note)
+        if several and run.contract
+        else note
         for run in suite.runs
         for note in run.attention
     ]
-    return Document(
+    return blocks.Document(
         kind="",
         title=suite.name,
-        badge=Badge(word=suite.status.value, tone=suite.status.tone),
+        badge=blocks.Badge(word=suite.status.value, tone=suite.status.tone),
         facts=(("", suite.totals),),
         opening=(build_attention(notes),) if notes else (),
         blocks=(
@@ -75,7 +52,7 @@ def build_results_page(suite: SuiteResults) -> Document:
     )
 
 
-def build_attention(notes: Sequence[Cell], most: int | None = None) -> Section:
+def build_attention(notes: Sequence[blocks.Cell], most: int | None = None) -> blocks.Section:
     """Build the list of what a reader must not miss.
 
     Args:
@@ -83,28 +60,30 @@ def build_attention(notes: Sequence[Cell], most: int | None = None) -> Section:
         most: How many stand open; the others take a click.
     """
     rest = notes[most:] if most is not None else ()
-    more = Details(summary=as_count(len(rest), "more note"), blocks=(Items(items=tuple(rest)),))
-    return Section(
+    more = blocks.Details(
+        summary=as_count(len(rest), "more note"), blocks=(blocks.Items(items=tuple(rest)),)
+    )
+    return blocks.Section(
         heading="Needs attention",
-        blocks=(Items(items=tuple(notes[:most])), *((more,) if rest else ())),
+        blocks=(blocks.Items(items=tuple(notes[:most])), *((more,) if rest else ())),
         depth="summary",
         tone="open",
     )
 
 
-def _build_run(run: RunResults) -> Section:
-    badge = Badge(word=run.status.value, tone=run.status.tone)
+def _build_run(run: results.RunResults) -> blocks.Section:
+    badge = blocks.Badge(word=run.status.value, tone=run.status.tone)
     table = tabulate_lines(run)
-    return Section(heading=run.contract, blocks=(table,), depth="summary", badges=(badge,))
+    return blocks.Section(heading=run.contract, blocks=(table,), depth="summary", badges=(badge,))
 
 
 def tabulate_lines(
-    run: RunResults,
+    run: results.RunResults,
     *,
     linked: bool = False,
     strips: Mapping[str, Strip] = MappingProxyType({}),
     most: int | None = None,
-) -> Table:
+) -> blocks.Table:
     """Tabulate what was decided and what is only reported, a row for each.
 
     An input that passes has no row: its criterion speaks for it.
@@ -118,18 +97,20 @@ def tabulate_lines(
     lines = [
         line
         for line in (*run.results, *run.reported)
-        if line.kind is not LineKind.INPUT or line.status is not Status.PASS
+        if line.kind is not results.LineKind.INPUT or line.status is not results.Status.PASS
     ]
-    shown = [(line, line.figures or Figures()) for line in lines[:most]]
+    shown = [(line, line.figures or results.Figures()) for line in lines[:most]]
     left = len(lines) - len(shown)
 
     is_smoke = run.facts.get("intent") == Intent.SMOKE
 
-    def write_name(line: ResultLine) -> Cell:
+    def write_name(line: results.ResultLine) -> blocks.Cell:
         is_link = linked and bool(line.target)
-        return Link(text=line.name, target=line.target) if is_link else Name(line.name)
+        return (
+            blocks.Link(text=line.name, target=line.target) if is_link else blocks.Name(line.name)
+        )
 
-    return build_table(
+    return blocks.build_table(
         "Criteria",
         shown,
         ("criterion", lambda one: write_name(one[0])),
@@ -147,20 +128,20 @@ def tabulate_lines(
     )
 
 
-def _make_badge(line: ResultLine, *, is_smoke: bool) -> Badge:
+def _make_badge(line: results.ResultLine, *, is_smoke: bool) -> blocks.Badge:
     """Make the badge of a line; the tone of a FAIL is kept for what breaks the verdict."""
-    breaks = line.is_red or line.status is not Status.FAIL
+    breaks = line.is_red or line.status is not results.Status.FAIL
     tone = line.status.tone if breaks else "open"
-    quiet = line.kind is LineKind.REPORTED or line.status is Status.REFUSED
-    soft = line.status is Status.PASS and (is_smoke or line.word != line.status)
-    return Badge(word=line.word, tone="plain" if quiet else tone, soft=soft)
+    quiet = line.kind is results.LineKind.REPORTED or line.status is results.Status.REFUSED
+    soft = line.status is results.Status.PASS and (is_smoke or line.word != line.status)
+    return blocks.Badge(word=line.word, tone="plain" if quiet else tone, soft=soft)
 
 
-def _list_claims(run: RunResults) -> Iterator[str]:
+def _list_claims(run: results.RunResults) -> Iterator[str]:
     """List whom the verdicts speak of, by criterion where they differ, and what a sign means."""
     claims: dict[str, list[str]] = {}
     for line in run.results:
-        if line.kind is LineKind.CRITERION and line.claim:
+        if line.kind is results.LineKind.CRITERION and line.claim:
             claims.setdefault(line.claim, []).append(line.name)
     if any(line.figures is not None and line.figures.is_approximate for line in run.results):
         yield APPROXIMATE
@@ -169,7 +150,9 @@ def _list_claims(run: RunResults) -> Iterator[str]:
         yield f"{whose} {claim}."
 
 
-def list_failures(lines: Iterable[ResultLine], most: int = MOST_GROUPS) -> Iterator[Details]:
+def list_failures(
+    lines: Iterable[results.ResultLine], most: int = results.MOST_GROUPS
+) -> Iterator[blocks.Details]:
     """List why trials failed: for each criterion its most frequent reasons with an example.
 
     Args:
@@ -177,49 +160,53 @@ def list_failures(lines: Iterable[ResultLine], most: int = MOST_GROUPS) -> Itera
         most: How many reasons of a criterion are named; the others are counted.
     """
     for line in lines:
-        if not line.failures or line.kind is LineKind.INPUT:
+        if not line.failures or line.kind is results.LineKind.INPUT:
             continue
         failed = sum(group.count for group in line.failures)
-        items: list[Cell] = [_describe_group(group) for group in line.failures[:most]]
+        items: list[blocks.Cell] = [_describe_group(group) for group in line.failures[:most]]
         if others := sum(group.count for group in line.failures[most:]):
-            items.append((Value(text=f"{others:,} ×", strong=True), "other reasons"))
+            items.append((blocks.Value(text=f"{others:,} ×", strong=True), "other reasons"))
         items += [f"check {one.sentence}" for one in line.checks]
-        yield Details(
+        yield blocks.Details(
             summary=f"{line.title}: {as_count(failed, 'trial')} failed",
-            blocks=(Items(items=tuple(items)),),
+            blocks=(blocks.Items(items=tuple(items)),),
         )
 
 
-def _describe_group(group: FailureGroup) -> Cell:
+def _describe_group(group: results.FailureGroup) -> blocks.Cell:
     """Describe one reason: how often, what was said, and an example as one finds it again."""
     said = f"{group.title}: {group.explanation}" if group.explanation else group.title
-    texts = [Verbatim(heading=label, text=text) for label, text in group.exchange if text.strip()]
+    texts = [
+        blocks.Verbatim(heading=label, text=text) for label, text in group.exchange if text.strip()
+    ]
     if group.raised_at:
-        texts.append(Verbatim(heading="raised at", text=group.raised_at))
-    return (Value(text=f"{group.count:,} ×", strong=True), said, f"({group.where})", *texts)
+        texts.append(blocks.Verbatim(heading="raised at", text=group.raised_at))
+    return (blocks.Value(text=f"{group.count:,} ×", strong=True), said, f"({group.where})", *texts)
 
 
-def _list_numbers(suite: SuiteResults) -> Iterator[Block]:
+def _list_numbers(suite: results.SuiteResults) -> Iterator[blocks.Block]:
     """List what a line says of each input, where it says so."""
     for run in suite.runs:
         for line in run.lines:
             if line.details:
                 summary = f"{line.title}: each input"
-                yield Details(summary=summary, blocks=(Items(items=line.details),))
+                yield blocks.Details(summary=summary, blocks=(blocks.Items(items=line.details),))
 
 
-def _build_basis(suite: SuiteResults) -> Details:
+def _build_basis(suite: results.SuiteResults) -> blocks.Details:
     """Build what is needed to find the runs again, and how often the suite as a whole errs."""
     pairs = []
     for run in suite.runs:
         where = f", kept in {run.location}" if run.location else ""
         pairs.append((run.contract, f"run {run.run_id}, seed {run.seed}{where}"))
-    bounds = (Items(items=suite.bounds),) if suite.bounds else ()
-    facts = Facts(pairs=tuple(pairs))
-    return Details(summary="Runs and error rates", blocks=(facts, *bounds))
+    bounds = (blocks.Items(items=suite.bounds),) if suite.bounds else ()
+    facts = blocks.Facts(pairs=tuple(pairs))
+    return blocks.Details(summary="Runs and error rates", blocks=(facts, *bounds))
 
 
-def build_card(page: Document, suite: SuiteResults, strips: Mapping[str, Strip]) -> Document:
+def build_card(
+    page: blocks.Document, suite: results.SuiteResults, strips: Mapping[str, Strip]
+) -> blocks.Document:
     """Build what a notebook shows of a report: its verdict, its table and what needs attention.
 
     Args:
@@ -227,17 +214,17 @@ def build_card(page: Document, suite: SuiteResults, strips: Mapping[str, Strip])
         suite: The results.
         strips: The intervals of a single run, by the names of its lines.
     """
-    blocks: list[Block] = [*page.blocks]
+    parts: list[blocks.Block] = [*page.blocks]
     facts, notes = list(suite.outcome), []
     for run in suite.runs:
-        notes += [f"{run.contract}: {note}" if blocks else note for note in run.attention]
+        notes += [f"{run.contract}: {note}" if parts else note for note in run.attention]
     if len(suite.runs) == 1:
         facts = [*suite.runs[0].headings, *facts]
-        blocks = [tabulate_lines(suite.runs[0], most=_MOST_ROWS, strips=strips)]
+        parts = [tabulate_lines(suite.runs[0], most=_MOST_ROWS, strips=strips)]
     if notes:
-        items = Items(items=keep_few(notes, _MOST_NOTES))
+        items = blocks.Items(items=keep_few(notes, _MOST_NOTES))
         summary = f"Needs attention ({len(notes):,})"
-        blocks.append(Details(summary=summary, blocks=(items,), is_open=True))
+        parts.append(blocks.Details(summary=summary, blocks=(items,), is_open=True))
         red = [line for line in suite.results if line.is_red]
-        blocks += list_failures(red[:_MOST_NOTES] if len(suite.runs) == 1 else (), most=3)
-    return replace(page, facts=tuple(("", one) for one in facts), blocks=tuple(blocks))
+        parts += list_failures(red[:_MOST_NOTES] if len(suite.runs) == 1 else (), most=3)
+    return replace(page, facts=tuple(("", one) for one in facts), blocks=tuple(parts))

@@ -39,7 +39,7 @@ from trialwise.pages.analysis import (
     list_opening_sections,
 )
 from trialwise.pages.criterion_details import build_criteria_section, build_details_section
-from trialwise.pages.failure_reasons import build_failure_bars
+from trialwise.pages.failure_groups import build_failure_bars
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.input_rates import build_inputs_section
 from trialwise.pages.interval_strips import map_strips

@@ -6,26 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 
-from trialwise.documents.numbers import (
-    as_all,
-    as_count,
-    as_mean_trials,
-    as_percent,
-    as_probability,
-    as_seconds,
-    list_amounts,
-)
+from trialwise.documents import numbers
 from trialwise.documents.phrases import join_few
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.pages.suite_totals import bound_planned_errors, list_error_sentences
-from trialwise.procedures.chances import (
-    Forecast,
-    LimitingCriteria,
-    Together,
-    find_limiting,
-    forecast,
-    forecast_together,
-)
+from trialwise.procedures import chances
 from trialwise.procedures.characteristic import Chance
 
 _WIDTH = 80
@@ -60,9 +45,9 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
     lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     lines += [*_wrap(f"This is {plan.claim.about(inputs)}.", "  ", width)]
-    for one in forecast(plan):
+    for one in chances.forecast(plan):
         lines += _list_criterion(one, width)
-    for found in find_limiting(plan):
+    for found in chances.find_limiting(plan):
         lines += [*_wrap(_word_limiting(found, several=len(plan.experiments) > 1), "  ", width)]
     for limit in plan.latency:
         lines += [*_wrap(_word_latency(limit, plan), "  ", width)]
@@ -98,7 +83,7 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
     """
     from trialwise.pages.rate_choices import build_choices
     from trialwise.procedures.sizing.rate_choices import list_choices
-    from trialwise.procedures.sizing.trial_costs import Prices
+    from trialwise.procedures.sizing.sizing_base import Prices
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.renderers.document_text import write_table
 
@@ -125,7 +110,7 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
     from trialwise.procedures.planning.families import advise_correction
 
     lines: list[str] = []
-    for one in forecast_together(plans):
+    for one in chances.forecast_together(plans):
         lines += _wrap(f"{_word_together(one)}.", "", width)
     for sentence in list_error_sentences(bound_planned_errors(plans)):
         lines += _wrap(sentence, "", width)
@@ -143,9 +128,9 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _word_together(one: Together) -> str:
+def _word_together(one: chances.Together) -> str:
     said = _word_bounded(one.passes, one.least_passes)
-    text = f"{one.condition}, {as_all(one.decisions, 'decision')} PASS in {said}"
+    text = f"{one.condition}, {numbers.as_all(one.decisions, 'decision')} PASS in {said}"
     if one.none_fails - one.passes > _SAME:
         text += f", and none FAILs in {_word_bounded(one.none_fails, one.least_none_fails)}"
     return text[0].upper() + text[1:]
@@ -153,8 +138,8 @@ def _word_together(one: Together) -> str:
 
 def _word_bounded(independent: float, least: float) -> str:
     """Say a chance if decisions are independent, and its bound if that is above 0."""
-    bound = f", never less than {as_probability(least, digits=1)}" if least > 0 else ""
-    return f"{as_probability(independent, digits=1)} of runs (independent){bound}"
+    bound = f", never less than {numbers.as_probability(least, digits=1)}" if least > 0 else ""
+    return f"{numbers.as_probability(independent, digits=1)} of runs (independent){bound}"
 
 
 def _word_size(plan: Plan) -> str:
@@ -163,7 +148,7 @@ def _word_size(plan: Plan) -> str:
     return f"at most {plan.max_trials} trials{parts}"
 
 
-def _word_limiting(found: LimitingCriteria, *, several: bool) -> str:
+def _word_limiting(found: chances.LimitingCriteria, *, several: bool) -> str:
     """Name the criteria that the number of trials follows from."""
     names, one = join_few(found.criteria), len(found.criteria) == 1
     where = f" of {found.experiment}" if several else ""
@@ -171,12 +156,12 @@ def _word_limiting(found: LimitingCriteria, *, several: bool) -> str:
     if found.further:
         text += f", and up to {found.further:,} more so that every input is asked"
     if found.others:
-        others = as_count(found.others, "other criterion", "other criteria")
+        others = numbers.as_count(found.others, "other criterion", "other criteria")
         text += f"; {others} share{'s' * (found.others == 1)} them"
     return f"{text}."
 
 
-def _list_criterion(one: Forecast, width: int) -> Iterator[str]:
+def _list_criterion(one: chances.Forecast, width: int) -> Iterator[str]:
     each = f" (each of {one.streams} inputs)" if one.streams > 1 else ""
     yield from _wrap(f"{one.criterion}{each}: {one.rule}.", "  ", width)
     for chance in one.chances:
@@ -213,7 +198,7 @@ def _word_latency_chances(limit: LatencyPlan, plan: Plan) -> str:
     found = forecast_latency(limit, trials, plan.rule)
     parts = []
     if found.threshold_s is not None:
-        parts.append(f"at most {as_seconds(found.threshold_s)} PASSes")
+        parts.append(f"at most {numbers.as_seconds(found.threshold_s)} PASSes")
     if found.false_alarm is not None:
         parts.append(f"if nothing changed, it FAILs in {_word_share(found.false_alarm)} of runs")
     if found.passes_at_limit is not None:
@@ -233,18 +218,18 @@ def _word_chance(chance: Chance, *, are_least: bool = False) -> str:
         parts.append(f"INCONCLUSIVE in {most}{_word_share(chance.inconclusive)}")
     note = _TELLING.get(chance.meaning, "")
     said = f" ({note})" if note else ""
-    text = f"if the true rate is {as_percent(chance.rate)}{said}: {', '.join(parts)}"
+    text = f"if the true rate is {numbers.as_percent(chance.rate)}{said}: {', '.join(parts)}"
     if chance.mean_trials is None:
         return text
-    return f"{text}; {as_mean_trials(chance.mean_trials)} trials on average"
+    return f"{text}; {numbers.as_mean_trials(chance.mean_trials)} trials on average"
 
 
 def _word_share(value: float) -> str:
-    return as_probability(value, digits=1)
+    return numbers.as_probability(value, digits=1)
 
 
 def _word_cost(plan: Plan, expense: Expense | None) -> str:
-    limits = list_amounts(**asdict(plan.options.budget))
+    limits = numbers.list_amounts(**asdict(plan.options.budget))
     given = expense or Expense()
     costs = []
     if given.trial_usd is not None:

@@ -24,16 +24,9 @@ from trialwise.pages.sizing_sequential import (
     build_short_sequential_page,
 )
 from trialwise.pages.sizing_words import chart_chances, format_cost, guide_rates
+from trialwise.procedures.sizing import paired_sizing
 from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
-from trialwise.procedures.sizing.paired_sizing import (
-    Disagreement,
-    PairedChances,
-    PairedMethod,
-    PairedPlan,
-    PairedSizingQuestion,
-)
-from trialwise.procedures.sizing.sizing_base import SizingPlan
-from trialwise.procedures.sizing.trial_costs import NO_PRICES
+from trialwise.procedures.sizing.sizing_base import NO_PRICES, SizingPlan
 from trialwise.stats.result_types import Undefined
 
 _SHOW_NOTE = (
@@ -232,7 +225,7 @@ _KINDS = {
 }
 
 
-def build_pairs_page(plan: PairedPlan) -> Document:
+def build_pairs_page(plan: paired_sizing.PairedPlan) -> Document:
     """Build the plan of a comparison as a page."""
     question = plan.question
     control, candidate = question.expected
@@ -253,7 +246,7 @@ def build_pairs_page(plan: PairedPlan) -> Document:
     )
 
 
-def _ask(question: PairedSizingQuestion) -> str:
+def _ask(question: paired_sizing.PairedSizingQuestion) -> str:
     margin = as_points(question.margin or 0.0)
     match question.question:
         case "different":
@@ -267,7 +260,7 @@ def _ask(question: PairedSizingQuestion) -> str:
             return f"are the arms equivalent within {margin}?"
 
 
-def _list_shares(question: PairedSizingQuestion) -> Iterator[tuple[str, str]]:
+def _list_shares(question: paired_sizing.PairedSizingQuestion) -> Iterator[tuple[str, str]]:
     if question.tests > 1:
         yield (
             "tests",
@@ -275,7 +268,7 @@ def _list_shares(question: PairedSizingQuestion) -> Iterator[tuple[str, str]]:
         )
 
 
-def _recommend(plan: PairedPlan) -> str:
+def _recommend(plan: paired_sizing.PairedPlan) -> str:
     question, chosen = plan.question, plan.chosen
     found = chosen.expected
     wanted = "FAIL" if _expects_fail(question) else "PASS"
@@ -301,12 +294,12 @@ def _recommend(plan: PairedPlan) -> str:
     )
 
 
-def _expects_fail(question: PairedSizingQuestion) -> bool:
+def _expects_fail(question: paired_sizing.PairedSizingQuestion) -> bool:
     control, candidate = question.expected
     return question.question == "different" and candidate < control
 
 
-def _price(question: PairedSizingQuestion, pairs: float) -> str:
+def _price(question: paired_sizing.PairedSizingQuestion, pairs: float) -> str:
     """Write what some pairs take: trials of all arms, money and time."""
     if math.isinf(pairs):
         return "no end"
@@ -319,15 +312,17 @@ def _price(question: PairedSizingQuestion, pairs: float) -> str:
     return ", ".join(parts)
 
 
-def _list_blocks(plan: PairedPlan) -> Iterator[Block]:
+def _list_blocks(plan: paired_sizing.PairedPlan) -> Iterator[Block]:
     for method in plan.methods:
         yield _tabulate_chances(plan.question, method)
     if len(plan.disagreements) > 1:
         yield _tabulate_disagreements(plan)
 
 
-def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> Table:
-    columns: list[tuple[str, Callable[[PairedChances], str]]] = [
+def _tabulate_chances(
+    question: paired_sizing.PairedSizingQuestion, method: paired_sizing.PairedMethod
+) -> Table:
+    columns: list[tuple[str, Callable[[paired_sizing.PairedChances], str]]] = [
         ("if the arms are", _name_truth),
         ("PASS", lambda one: as_probability(one.passes)),
         ("FAIL", lambda one: as_probability(one.fails)),
@@ -350,7 +345,7 @@ def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> T
     return build_table(heading, method.rows, *columns, notes=notes)
 
 
-def _name_truth(row: PairedChances) -> str:
+def _name_truth(row: paired_sizing.PairedChances) -> str:
     gap = round(row.candidate - row.control, 6)
     points = f"{100 * gap:+.3g}".replace("-", "−") if gap else "0"
     return f"{row.truth} ({points})"
@@ -360,10 +355,10 @@ def _write_pairs(pairs: float) -> str:
     return "no end" if math.isinf(pairs) else as_mean_trials(pairs)
 
 
-def _tabulate_disagreements(plan: PairedPlan) -> Table:
+def _tabulate_disagreements(plan: paired_sizing.PairedPlan) -> Table:
     wanted = "FAIL" if _expects_fail(plan.question) else "PASS"
 
-    def write_mean(one: Disagreement) -> str:
+    def write_mean(one: paired_sizing.Disagreement) -> str:
         return "" if one.mean_pairs is None else _write_pairs(one.mean_pairs)
 
     return build_table(

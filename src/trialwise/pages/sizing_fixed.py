@@ -9,19 +9,13 @@ from trialwise.documents.blocks import Block, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_points, as_probability, is_within
 from trialwise.pages.sizing_words import REFUSALS, chart_chances, format_cost, guide_rates
-from trialwise.procedures.sizing.fixed_sizing import (
-    CompliancePlan,
-    PrecisionPlan,
-    PrecisionRow,
-    RuleAt,
-    RuleSize,
-)
+from trialwise.procedures.sizing import fixed_sizing
 from trialwise.stats.result_types import Undefined
 
 # --- Compliance -------------------------------------------------------------------------------
 
 
-def build_compliance_page(plan: CompliancePlan) -> Document:
+def build_compliance_page(plan: fixed_sizing.CompliancePlan) -> Document:
     """Build the compliance plan as a page."""
     question = plan.question
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
@@ -42,7 +36,7 @@ def build_compliance_page(plan: CompliancePlan) -> Document:
     )
 
 
-def _compliance_recommendation(plan: CompliancePlan) -> str:
+def _compliance_recommendation(plan: fixed_sizing.CompliancePlan) -> str:
     question, size = plan.question, plan.size_of("exact")
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     if plan.refusal is not None:
@@ -70,7 +64,7 @@ def _compliance_recommendation(plan: CompliancePlan) -> str:
     )
 
 
-def _word_chances(plan: CompliancePlan, at: RuleAt) -> str:
+def _word_chances(plan: fixed_sizing.CompliancePlan, at: fixed_sizing.RuleAt) -> str:
     required, better = (
         as_percent(plan.question.required_rate),
         as_percent(plan.question.better_rate),
@@ -81,11 +75,11 @@ def _word_chances(plan: CompliancePlan, at: RuleAt) -> str:
     )
 
 
-def _word_needed(size: RuleSize) -> str:
+def _word_needed(size: fixed_sizing.RuleSize) -> str:
     return f"{size.required.design.trials}" if size.required else "more than 20000"
 
 
-def _compliance_blocks(plan: CompliancePlan) -> Iterator[Block]:
+def _compliance_blocks(plan: fixed_sizing.CompliancePlan) -> Iterator[Block]:
     question = plan.question
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
@@ -119,7 +113,7 @@ def _compliance_blocks(plan: CompliancePlan) -> Iterator[Block]:
         yield _compliance_chart(plan)
 
 
-def _tabulate_losses(plan: CompliancePlan) -> Table:
+def _tabulate_losses(plan: fixed_sizing.CompliancePlan) -> Table:
     """Tabulate the other sizing: trials that find a loss, by the normal formula and exactly."""
     question = plan.question
     assert question.margin is not None
@@ -155,7 +149,7 @@ def _or_blank(value: float | None) -> str:
     return "" if value is None else as_probability(value)
 
 
-def _size_row(plan: CompliancePlan, size: RuleSize) -> Row:
+def _size_row(plan: fixed_sizing.CompliancePlan, size: fixed_sizing.RuleSize) -> Row:
     crossing = "over 20000" if size.first_crossing is None else str(size.first_crossing)
     start = (str(size.minimum_trials), crossing)
     if size.required is None:
@@ -168,17 +162,17 @@ def _size_row(plan: CompliancePlan, size: RuleSize) -> Row:
     )
 
 
-def _at_cells(at: RuleAt) -> tuple[str, str, str]:
+def _at_cells(at: fixed_sizing.RuleAt) -> tuple[str, str, str]:
     if at.design.cutoff is None:
         return "refused", "", ""
     return str(at.design.cutoff), as_probability(at.design.achieved_size), as_probability(at.power)
 
 
-def _mark(at: RuleAt, alpha: float) -> str:
+def _mark(at: fixed_sizing.RuleAt, alpha: float) -> str:
     return "" if is_within(at.design.achieved_size, alpha) else " !"
 
 
-def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
+def _compliance_notes(plan: fixed_sizing.CompliancePlan) -> Iterator[str]:
     question = plan.question
     for size in plan.sizes:
         if size.required and not is_within(size.required.design.achieved_size, question.alpha):
@@ -199,7 +193,7 @@ def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
         )
 
 
-def _compliance_chart(plan: CompliancePlan) -> Chart:
+def _compliance_chart(plan: fixed_sizing.CompliancePlan) -> Chart:
     return chart_chances(
         "P(PASS), by true rate",
         "How often each rule passes a service of a given true rate.",
@@ -221,7 +215,7 @@ def _compliance_chart(plan: CompliancePlan) -> Chart:
 _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "exact"}
 
 
-def build_precision_page(plan: PrecisionPlan) -> Document:
+def build_precision_page(plan: fixed_sizing.PrecisionPlan) -> Document:
     """Build the precision plan as a page."""
     question = plan.question
     if question.margin is None:
@@ -259,7 +253,7 @@ def build_precision_page(plan: PrecisionPlan) -> Document:
     )
 
 
-def _build_width_page(plan: PrecisionPlan) -> Document:
+def _build_width_page(plan: fixed_sizing.PrecisionPlan) -> Document:
     """Build the answer to how precise a number of trials is."""
     question, chosen = plan.question, plan.wilson
     level, rate = as_percent(question.confidence), as_percent(question.rate)
@@ -290,9 +284,12 @@ def _build_width_page(plan: PrecisionPlan) -> Document:
 
 
 def _tabulate_precision(
-    plan: PrecisionPlan, heading: str, rows: Sequence[PrecisionRow], notes: tuple[str, ...] = ()
+    plan: fixed_sizing.PrecisionPlan,
+    heading: str,
+    rows: Sequence[fixed_sizing.PrecisionRow],
+    notes: tuple[str, ...] = (),
 ) -> Table:
-    def is_low(row: PrecisionRow) -> bool:
+    def is_low(row: fixed_sizing.PrecisionRow) -> bool:
         return not is_within(plan.question.confidence, row.coverage)
 
     return build_table(
@@ -307,7 +304,7 @@ def _tabulate_precision(
     )
 
 
-def _precision_chart(plan: PrecisionPlan) -> Chart:
+def _precision_chart(plan: fixed_sizing.PrecisionPlan) -> Chart:
     points = tuple((float(point.trials), point.half_width) for point in plan.curve)
     margin = plan.question.margin
     if margin is None:

@@ -14,14 +14,8 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
-from trialwise.procedures.sizing.sequential_sizing import (
-    LONGEST_SPARING,
-    BrokenPromise,
-    Expectation,
-    MethodPlan,
-    SequentialPlan,
-)
-from trialwise.procedures.sizing.trial_costs import Spread
+from trialwise.procedures.sizing import sequential_sizing
+from trialwise.procedures.sizing.sizing_base import Spread
 from trialwise.stats.sequential.design import Method
 
 #: What each method is called.
@@ -40,7 +34,7 @@ _SHARED = (
 )
 
 
-def list_method_tables(plan: SequentialPlan) -> Iterator[Table]:
+def list_method_tables(plan: sequential_sizing.SequentialPlan) -> Iterator[Table]:
     """List every table of the plan, in the order in which they are read."""
     yield _errors(plan)
     yield _trials(plan)
@@ -48,7 +42,7 @@ def list_method_tables(plan: SequentialPlan) -> Iterator[Table]:
     yield from _costs(plan)
 
 
-def _errors(plan: SequentialPlan) -> Table:
+def _errors(plan: sequential_sizing.SequentialPlan) -> Table:
     question = plan.question
     good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
     promised = ("promised", f"≤ {as_level(question.alpha)}", f"≤ {as_level(question.beta)}")
@@ -85,7 +79,7 @@ def _errors(plan: SequentialPlan) -> Table:
     )
 
 
-def _broken_note(method: MethodPlan) -> str:
+def _broken_note(method: sequential_sizing.MethodPlan) -> str:
     who = NAMES[method.method]
     if method.method is Method.WALD:
         who = f"Wald's test, cut at {method.design.cap} trials,"
@@ -93,7 +87,7 @@ def _broken_note(method: MethodPlan) -> str:
     return f"! {who} breaks its promise: {broken}."
 
 
-def _word_broken(promise: BrokenPromise) -> str:
+def _word_broken(promise: sequential_sizing.BrokenPromise) -> str:
     # As many digits as it takes to see that the two differ.
     for digits in range(2, 9):
         promised, real = (
@@ -105,7 +99,7 @@ def _word_broken(promise: BrokenPromise) -> str:
     return f"{actual}, where {promise.promise} {promised} is promised"
 
 
-def _trials(plan: SequentialPlan) -> Table:
+def _trials(plan: sequential_sizing.SequentialPlan) -> Table:
     who = "any test, at least" if plan.shortfall is None else "to decide, at least"
     exact = plan.bounds[0].kind == "exact"
     note = (
@@ -125,7 +119,7 @@ def _trials(plan: SequentialPlan) -> Table:
     )
 
 
-def _run(plan: SequentialPlan) -> Iterator[Table]:
+def _run(plan: sequential_sizing.SequentialPlan) -> Iterator[Table]:
     question = plan.question
     if question.criteria > 1:
         most = (as_mean_trials(at.run_mean_at_most) for at in plan.recommendation.expectations)
@@ -145,13 +139,13 @@ def _run(plan: SequentialPlan) -> Iterator[Table]:
         )
 
 
-def _rounds_note(plan: SequentialPlan) -> str:
-    if plan.question.criteria > 1 or plan.max_trials > LONGEST_SPARING:
+def _rounds_note(plan: sequential_sizing.SequentialPlan) -> str:
+    if plan.question.criteria > 1 or plan.max_trials > sequential_sizing.LONGEST_SPARING:
         return "Every round starts as many trials as may run at once."
     return "A round starts only trials that will more likely than not be needed."
 
 
-def _costs(plan: SequentialPlan) -> Iterator[Table]:
+def _costs(plan: sequential_sizing.SequentialPlan) -> Iterator[Table]:
     prices, question = plan.question.prices, plan.question
     whole = " of a run" if question.criteria > 1 else ""
     if prices.trial_usd is not None:
@@ -171,15 +165,15 @@ def _costs(plan: SequentialPlan) -> Iterator[Table]:
         )
 
 
-def _most_usd(plan: SequentialPlan) -> str:
+def _most_usd(plan: sequential_sizing.SequentialPlan) -> str:
     most = plan.max_trials * (plan.question.prices.trial_usd or 0.0)
     return f"{as_money(most)} for {plan.max_trials} trials"
 
 
 def _tabulate(
-    plan: SequentialPlan,
+    plan: sequential_sizing.SequentialPlan,
     heading: str,
-    write: Callable[[Expectation], str],
+    write: Callable[[sequential_sizing.Expectation], str],
     note: str,
     *,
     limit: tuple[str, ...] = (),
@@ -206,11 +200,11 @@ def _time_spread(value: Spread | None) -> str:
     return "" if value is None else as_duration_spread(value.mean, value.p95)
 
 
-def _name(method: MethodPlan) -> str:
+def _name(method: sequential_sizing.MethodPlan) -> str:
     return NAMES[method.method] + (" !" if method.broken else "")
 
 
-def _tone(plan: SequentialPlan, method: MethodPlan) -> Tone:
+def _tone(plan: sequential_sizing.SequentialPlan, method: sequential_sizing.MethodPlan) -> Tone:
     if method.broken:
         return "broken"
     return "chosen" if method.method is plan.recommended else "plain"

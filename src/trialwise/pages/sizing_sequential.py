@@ -18,19 +18,9 @@ from trialwise.documents.numbers import (
 from trialwise.pages.rate_choices import build_choices
 from trialwise.pages.sizing_methods import NAMES, list_method_tables
 from trialwise.pages.sizing_words import guide_rates, make_prose
-from trialwise.procedures.rule_in_counts import (
-    MOST_STEPS,
-    describe_rule,
-    join_steps,
-    list_failing_steps,
-    list_passing_steps,
-)
+from trialwise.procedures import rule_in_counts
+from trialwise.procedures.sizing import sequential_sizing
 from trialwise.procedures.sizing.rate_choices import expect_half
-from trialwise.procedures.sizing.sequential_sizing import (
-    Expectation,
-    SequentialPlan,
-)
-from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
 _ASK_EXPECTED = "Say with --expect which rate you expect. "
@@ -44,7 +34,7 @@ _MORE = "-v adds the rule in counts, the other methods and charts."
 _INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FIXED: "three"}
 
 
-def build_sequential_page(plan: SequentialPlan) -> Document:
+def build_sequential_page(plan: sequential_sizing.SequentialPlan) -> Document:
     """Build the plan as a page of words, tables and charts."""
     question = plan.question
     return Document(
@@ -56,7 +46,7 @@ def build_sequential_page(plan: SequentialPlan) -> Document:
     )
 
 
-def build_short_sequential_page(plan: SequentialPlan) -> Document:
+def build_short_sequential_page(plan: sequential_sizing.SequentialPlan) -> Document:
     """Build the ways to ask side by side; the design is shown only if it was asked for."""
     question = plan.question
     level = as_level(question.alpha)
@@ -75,11 +65,13 @@ def build_short_sequential_page(plan: SequentialPlan) -> Document:
     )
 
 
-def _is_usual(question: SequentialQuestion) -> bool:
+def _is_usual(question: sequential_sizing.SequentialQuestion) -> bool:
     """Return whether the user left the design open, so that choices are worth showing."""
-    usual = SequentialQuestion(
+    usual = sequential_sizing.SequentialQuestion(
         required_rate=question.required_rate,
-        alternative_rate=SequentialQuestion.usual_alternative(question.required_rate),
+        alternative_rate=sequential_sizing.SequentialQuestion.usual_alternative(
+            question.required_rate
+        ),
         expected_rate=question.expected_rate,
         confidence=question.confidence,
         prices=replace(question.prices, trial_s=None),
@@ -87,7 +79,7 @@ def _is_usual(question: SequentialQuestion) -> bool:
     return question == usual
 
 
-def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
+def _facts(plan: sequential_sizing.SequentialPlan) -> Iterator[tuple[str, str]]:
     question = plan.question
     good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
     alpha, beta = as_level(question.alpha), as_level(question.beta)
@@ -112,10 +104,10 @@ def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
         yield "a trial", " and ".join(costs)
 
 
-def _criteria(question: SequentialQuestion) -> str:
+def _criteria(question: sequential_sizing.SequentialQuestion) -> str:
     each, all_of_them = as_level(question.alpha), as_level(question.family_alpha)
     count = question.criteria
-    if question.correction is Correction.BONFERRONI:
+    if question.correction is sequential_sizing.Correction.BONFERRONI:
         return (
             f"{count} on the same trials, each at {each} (bonferroni): a run in which all are good "
             f"FAILs at most {all_of_them} of the time"
@@ -127,7 +119,7 @@ def _criteria(question: SequentialQuestion) -> str:
     )
 
 
-def _recommendation(plan: SequentialPlan) -> str:
+def _recommendation(plan: sequential_sizing.SequentialPlan) -> str:
     best, question = plan.recommendation, plan.question
     low, _, high, _ = best.expectations
     good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
@@ -164,14 +156,14 @@ def _recommendation(plan: SequentialPlan) -> str:
     )
 
 
-def share_open_runs(plan: SequentialPlan, rate: float) -> float:
+def share_open_runs(plan: sequential_sizing.SequentialPlan, rate: float) -> float:
     """Return the share of runs that end INCONCLUSIVE: nothing FAILs and something is open."""
     found = plan.recommendation.design.operating_characteristic(rate)
     count = plan.question.criteria
     return (1 - found.fails) ** count - found.passes**count
 
 
-def _mean_costs(high: Expectation, low: Expectation) -> str:
+def _mean_costs(high: sequential_sizing.Expectation, low: sequential_sizing.Expectation) -> str:
     """Return what the two means cost, in brackets, where that is known."""
     parts = []
     if high.cost_usd and low.cost_usd:
@@ -181,7 +173,7 @@ def _mean_costs(high: Expectation, low: Expectation) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _blocks(plan: SequentialPlan) -> Iterator[Block]:
+def _blocks(plan: sequential_sizing.SequentialPlan) -> Iterator[Block]:
     best, question = plan.recommendation.design, plan.question
     expected = question.expected_rate or expect_half(question.required_rate)
     yield build_choices(plan.choices, expected, advice=_ABOUT_CHOICES)
@@ -194,20 +186,23 @@ def _blocks(plan: SequentialPlan) -> Iterator[Block]:
 
 def _rule(design: SequentialDesign) -> Section:
     """Return the rule in counts; a browser shows the whole of a long one."""
-    passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
+    passing, failing = (
+        list(rule_in_counts.list_passing_steps(design)),
+        list(rule_in_counts.list_failing_steps(design)),
+    )
     whole = (
-        f"PASS: {join_steps(passing, 'after')}.",
-        f"FAIL: {join_steps(failing, 'within')}.",
+        f"PASS: {rule_in_counts.join_steps(passing, 'after')}.",
+        f"FAIL: {rule_in_counts.join_steps(failing, 'within')}.",
     )
     return make_prose(
         f"The rule ({NAMES[design.method]})",
-        describe_rule(design),
-        details=whole if max(len(passing), len(failing)) > MOST_STEPS else (),
+        rule_in_counts.describe_rule(design),
+        details=whole if max(len(passing), len(failing)) > rule_in_counts.MOST_STEPS else (),
         details_heading="The whole rule",
     )
 
 
-def _limits(plan: SequentialPlan) -> Section:
+def _limits(plan: sequential_sizing.SequentialPlan) -> Section:
     question = plan.question
     paragraphs = []
     if plan.shortfall is not None:
@@ -240,7 +235,7 @@ def _averaged_rates(design: SequentialDesign) -> str:
     return f"the rates it is made for ({' and '.join(map(as_percent, rates))})"
 
 
-def _verdict_chart(plan: SequentialPlan) -> Chart:
+def _verdict_chart(plan: sequential_sizing.SequentialPlan) -> Chart:
     best = plan.recommendation
     low, high = as_percent(plan.question.alternative_rate), as_percent(plan.question.required_rate)
     return chart_shares(
@@ -259,7 +254,7 @@ def _verdict_chart(plan: SequentialPlan) -> Chart:
     )
 
 
-def _trials_chart(plan: SequentialPlan) -> Chart:
+def _trials_chart(plan: sequential_sizing.SequentialPlan) -> Chart:
     lines = [
         Line(
             name=NAMES[method.method],

@@ -8,7 +8,7 @@ from typing import Literal
 from trialwise.documents.blocks import Block, Details, Prose, Section
 from trialwise.documents.charts import Chart, Guide, Ink, Line, Place, Unit, chart_lines
 from trialwise.documents.numbers import as_duration, as_money, as_percent
-from trialwise.procedures.sizing.trial_costs import Prices
+from trialwise.procedures.sizing.sizing_base import Prices
 from trialwise.stats.result_types import Refusal
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")

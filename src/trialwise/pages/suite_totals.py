@@ -13,13 +13,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.procedures.chances import (
-    NO_PART,
-    ErrorBound,
-    Uncounted,
-    bound_plans,
-    bound_verdicts,
-)
+from trialwise.procedures import chances
 from trialwise.procedures.composite import combine
 
 T = TypeVar("T")
@@ -92,13 +86,13 @@ class SuiteEnvelope:
     is_exact: bool = False
     """Whether it is one rule's error, computed; else it is a bound."""
     counted: tuple[str, ...] = ()
-    not_counted: tuple[Uncounted, ...] = ()
+    not_counted: tuple[chances.Uncounted, ...] = ()
     """The parts whose error is not known or depends on something else, with the reason."""
 
     @property
-    def deciding(self) -> tuple[Uncounted, ...]:
+    def deciding(self) -> tuple[chances.Uncounted, ...]:
         """The parts that are not counted and have a part in the verdict."""
-        return tuple(one for one in self.not_counted if one.reason not in NO_PART)
+        return tuple(one for one in self.not_counted if one.reason not in chances.NO_PART)
 
     @property
     def is_joint(self) -> bool:
@@ -128,7 +122,7 @@ def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
     if not any(one.is_joint for one in envelopes):
         return []
     said: list[str] = []
-    named: set[Uncounted] = set()
+    named: set[chances.Uncounted] = set()
     for one in envelopes:
         by_reason: dict[str, list[str]] = {}
         for part in one.deciding:
@@ -149,19 +143,19 @@ def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
 def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:
     """Return how often all contracts together are wrong, by the decision that is wrong."""
     decided = list(verdicts)
-    return _make_envelopes(bound_verdicts(decided, wrong) for wrong in _WRONG)
+    return _make_envelopes(chances.bound_verdicts(decided, wrong) for wrong in _WRONG)
 
 
 def bound_planned_errors(plans: Iterable[Plan]) -> tuple[SuiteEnvelope, ...]:
     """Return the same before the first trial."""
     planned = list(plans)
-    return _make_envelopes(bound_plans(planned, wrong) for wrong in _WRONG)
+    return _make_envelopes(chances.bound_plans(planned, wrong) for wrong in _WRONG)
 
 
 _WRONG = (Decision.PASS, Decision.FAIL)
 
 
-def _make_envelopes(bounds: Iterable[ErrorBound | None]) -> tuple[SuiteEnvelope, ...]:
+def _make_envelopes(bounds: Iterable[chances.ErrorBound | None]) -> tuple[SuiteEnvelope, ...]:
     return tuple(
         SuiteEnvelope(
             error=f"wrong-{one.wrong.value.lower()}",

@@ -21,7 +21,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
-from trialwise.pages.failure_reasons import NOTE
+from trialwise.pages.failure_groups import NOTE
 from trialwise.pages.finding_facts import REASONS
 from trialwise.pages.trial_cards import NAME, build_trial_card, build_worst_card
 from trialwise.pages.worst_trace import WORST, find_worst_trace

@@ -9,18 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Cell,
-    Columns,
-    Items,
-    Name,
-    Prose,
-    Section,
-    Value,
-    build_table,
-)
+from trialwise.documents import blocks
 from trialwise.documents.numbers import (
     as_count,
     as_level,
@@ -64,7 +53,7 @@ def _is_soft(record: RunRecord) -> bool:
     return record.verdict.intent is Intent.SMOKE
 
 
-def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> Badge:
+def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> blocks.Badge:
     """Make a badge of a decision.
 
     Args:
@@ -76,10 +65,10 @@ def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False
     softened = decision is Decision.PASS and (soft or word != decision.value)
     # A refusal has a tone of its own.
     tone = "plain" if decision is None else Status(decision).tone
-    return Badge(word=word, tone=tone, soft=softened)
+    return blocks.Badge(word=word, tone=tone, soft=softened)
 
 
-def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
+def make_finding_badge(record: RunRecord, finding: Finding) -> blocks.Badge:
     """Make the badge of a criterion; one that only advises is soft."""
     if is_measured(record):
         return make_badge(None, MEASURED)
@@ -87,13 +76,13 @@ def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
     return make_badge(finding.decision, finding.label, soft=soft)
 
 
-def make_run_badge(record: RunRecord) -> Badge:
+def make_run_badge(record: RunRecord) -> blocks.Badge:
     """Make the badge of the whole run, which criteria that only advise have no part in."""
     badge = make_summary_badge(_drop_advisory(record))
     return replace(badge, note="smoke run") if _is_soft(record) else badge
 
 
-def make_summary_badge(record: RunRecord) -> Badge:
+def make_summary_badge(record: RunRecord) -> blocks.Badge:
     """Make the badge of one run among several."""
     decision = None if is_measured(record) else record.verdict.decision
     return make_badge(decision, _pick_headline(record), soft=_is_soft(record))
@@ -240,7 +229,7 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
     return replace(record, verdict=replace(verdict, findings=counting, latency=latency))
 
 
-def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
+def list_figures(record: RunRecord) -> Iterator[tuple[str, blocks.Cell | None]]:
     """List the run in a few numbers."""
     from trialwise.pages.judge_facts import count_reported
 
@@ -273,16 +262,16 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     yield from list_spent(verdict.spending)
 
 
-def build_meaning_section(record: RunRecord) -> Section:
+def build_meaning_section(record: RunRecord) -> blocks.Section:
     """Return what the verdict claims and what not, and how often its rules err."""
-    claims = Columns(
+    claims = blocks.Columns(
         blocks=(
-            Items(heading="What it says", items=tuple(_list_claims(record))),
-            Items(heading="What it does not say", items=tuple(_list_disclaimers(record))),
+            blocks.Items(heading="What it says", items=tuple(_list_claims(record))),
+            blocks.Items(heading="What it does not say", items=tuple(_list_disclaimers(record))),
         )
     )
     errors = _list_error_blocks(_drop_advisory(record))
-    return Section(heading="What the verdict means", blocks=(claims, *errors))
+    return blocks.Section(heading="What the verdict means", blocks=(claims, *errors))
 
 
 def _list_claims(record: RunRecord) -> Iterator[str]:
@@ -353,16 +342,19 @@ def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
                 yield finding, error
 
 
-def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
+def _list_error_blocks(record: RunRecord) -> Iterator[blocks.Block]:
     """List the error rates in a table, with those over all criteria; nothing if there are none."""
     rates = list(_list_error_rates(record))
     if not rates:
         return
     heading = "How often the rules err"
-    table = build_table(
+    table = blocks.build_table(
         heading,
         rates,
-        ("criterion", lambda one: Name(one[0].criterion + ", each input" * bool(one[0].by_input))),
+        (
+            "criterion",
+            lambda one: blocks.Name(one[0].criterion + ", each input" * bool(one[0].by_input)),
+        ),
         ("error", lambda one: one[1].event),
         ("allowed", lambda one: "–" if one[1].allowed is None else as_level(one[1].allowed)),
         ("actual", lambda one: _write_exact(*one)),
@@ -370,11 +362,11 @@ def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
         is_headed=False,
     )
     together = _write_envelopes(record)
-    notes = (Prose(paragraphs=(together,), tone="quiet"),) if together else ()
-    yield Section(heading=heading, blocks=(table, *notes))
+    notes = (blocks.Prose(paragraphs=(together,), tone="quiet"),) if together else ()
+    yield blocks.Section(heading=heading, blocks=(table, *notes))
 
 
-def _write_exact(finding: Finding, error: RuleError) -> Cell:
+def _write_exact(finding: Finding, error: RuleError) -> blocks.Cell:
     """Write how often a rule errs, or what is known of it after a correction."""
     if any(part.judged is not None for part in (finding, *finding.by_input)):
         return "no more, by the corrected rate"
@@ -383,7 +375,7 @@ def _write_exact(finding: Finding, error: RuleError) -> Cell:
     exact = as_probability(error.actual)
     if error.allowed is None or is_within(error.actual, error.allowed):
         return exact
-    return Value(text=f"{exact}, more than allowed", tone="broken")
+    return blocks.Value(text=f"{exact}, more than allowed", tone="broken")
 
 
 def _write_envelopes(record: RunRecord) -> str:

@@ -171,7 +171,7 @@ def _write_reports(decided: Sequence[dict[str, Any]], settings: Settings) -> Ite
     """Write the reports that were asked for, and where they are."""
     if not decided or (settings.html is None and settings.summary is None):
         return
-    from trialwise.reports.report_files import render_report, write_report
+    from trialwise.reports.formats import render_report, write_report
     from trialwise.stores.runs import RunStore
 
     runs = RunStore(settings.store)

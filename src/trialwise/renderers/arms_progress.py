@@ -15,7 +15,7 @@ from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
 from trialwise.engine.ports import Clock, SystemClock
 from trialwise.renderers.capabilities import Capabilities, pick_style, read_capabilities
-from trialwise.renderers.live_display import LiveDisplay, LogLines
+from trialwise.renderers.progress import LiveDisplay, LogLines
 from trialwise.stats.result_types import Decision
 
 _INDENT, _GAP = "  ", "  "

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
+from xml.etree import ElementTree as ET
 
+from trialwise.documents import results
 from trialwise.documents.printable import make_visible
-from trialwise.documents.results import (
-    MOST_GROUPS,
-    FailureGroup,
-    LineKind,
-    ResultLine,
-    Status,
-    SuiteResults,
-    shorten_text,
-)
 
 #: GitHub shows so many annotations of a level in a step and drops the others without a word.
 MOST_ANNOTATIONS = 10
@@ -39,7 +34,7 @@ class Level(StrEnum):
 _SEVERITIES = {Level.ERROR: "critical", Level.WARNING: "major", Level.NOTICE: "info"}
 
 
-def render_github(suite: SuiteResults, *, file: str = "") -> str:
+def render_github(suite: results.SuiteResults, *, file: str = "") -> str:
     """Render the results of a suite as GitHub workflow commands, one a line.
 
     A FAIL and a refused design are errors, INCONCLUSIVE and whatever qualifies a verdict are
@@ -63,7 +58,7 @@ def render_github(suite: SuiteResults, *, file: str = "") -> str:
 
 
 def render_gitlab(
-    suite: SuiteResults,
+    suite: results.SuiteResults,
     *,
     file: str = "trialwise.yaml",
     files: Mapping[str, str] = MappingProxyType({}),
@@ -84,7 +79,7 @@ def render_gitlab(
     entries = []
     # Inputs after everything else, since their criterion speaks for them.
     placed = [(line, files.get(run.run_id, file)) for run in suite.runs for line in run.results]
-    for line, path in sorted(placed, key=lambda one: one[0].kind is LineKind.INPUT):
+    for line, path in sorted(placed, key=lambda one: one[0].kind is results.LineKind.INPUT):
         level = _pick_level(line)
         if level is None:
             continue
@@ -106,22 +101,22 @@ def render_gitlab(
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
 
-def _describe_line(line: ResultLine) -> str:
+def _describe_line(line: results.ResultLine) -> str:
     """Describe a line with the first failing trial: its input, expected answer and reply."""
     parts = [f"{line.title} is {line.word}: {line.statement}"]
     for group in line.failures[:1]:
-        shown = [f"{label}: {shorten_text(text)}" for label, text in group.exchange]
+        shown = [f"{label}: {results.shorten_text(text)}" for label, text in group.exchange]
         parts.append(f"For example {'; '.join([group.where, *shown])}")
     return " ".join(parts)
 
 
-def _list_lines(suite: SuiteResults) -> Iterator[ResultLine]:
+def _list_lines(suite: results.SuiteResults) -> Iterator[results.ResultLine]:
     """List every line; inputs after everything else, since their criterion speaks for them."""
-    yield from (line for line in suite.results if line.kind is not LineKind.INPUT)
-    yield from (line for line in suite.results if line.kind is LineKind.INPUT)
+    yield from (line for line in suite.results if line.kind is not results.LineKind.INPUT)
+    yield from (line for line in suite.results if line.kind is results.LineKind.INPUT)
 
 
-def _list_annotations(suite: SuiteResults) -> Iterator[tuple[Level, str, str]]:
+def _list_annotations(suite: results.SuiteResults) -> Iterator[tuple[Level, str, str]]:
     for line in _list_lines(suite):
         level = _pick_level(line)
         if level is not None:
@@ -131,17 +126,17 @@ def _list_annotations(suite: SuiteResults) -> Iterator[tuple[Level, str, str]]:
         for note in run.notes:
             yield Level.WARNING, run.contract, note
     for line in _list_lines(suite):
-        if line.notes and line.kind is not LineKind.INPUT:
+        if line.notes and line.kind is not results.LineKind.INPUT:
             yield Level.WARNING, line.title, "\n".join(line.notes)
 
 
-def _pick_level(line: ResultLine) -> Level | None:
+def _pick_level(line: results.ResultLine) -> Level | None:
     """Return how urgent a line is, or None where there is nothing to say."""
-    if line.status is Status.PASS:
+    if line.status is results.Status.PASS:
         return None
     if line.advisory:
-        return Level.WARNING if line.status is Status.FAIL else Level.NOTICE
-    return Level.WARNING if line.status is Status.INCONCLUSIVE else Level.ERROR
+        return Level.WARNING if line.status is results.Status.FAIL else Level.NOTICE
+    return Level.WARNING if line.status is results.Status.INCONCLUSIVE else Level.ERROR
 
 
 def _limit(annotations: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -176,7 +171,7 @@ def _escape_property(text: str) -> str:
 _DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
 
 
-def render_tap(suite: SuiteResults) -> str:
+def render_tap(suite: results.SuiteResults) -> str:
     """Render the results of a suite as TAP."""
     lines = ["TAP version 14", f"1..{len(suite.results)}"]
     number = 0
@@ -190,7 +185,7 @@ def render_tap(suite: SuiteResults) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _point(number: int, line: ResultLine) -> Iterator[str]:
+def _point(number: int, line: results.ResultLine) -> Iterator[str]:
     yield f"{'not ok' if line.is_red else 'ok'} {number} - {_description(line.title)}"
     yield "  ---"
     yield f"  message: {_scalar(line.statement)}"
@@ -200,7 +195,7 @@ def _point(number: int, line: ResultLine) -> Iterator[str]:
     if line.advice:
         yield f"  advice: {_scalar(line.advice)}"
     yield from _sequence("notes", [_scalar(note) for note in line.notes])
-    yield from _sequence("failures", [_group(one) for one in line.failures[:MOST_GROUPS]])
+    yield from _sequence("failures", [_group(one) for one in line.failures[: results.MOST_GROUPS]])
     yield "  ..."
 
 
@@ -211,7 +206,7 @@ def _sequence(key: str, items: list[str]) -> Iterator[str]:
         yield f"    - {item}"
 
 
-def _group(group: FailureGroup) -> str:
+def _group(group: results.FailureGroup) -> str:
     values = {
         "count": group.count,
         "what": group.title,
@@ -241,3 +236,158 @@ def _scalar(value: object) -> str:
         mantissa, e, exponent = repr(value).partition("e")
         return f"{mantissa}{'' if '.' in mantissa else '.0'}{e}{exponent}"
     return json.dumps(make_visible(str(value)), ensure_ascii=False)
+
+
+# --- JUnit XML: the format every CI server reads --------------------------------------------------
+#
+# It knows passed, failed, error and skipped. A FAIL is a failure. INCONCLUSIVE and a refused design
+# are errors: they are no failures of the service, and skipped tests are green nearly everywhere.
+# What is advisory is a passed test that says so in its output.
+
+
+def render_junit(suite: results.SuiteResults) -> str:
+    """Render the results of a suite as JUnit XML.
+
+    One suite for each contract, one test case for each criterion, for each of its inputs where
+    each is decided, for each latency limit and for each gate. Where gates are about repeated runs,
+    every run is a test case, too, and a failed one is skipped. Whatever a service said, the
+    document is well-formed: what XML cannot hold or a reader could not see is spelled out.
+    """
+    root = ET.Element("testsuites", name=make_visible(suite.name))
+    root.extend(_suite(run) for run in suite.runs)
+    for count in ("tests", "failures", "errors", "skipped"):
+        root.set(count, str(sum(int(one.get(count, "0")) for one in root)))
+    root.set("time", _seconds(suite.seconds))
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(run: results.RunResults) -> ET.Element:
+    red = [line for line in run.results if line.is_red]
+    failures = sum(line.status is results.Status.FAIL for line in red)
+    suite = ET.Element(
+        "testsuite",
+        name=make_visible(run.contract),
+        tests=str(len(run.results) + len(run.repeated)),
+        failures=str(failures),
+        errors=str(len(red) - failures),
+        skipped=str(sum(not one.passed for one in run.repeated)),
+        time=_seconds(run.seconds),
+    )
+    if run.started_at is not None:
+        suite.set("timestamp", _moment(run.started_at))
+    # What is only reported is no test case: it would count as a test that passed.
+    reported = {line.name: line.summary for line in run.reported}
+    numbers = {
+        name if name.startswith(line.name) else f"{line.name}.{name}": value
+        for line in run.reported
+        for name, value in line.facts.items()
+    }
+    suite.append(_properties({**run.facts, **reported, **numbers}))
+    suite.extend(_case(line) for line in run.results)
+    suite.extend(_repeated_case(one, run.contract) for one in run.repeated)
+    if run.notes:
+        ET.SubElement(suite, "system-err").text = "\n".join(map(make_visible, run.notes))
+    return suite
+
+
+def _case(line: results.ResultLine) -> ET.Element:
+    case = ET.Element(
+        "testcase", classname=make_visible(line.contract), name=make_visible(line.name)
+    )
+    case.append(_properties(line.facts))
+    lines = [*map(make_visible, (line.statement, *line.below))]
+    if line.advice:
+        lines.append(make_visible(line.advice))
+    if line.is_red:
+        tag = "failure" if line.status is results.Status.FAIL else "error"
+        body = ET.SubElement(case, tag, type=line.status.value, message=_message(line))
+        body.text = "\n".join([*lines, *map(make_visible, line.failure_lines)])
+        lines = []
+    elif line.advisory:
+        breach = (
+            [] if line.status is results.Status.PASS else [*map(make_visible, line.failure_lines)]
+        )
+        lines = [f"ADVISORY {line.status}: shown, not enforced.", *lines, *breach]
+    lines += [f"Note: {make_visible(note)}" for note in line.notes]
+    lines += map(make_visible, line.details)
+    if line.claim:
+        lines.append(f"This is {make_visible(line.claim)}.")
+    if output := "\n".join(filter(None, lines)):
+        ET.SubElement(case, "system-out").text = output
+    return case
+
+
+def _repeated_case(one: results.RepeatedRun, contract: str) -> ET.Element:
+    """One run of an input: a failed one is skipped, since only all runs together are decided."""
+    case = ET.Element(
+        "testcase",
+        classname=f"{make_visible(contract)} runs",
+        name=make_visible(one.name),
+        time=_seconds(one.seconds),
+    )
+    facts = {"passed": one.passed, "trial": one.trial, "seed": one.seed}
+    case.append(_properties({**facts, "weakest_score": one.weakest_score}))
+    if not one.passed:
+        said = f"This run failed: {one.reason}. One run decides nothing."
+        ET.SubElement(case, "skipped", message=make_visible(said))
+    return case
+
+
+def _message(line: results.ResultLine) -> str:
+    what = "" if line.kind is results.LineKind.RUN else f"{line.name} is "
+    return make_visible(f"{what}{line.label}: {line.statement}")
+
+
+def _properties(values: Mapping[str, object]) -> ET.Element:
+    """Named values; what is not known is left out."""
+    properties = ET.Element("properties")
+    for name, value in values.items():
+        if value is not None:
+            shown = str(value).lower() if isinstance(value, bool) else make_visible(str(value))
+            ET.SubElement(properties, "property", name=make_visible(name), value=shown)
+    return properties
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _moment(at: datetime) -> str:
+    """In UTC to the second, as the format's readers expect it."""
+    moment = at.astimezone(UTC) if at.tzinfo is not None else at
+    return moment.isoformat(timespec="seconds")
+
+
+# --- Plain values as JSON text that is safe to show -----------------------------------------------
+
+_BEYOND_ASCII = re.compile(r"[^ -~\n]")
+
+
+def render_json(values: Any) -> str:
+    """Plain values as JSON text.
+
+    Letters of every script stay as they are. What cannot be printed is written as an escape of
+    JSON; half a surrogate pair, which JSON readers refuse, is spelled out.
+    """
+    text = json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)
+    return _BEYOND_ASCII.sub(_escape, text) + "\n"
+
+
+def render_json_lines(rows: Iterable[Any]) -> str:
+    """Plain values as JSON, one a line, as safe to show as `render_json`."""
+    lines = (json.dumps(one, ensure_ascii=False, allow_nan=False) for one in rows)
+    return "".join(f"{_BEYOND_ASCII.sub(_escape, line)}\n" for line in lines)
+
+
+def _escape(found: re.Match[str]) -> str:
+    one = found.group()
+    if one.isprintable():
+        return one
+    code = ord(one)
+    if 0xD800 <= code <= 0xDFFF:
+        return f"\\\\u{code:04x}"
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

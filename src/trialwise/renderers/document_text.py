@@ -9,30 +9,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Cards,
-    Cell,
-    Columns,
-    Compared,
-    Details,
-    Document,
-    Facts,
-    Items,
-    Link,
-    Name,
-    Prose,
-    Section,
-    Table,
-    Tone,
-    Value,
-    Verbatim,
-)
-from trialwise.documents.charts import Axis, Chart, Ink, Place, Strips, find_share
+from trialwise.documents import blocks
+from trialwise.documents.charts import Axis, Chart, Ink, Place, Strip, StripRow, Strips, find_share
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
-from trialwise.renderers.strip_text import render_strip_characters
 
 _GAP = "  "
 
@@ -45,7 +25,7 @@ _TERM = 26
 _NARROWEST = 40
 
 
-def render_document_text(document: Document, able: Capabilities | None = None) -> str:
+def render_document_text(document: blocks.Document, able: Capabilities | None = None) -> str:
     """Render a document as text.
 
     Args:
@@ -63,7 +43,7 @@ class _Writer:
         self.able = able
         self.width = max(_NARROWEST, able.width)
 
-    def write_document(self, document: Document) -> Iterator[str]:
+    def write_document(self, document: blocks.Document) -> Iterator[str]:
         answer = [*self.fill(document.lead, badge=document.badge), ""]
         # A verdict is what a reader looks for; a lead without one introduces the blocks.
         if document.badge is not None:
@@ -86,46 +66,46 @@ class _Writer:
     def heading_style(self) -> Style | None:
         return Style.STRONG if self.able.colour else None
 
-    def write_block(self, block: Block) -> Iterator[str]:
+    def write_block(self, block: blocks.Block) -> Iterator[str]:
         match block:
-            case Section():
+            case blocks.Section():
                 yield from self.write_section(block)
-            case Document():
+            case blocks.Document():
                 yield from self.write_document(block)
-            case Columns():
+            case blocks.Columns():
                 for one in block.blocks:
                     yield from self.write_block(one)
-            case Details() if block.is_printed or block.is_open:
+            case blocks.Details() if block.is_printed or block.is_open:
                 yield from self.put_heading(block.summary, ())
                 for one in block.blocks:
                     yield from self.write_block(one)
             case _:
                 yield from self.write_leaf(block)
 
-    def write_leaf(self, block: Block) -> Iterator[str]:
+    def write_leaf(self, block: blocks.Block) -> Iterator[str]:
         """Write a block that holds no other."""
         match block:
-            case Facts():
+            case blocks.Facts():
                 yield from self.put_heading(block.heading, self.write_facts(block))
-            case Prose():
+            case blocks.Prose():
                 lines = (x for one in block.paragraphs for x in self.fill(one, indent=INDENT))
                 yield from self.put_heading(block.heading, lines)
-            case Items():
+            case blocks.Items():
                 lines = (x for one in block.items for x in self.fill(one, lead=f"{INDENT}- "))
                 yield from self.put_heading(block.heading, lines)
-            case Verbatim():
+            case blocks.Verbatim():
                 lines = (self.able.show(line) for line in block.text.split("\n"))
                 yield from self.put_heading(block.heading, (f"{INDENT}{line}" for line in lines))
-            case Compared():
+            case blocks.Compared():
                 for title, pieces in zip(block.headings, (block.left, block.right), strict=True):
                     whole = "".join(one.text for one in pieces)
-                    yield from self.write_leaf(Verbatim(heading=title, text=whole))
-            case Table():
+                    yield from self.write_leaf(blocks.Verbatim(heading=title, text=whole))
+            case blocks.Table():
                 heading = block.heading if block.is_headed else ""
                 yield from self.put_heading(heading, self.write_table(block))
             case Chart():
                 yield from self.write_chart(block)
-            case Cards():
+            case blocks.Cards():
                 for card in block.cards:
                     words = [card.label, card.name, *(one.word for one in card.badges)]
                     head = self.able.dot.join(words)
@@ -137,7 +117,7 @@ class _Writer:
                 # Other details are for those who ask; bars and timelines are for a browser.
                 return
 
-    def write_section(self, section: Section) -> Iterator[str]:
+    def write_section(self, section: blocks.Section) -> Iterator[str]:
         # Headings of the analysis hold names, whose letters must stay as they are.
         is_verbatim = section.depth == "analysis"
         heading = section.heading if is_verbatim else section.heading.upper()
@@ -160,7 +140,7 @@ class _Writer:
 
     # --- Terms and values ---------------------------------------------------------------------
 
-    def align_terms(self, pairs: Iterable[tuple[str, Cell | None]]) -> Iterator[str]:
+    def align_terms(self, pairs: Iterable[tuple[str, blocks.Cell | None]]) -> Iterator[str]:
         """Terms in a column as wide as the longest of them."""
         given = [(self.able.show(term), value) for term, value in pairs if value is not None]
         longest = max(count_cells(term) for term, _ in given)
@@ -168,14 +148,14 @@ class _Writer:
         for term, value in given:
             yield from self.fill(value, lead=f"{INDENT}{pad(term, width)}")
 
-    def write_facts(self, facts: Facts) -> Iterator[str]:
+    def write_facts(self, facts: blocks.Facts) -> Iterator[str]:
         """Terms with a colon, in one column through the whole document."""
         for term, value in facts.pairs:
             if value is not None:
                 shown = f"{self.able.show(term, _TERM - 1)}:" if term else ""
                 yield from self.fill(value, lead=f"{INDENT}{pad(shown, _TERM)} ")
 
-    def write_table(self, table: Table) -> Iterator[str]:
+    def write_table(self, table: blocks.Table) -> Iterator[str]:
         yield from write_table(table, self.able, self.width)
         for note in table.notes:
             yield from self.fill(note, indent=INDENT if any(table.columns) else "")
@@ -184,11 +164,11 @@ class _Writer:
 
     def fill(
         self,
-        cell: Cell,
+        cell: blocks.Cell,
         *,
         indent: str = "",
         lead: str = "",
-        badge: Badge | None = None,
+        badge: blocks.Badge | None = None,
         style: Style | None = None,
     ) -> Iterator[str]:
         """Fill a text into lines; the first one begins with the lead or the badge."""
@@ -209,10 +189,10 @@ _NARROWEST_COLUMN = 30
 
 
 #: Tones of rows that a terminal shows by colour; the others are for a browser.
-_COLOURED: tuple[Tone, ...] = ("pass", "fail", "open", "quiet")
+_COLOURED: tuple[blocks.Tone, ...] = ("pass", "fail", "open", "quiet")
 
 
-def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
+def flatten_cell(cell: blocks.Cell, able: Capabilities, *, lines: bool = False) -> str:
     """Return a cell as the stream can show it, on one line unless its line breaks count."""
     match cell:
         case str():
@@ -220,20 +200,20 @@ def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
             return "\n".join(map(able.show, parts))
         case tuple():
             return " ".join(flatten_cell(one, able) for one in cell)
-        case Badge():
+        case blocks.Badge():
             text = cell.word
-        case Value():
+        case blocks.Value():
             text = f"{cell.text} {cell.note}".strip() + (" !" if cell.mark else "")
-        case Link() | Name():
+        case blocks.Link() | blocks.Name():
             text = cell.text
-        case Verbatim():
+        case blocks.Verbatim():
             text = f"{cell.heading}: {cell.text}"
         case _:  # a strip is a picture, and its numbers stand beside it
             text = ""
     return able.show(text)
 
 
-def write_table(table: Table, able: Capabilities, width: int) -> Iterator[str]:
+def write_table(table: blocks.Table, able: Capabilities, width: int) -> Iterator[str]:
     """Write the rows under their column headings; a table without any begins at the left edge.
 
     A last column of words is wrapped where it is too wide. Otherwise the table comes in as many
@@ -273,8 +253,8 @@ def _sink(titles: Sequence[str]) -> list[list[str]]:
     return [[""] * (depth - len(one)) + one for one in lines]
 
 
-def _pick_style(cell: Cell, tone: Tone) -> Style | None:
-    if isinstance(cell, Badge):
+def _pick_style(cell: blocks.Cell, tone: blocks.Tone) -> Style | None:
+    if isinstance(cell, blocks.Badge):
         return pick_style(cell.tone)
     return pick_style(tone) if tone in _COLOURED else None
 
@@ -425,3 +405,82 @@ def _write_axis(chart: Chart, unicode: bool) -> Iterator[str]:
     yield " " * _MARGIN + ("└" if unicode else "+") + "".join(rule)
     yield (" " * (_MARGIN + 1) + "".join(labels)).rstrip()
     yield " " * (_MARGIN + 1) + chart.x.label
+
+
+# --- Intervals on one scale, drawn with characters: a forest plot for a terminal or a log ---------
+
+#: Columns that a picture takes at most, beside a long name, and at least.
+_WIDEST, _USUAL, _SMALLEST = 41, 31, 15
+#: Estimate, line, ends, what is required, what it must be distinguished from, an end off the scale.
+_UNICODE, _ASCII = "●─├┤│┊◄►", "o-[]|:<>"
+_TONES: dict[str, blocks.Tone] = {"pass": "pass", "fail": "fail", "open": "open"}
+
+
+def render_strip_characters(strips: Strips, able: Capabilities, width: int) -> Iterator[str]:
+    """Render a line for each interval, then the scale and what lies toward its ends.
+
+    Args:
+        strips: What to draw.
+        able: What the stream can show.
+        width: How many columns there are.
+    """
+    values = [able.show(row.value) for row in strips.rows]
+    longest = max(map(count_cells, (*values, able.show(strips.axis.label))))
+    room = width - len(INDENT) - 2 * len(_GAP) - longest
+    names = [able.show(INDENT * row.depth + row.name) for row in strips.rows]
+    column = min(max(map(count_cells, names), default=0), max(8, room - _USUAL))
+    across = max(_SMALLEST, min(_WIDEST, room - column))
+    for row, name, value in zip(strips.rows, names, values, strict=True):
+        drawn = able.paint(_draw(row.strip, across, able), pick_style(_pick_tone(row)))
+        label = pad(able.show(name, column), column)
+        yield f"{INDENT}{label}{_GAP}{drawn}{_GAP}{pad(value, longest, right=True)}"
+    before = " " * (len(INDENT) + column + len(_GAP))
+    yield before + _write_scale(strips, across, able)
+    if any(strips.ends):
+        yield before + _write_ends(strips.ends, across, able)
+
+
+def _pick_tone(row: StripRow) -> blocks.Tone:
+    return _TONES.get(row.strip.ink, "plain")
+
+
+def _draw(strip: Strip, across: int, able: Capabilities) -> str:
+    dot, line, left, right, need, other, below, above = tuple(_UNICODE if able.unicode else _ASCII)
+    cells = [" "] * across
+
+    def place(value: float) -> int:
+        return round((across - 1) * find_share(value, *strip.span))
+
+    for one in strip.others:
+        cells[place(one)] = other
+    if strip.need is not None:
+        cells[place(strip.need)] = need
+    if strip.high > strip.low:
+        low, high = place(strip.low), place(strip.high)
+        cells[low : high + 1] = [
+            line if one in (" ", other) else one for one in cells[low : high + 1]
+        ]
+        cells[low] = left if strip.low >= strip.span[0] else below
+        cells[high] = right if strip.high <= strip.span[1] else above
+    cells[place(strip.value)] = dot
+    return "".join(cells)
+
+
+def _write_scale(strips: Strips, across: int, able: Capabilities) -> str:
+    """Write the ticks of the scale, each under its place; one that has no room is left out."""
+    cells = [" "] * across
+    for value, text in strips.axis.list_ticks(most=6):
+        shown = able.show(text)
+        middle = round((across - 1) * strips.axis.place(value))
+        start = max(0, min(middle - len(shown) // 2, across - len(shown)))
+        if not "".join(cells[max(0, start - 1) : start + len(shown) + 1]).strip():
+            cells[start : start + len(shown)] = shown
+    label = able.show(strips.axis.label)
+    return f"{''.join(cells)}{_GAP}{label}".rstrip()
+
+
+def _write_ends(ends: Sequence[str], across: int, able: Capabilities) -> str:
+    arrows = ("◄ ", " ►") if able.unicode else ("< ", " >")
+    half = across // 2 - 1
+    left, right = able.show(ends[0], half - 2), able.show(ends[1], half - 2)
+    return f"{pad(arrows[0] + left, across - half)}{pad(right + arrows[1], half, right=True)}"

@@ -8,38 +8,216 @@ escape sequences would have to be kept away from logs and from the output of the
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Protocol, TextIO
 
-from trialwise.documents.numbers import (
-    as_count,
-    as_duration,
-    as_money,
-    as_observed,
-    as_percent,
-    list_amounts,
-)
+from trialwise.documents import numbers
 from trialwise.documents.phrases import STOPS
-from trialwise.engine.ports import (
-    Clock,
-    CriterionDecided,
-    Event,
-    Listener,
-    RunEnded,
-    RunStarted,
-    SystemClock,
-    VerdictReached,
-)
+from trialwise.documents.printable import count_cells
+from trialwise.engine import ports
 from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.registry import procedure_of
-from trialwise.renderers.capabilities import Capabilities, read_capabilities
-from trialwise.renderers.live_display import LiveDisplay, LogLines
+from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
 from trialwise.renderers.progress_status import Snapshot, headline, status_block, status_line
 
+# --- Displays: frames, a clock that ticks, and a clean end ---------------------------------------
 
-class Progress(Listener, Protocol):
+#: Between two frames: faster is not seen, only paid for.
+FRAME_S = 0.1
+#: A frame without news, so that the clock on it does not seem to have stopped.
+TICK_S = 1.0
+
+# Hidden only while a frame is drawn: a run that is killed leaves the cursor as it was.
+_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
+
+
+class Pen:
+    """Writes to a stream until it is closed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream: TextIO | None = stream
+
+    def write(self, text: str) -> None:
+        """Write a text, if that is still possible."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # a broken pipe, a closed file, a sign it cannot encode
+            self._stream = None
+
+    def size(self) -> tuple[int, int] | None:
+        """Return the width and the height of the stream, if it has any."""
+        return None if self._stream is None else read_size(self._stream)
+
+
+#: A log hears at least so often of what goes on.
+QUIET_S = 30.0
+#: Lines about progress in a log, whatever the number of trials.
+STEPS = 10
+_NAME = 40
+
+
+class LogLines:
+    """Lines about a run, or about several arms: a log is read afterwards, from top to bottom.
+
+    Args:
+        stream: Where lines go.
+        capabilities: What it can show; ASCII where not given.
+        clock: Time; the machine's own where none is given.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        capabilities: Capabilities | None = None,
+        clock: ports.Clock | None = None,
+    ) -> None:
+        self._pen = Pen(stream)
+        self._able = capabilities or Capabilities()
+        self._clock = clock or ports.SystemClock()
+        self._name = "run"
+        self._began = self._told_at = 0.0
+        self._step, self._most = 0, 1
+
+    @property
+    def elapsed_s(self) -> float:
+        """The seconds since the begin."""
+        return self._clock.monotonic() - self._began
+
+    def begin(self, name: str, most: int, done: int) -> None:
+        """Note what the lines are about.
+
+        Args:
+            name: How they begin.
+            most: The most trials or pairs.
+            done: How many of them an earlier start has left.
+        """
+        self._name, self._most = name, max(1, most)
+        self._began = self._told_at = self._clock.monotonic()
+        self._step = STEPS * done // self._most
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._pen.write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
+
+    def would_be_due(self, done: int) -> bool:
+        """Return whether a line about so many trials is due: after a tenth of them, or a while."""
+        is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
+        return is_quiet or STEPS * done // self._most != self._step
+
+    def is_due(self, done: int) -> bool:
+        """Return whether a line is due, which the caller then writes."""
+        if not self.would_be_due(done):
+            return False
+        self._step, self._told_at = STEPS * done // self._most, self._clock.monotonic()
+        return True
+
+    def close(self) -> None:
+        """Nothing is left to tidy in a log."""
+
+
+class LiveDisplay:
+    """Draws lines over the last ones, at most ten times a second, and clears them at the end.
+
+    Args:
+        stream: A terminal that obeys escape sequences.
+        capabilities: What it can do; its size is asked again for every frame.
+        clock: Time.
+        tick_s: Redraw this often without news; None for never.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        capabilities: Capabilities,
+        clock: ports.Clock,
+        *,
+        tick_s: float | None = TICK_S,
+    ) -> None:
+        self._pen = Pen(stream)
+        self._able = capabilities
+        self._clock = clock
+        self._tick_s = tick_s
+        self._drawn_at = self._began = 0.0
+        self._frame: list[int] = []
+        """The widths of the lines on the screen."""
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+
+    def _list_lines(self) -> list[tuple[str, str]]:
+        """The lines of now, each as it is measured and as it is written; none draws nothing."""
+        raise NotImplementedError
+
+    def _pass_time(self) -> None:
+        """Take note that some time has passed without news."""
+
+    def _count_elapsed(self) -> float:
+        return self._clock.monotonic() - self._began
+
+    def tick(self) -> None:
+        """Draw the same standing a moment later."""
+        with self._lock:
+            self._pass_time()
+            self._draw()
+
+    def _begin(self) -> None:
+        """Start the clock; until it is cleared the display ticks."""
+        self._began = self._clock.monotonic()
+        if self._tick_s is not None:
+            self._over = threading.Event()
+            threading.Thread(
+                target=self._tick_until, args=(self._over, self._tick_s), daemon=True
+            ).start()
+
+    def _tick_until(self, over: threading.Event, tick_s: float) -> None:
+        while not over.wait(tick_s):
+            self.tick()
+
+    def _clear(self) -> None:
+        self._over.set()
+        if self._frame:
+            self._measure()
+            self._pen.write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
+            self._frame = []
+
+    def _is_due(self) -> bool:
+        return self._clock.monotonic() - self._drawn_at >= FRAME_S
+
+    def _draw(self, *, now: bool = False) -> None:
+        if not (now or self._is_due()):
+            return
+        moment = self._clock.monotonic()
+        self._measure()
+        lines = self._list_lines()
+        if not lines:
+            return
+        self._drawn_at = moment
+        text = f"{_CLEAR_LINE}\r\n".join(written for _, written in lines)
+        home = self._home()
+        self._frame = [count_cells(plain) for plain, _ in lines]
+        self._pen.write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
+
+    def _measure(self) -> None:
+        size = self._pen.size()
+        if size is not None:
+            self._able = replace(self._able, width=size[0], height=size[1])
+
+    def _home(self) -> str:
+        """Back to the first line, as many rows up as the frame takes at the width of now.
+
+        A terminal made narrower breaks the lines that are on it already.
+        """
+        rows = sum(max(1, -(-taken // self._able.width)) for taken in self._frame)
+        return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
+
+
+class Progress(ports.Listener, Protocol):
     """A listener that leaves its stream tidy."""
 
     def close(self) -> None:
@@ -52,7 +230,7 @@ def open_progress(
     *,
     quiet: bool = False,
     capabilities: Capabilities | None = None,
-    clock: Clock | None = None,
+    clock: ports.Clock | None = None,
 ) -> Progress | None:
     """Return the progress that suits a stream, or None where nobody wants any.
 
@@ -65,7 +243,7 @@ def open_progress(
     if quiet:
         return None
     able = capabilities or read_capabilities(stream)
-    time = clock or SystemClock()
+    time = clock or ports.SystemClock()
     return TerminalProgress(stream, able, time) if able.live else LineProgress(stream, able, time)
 
 
@@ -74,19 +252,19 @@ class TerminalProgress(LiveDisplay):
 
     _snapshot: Snapshot | None = None
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: ports.Event) -> None:
         """Take note of one event, and draw if it is time or something was decided."""
         with self._lock:
-            if isinstance(event, RunStarted):
+            if isinstance(event, ports.RunStarted):
                 self._end()
                 self._snapshot = Snapshot.at_start(event)
                 self._begin()
                 self._draw(now=True)
-            elif isinstance(event, RunEnded | VerdictReached):
+            elif isinstance(event, ports.RunEnded | ports.VerdictReached):
                 self._end()
             elif self._snapshot is not None:
                 self._snapshot = self._snapshot.after(event, elapsed_s=self._count_elapsed())
-                self._draw(now=isinstance(event, CriterionDecided))
+                self._draw(now=isinstance(event, ports.CriterionDecided))
 
     def close(self) -> None:
         """Clear the display; closing twice is harmless."""
@@ -118,11 +296,11 @@ class SharedProgress:
         self,
         stream: TextIO,
         capabilities: Capabilities | None = None,
-        clock: Clock | None = None,
+        clock: ports.Clock | None = None,
     ) -> None:
         self._stream = stream
         self._able = capabilities or read_capabilities(stream)
-        self._clock = clock or SystemClock()
+        self._clock = clock or ports.SystemClock()
         self._display = _LineOfEach(stream, self._able, self._clock) if self._able.live else None
 
     def follow(self) -> Progress:
@@ -135,24 +313,26 @@ class SharedProgress:
 class _LineOfEach(LiveDisplay):
     """Draws one line for each unfinished run."""
 
-    def __init__(self, stream: TextIO, capabilities: Capabilities, clock: Clock) -> None:
+    def __init__(self, stream: TextIO, capabilities: Capabilities, clock: ports.Clock) -> None:
         super().__init__(stream, capabilities, clock)
         self._running: dict[_OneOfSeveral, tuple[float, Snapshot]] = {}
 
-    def hear(self, one: _OneOfSeveral, event: Event) -> None:
+    def hear(self, one: _OneOfSeveral, event: ports.Event) -> None:
         """Take note of one event of one run."""
         with self._lock:
             now = self._clock.monotonic()
-            if isinstance(event, RunStarted):
+            if isinstance(event, ports.RunStarted):
                 is_first = not self._running
                 self._running[one] = now, Snapshot.at_start(event)
                 self._draw(now=True)
                 if is_first:
                     self._begin()
-            elif one in self._running and not isinstance(event, RunEnded | VerdictReached):
+            elif one in self._running and not isinstance(
+                event, ports.RunEnded | ports.VerdictReached
+            ):
                 started, snapshot = self._running[one]
                 self._running[one] = started, snapshot.after(event, elapsed_s=now - started)
-                self._draw(now=isinstance(event, CriterionDecided))
+                self._draw(now=isinstance(event, ports.CriterionDecided))
 
     def forget(self, one: _OneOfSeveral) -> None:
         """Take the line of a run away; the last one ends the display."""
@@ -181,10 +361,10 @@ class _OneOfSeveral:
     def __init__(self, display: _LineOfEach) -> None:
         self._display = display
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: ports.Event) -> None:
         """Pass an event on."""
         self._display.hear(self, event)
-        if isinstance(event, RunEnded):
+        if isinstance(event, ports.RunEnded):
             self.close()
 
     def close(self) -> None:
@@ -197,22 +377,22 @@ class LineProgress(LogLines):
 
     _snapshot: Snapshot | None = None
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: ports.Event) -> None:
         """Write a line about one event, if it is worth one."""
-        if isinstance(event, RunStarted):
+        if isinstance(event, ports.RunStarted):
             self._snapshot = Snapshot.at_start(event)
             snapshot = self._snapshot
             self.begin(snapshot.plan.contract, snapshot.most_trials, snapshot.trials)
             for line in _opening(event):
                 self.say(line)
-        elif isinstance(event, VerdictReached):
+        elif isinstance(event, ports.VerdictReached):
             kept = f", record: {event.record}" if event.record else ""
             self.say(f"verdict {event.verdict.decision or 'none: refused'}{kept}")
         elif self._snapshot is not None:
             self._snapshot = snapshot = self._snapshot.after(event, elapsed_s=self.elapsed_s)
-            if isinstance(event, CriterionDecided):
+            if isinstance(event, ports.CriterionDecided):
                 self.say(_word_decision(event))
-            elif isinstance(event, RunEnded):
+            elif isinstance(event, ports.RunEnded):
                 self.say(_closing(event, snapshot))
             elif self.is_due(snapshot.trials):
                 self.say(", ".join([*headline(snapshot), *_standings(snapshot)]))
@@ -226,17 +406,17 @@ class LineProgress(LogLines):
 _NAMED = 3
 
 
-def _opening(event: RunStarted) -> Iterator[str]:
+def _opening(event: ports.RunStarted) -> Iterator[str]:
     plan = event.plan
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     smoke = ", smoke" if plan.intent is Intent.SMOKE else ""
-    limits = list_amounts(**asdict(plan.options.budget))
+    limits = numbers.list_amounts(**asdict(plan.options.budget))
     budget = "".join(f", budget {limit}" for limit in limits)
-    again = f", {as_count(event.resumed, 'trial')} already run" if event.resumed else ""
+    again = f", {numbers.as_count(event.resumed, 'trial')} already run" if event.resumed else ""
     named = f"run {event.run_id}: " if event.run_id else ""
     yield (
-        f"{named}at most {as_count(plan.max_trials, 'trial')} of "
-        f"{as_count(inputs, 'input')}, seed {plan.seed}{smoke}{budget}{again}"
+        f"{named}at most {numbers.as_count(plan.max_trials, 'trial')} of "
+        f"{numbers.as_count(inputs, 'input')}, seed {plan.seed}{smoke}{budget}{again}"
     )
     for criterion in plan.criteria:
         yield f"{criterion.criterion}: {_rule(criterion, plan)}"
@@ -252,7 +432,7 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
     if not procedure_of(criterion).claims_rate:
         return f"never fails, observed{each}"
     required, baseline = criterion.threshold.required_rate, criterion.threshold.baseline
-    asked = "" if required is None else f"at least {as_percent(required)}"
+    asked = "" if required is None else f"at least {numbers.as_percent(required)}"
     if procedure_of(criterion).decides_mean:
         asked = f"mean score at least {getattr(criterion.design, 'required_mean', 0):g}"
     if procedure_of(criterion).compares_baseline:
@@ -260,18 +440,18 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
         asked = f"no worse than baseline{named}"
     most = "at most " if procedure_of(criterion).may_stop_early else ""
     needed = f", {criterion.cutoff:,} must pass" if criterion.cutoff is not None else ""
-    size = f"{most}{as_count(criterion.trials, 'trial')}{needed}{each}"
+    size = f"{most}{numbers.as_count(criterion.trials, 'trial')}{needed}{each}"
     return f"{asked}, {criterion.decision_rule}, {size}"
 
 
-def _word_decision(event: CriterionDecided) -> str:
+def _word_decision(event: ports.CriterionDecided) -> str:
     one = event.standing
     if not one.has_rate:
-        return f"{one.criterion}: all {as_count(one.trials, 'score')} are in"
-    rate = f", {as_observed(one.passed / one.trials)}" if one.trials else ""
+        return f"{one.criterion}: all {numbers.as_count(one.trials, 'score')} are in"
+    rate = f", {numbers.as_observed(one.passed / one.trials)}" if one.trials else ""
     verdict = "not decided" if one.decision is None else one.decision.value
     return (
-        f"{one.criterion}: {verdict} after {as_count(one.trials, 'trial')} "
+        f"{one.criterion}: {verdict} after {numbers.as_count(one.trials, 'trial')} "
         f"({one.passed:,} passed{rate}), {STOPS[event.stop].label}"
     )
 
@@ -280,9 +460,9 @@ def _standings(snapshot: Snapshot) -> Iterator[str]:
     """Yield the rates of what is open, and how much is not."""
     still_open = [one for one in snapshot.standings if one.decision is None]
     for one in still_open[:_NAMED]:
-        state = as_observed(one.passed / one.trials) if one.trials else "waiting"
+        state = numbers.as_observed(one.passed / one.trials) if one.trials else "waiting"
         if one.trials and not one.has_rate:
-            state = as_count(one.trials, "score")
+            state = numbers.as_count(one.trials, "score")
         yield f"{one.criterion} {state}"
     if len(still_open) > _NAMED:
         yield f"{len(still_open) - _NAMED} more open"
@@ -291,9 +471,10 @@ def _standings(snapshot: Snapshot) -> Iterator[str]:
         yield f"{done} of {len(snapshot.standings)} decided"
 
 
-def _closing(event: RunEnded, snapshot: Snapshot) -> str:
+def _closing(event: ports.RunEnded, snapshot: Snapshot) -> str:
     spent = event.spending
-    cost = f", {as_money(spent.usd)}" if spent.usd is not None else ""
+    cost = f", {numbers.as_money(spent.usd)}" if spent.usd is not None else ""
     why = f": {event.message}" if event.message else ""
-    took = as_duration(spent.seconds or snapshot.elapsed_s)
-    return f"ended, {STOPS[event.stop].label}, {as_count(spent.trials, 'trial')}, {took}{cost}{why}"
+    trials = numbers.as_count(spent.trials, "trial")
+    took = numbers.as_duration(spent.seconds or snapshot.elapsed_s)
+    return f"ended, {STOPS[event.stop].label}, {trials}, {took}{cost}{why}"

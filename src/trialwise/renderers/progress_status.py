@@ -12,14 +12,7 @@ from typing import TypeAlias
 from trialwise.documents.numbers import as_duration, as_ends, as_level, as_money, as_observed
 from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
-from trialwise.engine.ports import (
-    CriterionDecided,
-    CriterionStanding,
-    Event,
-    RunEnded,
-    RunStarted,
-    TrialDone,
-)
+from trialwise.engine import ports
 from trialwise.model.evidence import Spending
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
@@ -66,19 +59,19 @@ class Snapshot:
     """What is known of a run so far."""
 
     plan: Plan
-    standings: tuple[CriterionStanding, ...]
+    standings: tuple[ports.CriterionStanding, ...]
     spending: Spending = field(default_factory=Spending)
     in_flight: int = 0
     resumed: int = 0
     elapsed_s: float = 0.0
 
     @classmethod
-    def at_start(cls, event: RunStarted) -> Snapshot:
+    def at_start(cls, event: ports.RunStarted) -> Snapshot:
         """Return a run before its first trial."""
         plan = event.plan
         inputs = {one.name: len(one.input_ids) for one in plan.experiments}
         standings = tuple(
-            CriterionStanding(
+            ports.CriterionStanding(
                 criterion=one.criterion,
                 trials=0,
                 passed=0,
@@ -89,9 +82,9 @@ class Snapshot:
         spending = Spending(trials=event.resumed)
         return cls(plan=plan, standings=standings, spending=spending, resumed=event.resumed)
 
-    def after(self, event: Event, *, elapsed_s: float) -> Snapshot:
+    def after(self, event: ports.Event, *, elapsed_s: float) -> Snapshot:
         """Return the run after one more event."""
-        if isinstance(event, TrialDone):
+        if isinstance(event, ports.TrialDone):
             # Spelled out: this runs after every trial, and `replace` takes twice as long.
             return Snapshot(
                 plan=self.plan,
@@ -102,11 +95,11 @@ class Snapshot:
                 elapsed_s=elapsed_s,
             )
         known = replace(self, elapsed_s=elapsed_s)
-        if isinstance(event, CriterionDecided):
+        if isinstance(event, ports.CriterionDecided):
             new = event.standing
             changed = tuple(new if x.criterion == new.criterion else x for x in self.standings)
             return replace(known, standings=changed)
-        if isinstance(event, RunEnded):
+        if isinstance(event, ports.RunEnded):
             return replace(known, spending=event.spending, in_flight=0)
         return known
 
@@ -161,7 +154,7 @@ def headline(snapshot: Snapshot) -> Iterator[str]:
         yield as_money(snapshot.spending.usd)
 
 
-def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
+def open_end(plan: CriterionPlan, standing: ports.CriterionStanding) -> str:
     """Return how soon a criterion may be decided: if all trials pass from here, or if all fail.
 
     Where every input has a verdict of its own there is no such number; what only observes the
@@ -242,8 +235,8 @@ def _bar(snapshot: Snapshot, able: Capabilities) -> str:
 
 
 def _select(
-    standings: Sequence[CriterionStanding], room: int
-) -> tuple[Sequence[CriterionStanding], list[str]]:
+    standings: Sequence[ports.CriterionStanding], room: int
+) -> tuple[Sequence[ports.CriterionStanding], list[str]]:
     """Select the criteria worth a line, and counts of the others."""
     most = max(1, min(_FEW, room))
     if len(standings) <= most:
@@ -259,7 +252,7 @@ def _select(
     return still_open[:most], counts
 
 
-def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabilities) -> _Row:
+def _row(plan: CriterionPlan | None, standing: ports.CriterionStanding, able: Capabilities) -> _Row:
     trials, passed, decision = standing.trials, standing.passed, standing.decision
     waiting = "open" if trials else "waiting"
     # What is only observed claims no rate, and inputs decided one by one have no common one.

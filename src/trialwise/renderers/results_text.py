@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from trialwise.documents import results
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import count_cells, pad, wrap_text
-from trialwise.documents.results import (
-    FailureGroup,
-    LineKind,
-    ResultLine,
-    RunResults,
-    Status,
-    SuiteResults,
-)
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
 _INDENT, _GAP = "  ", "  "
@@ -49,7 +42,7 @@ class _Line:
 
 
 def render_results(
-    suite: SuiteResults,
+    suite: results.SuiteResults,
     *,
     capabilities: Capabilities | None = None,
     folders: Sequence[str] = (),
@@ -73,9 +66,13 @@ def render_results(
     return "\n".join(lines) + "\n"
 
 
-def _summary_lines(run: RunResults) -> list[ResultLine]:
+def _summary_lines(run: results.RunResults) -> list[results.ResultLine]:
     """Return the lines worth showing: neither inputs nor the run itself have one."""
-    return [line for line in run.lines if line.kind not in (LineKind.INPUT, LineKind.RUN)]
+    return [
+        line
+        for line in run.lines
+        if line.kind not in (results.LineKind.INPUT, results.LineKind.RUN)
+    ]
 
 
 class _Page:
@@ -87,11 +84,11 @@ class _Page:
 
     # --- Criteria -----------------------------------------------------------------------------
 
-    def draw_headlines(self, runs: Sequence[RunResults]) -> list[str]:
+    def draw_headlines(self, runs: Sequence[results.RunResults]) -> list[str]:
         """Draw what could not be measured, above everything else."""
         return [line for run in runs if run.headline for line in self._wrap(run.headline, "")]
 
-    def draw_lines(self, runs: Sequence[RunResults]) -> list[str]:
+    def draw_lines(self, runs: Sequence[results.RunResults]) -> list[str]:
         """Draw every contract's heading and lines, in one alignment."""
         blocks = [
             (self._draw_heading(run), [*map(self._show, _summary_lines(run))]) for run in runs
@@ -113,7 +110,7 @@ class _Page:
             for text in part
         ]
 
-    def _draw_heading(self, run: RunResults) -> list[str]:
+    def _draw_heading(self, run: results.RunResults) -> list[str]:
         name = self.able.show(run.contract or "contract", self.width)
         rest = self.able.show(self.able.dot.join(["", *run.headings]))
         if count_cells(name) + count_cells(rest) <= self.width:
@@ -122,8 +119,8 @@ class _Page:
         facts = [f"{_INDENT}{line}" for fact in run.headings for line in self._wrap(fact, _INDENT)]
         return [self.able.paint(name, Style.STRONG), *facts]
 
-    def _show(self, line: ResultLine) -> _Line:
-        word = line.word if line.kind is LineKind.CRITERION else line.label
+    def _show(self, line: results.ResultLine) -> _Line:
+        word = line.word if line.kind is results.LineKind.CRITERION else line.label
         figures = () if line.sentence or line.figures is None else line.figures.columns
         return _Line(
             name=self.able.show(line.name),
@@ -179,7 +176,7 @@ class _Page:
 
     # --- Suite --------------------------------------------------------------------------------
 
-    def draw_outcome(self, suite: SuiteResults, folders: Sequence[str]) -> list[str]:
+    def draw_outcome(self, suite: results.SuiteResults, folders: Sequence[str]) -> list[str]:
         """Draw the one line that says how it went, and where to read more."""
         word = suite.status.value
         mark = self.able.paint(word, pick_style(suite.status.tone))
@@ -203,7 +200,7 @@ class _Page:
 
     # --- Failures -----------------------------------------------------------------------------
 
-    def draw_failures(self, suite: SuiteResults) -> list[str]:
+    def draw_failures(self, suite: results.SuiteResults) -> list[str]:
         """Draw why each red criterion is red: its reasons, one example, and where to see more."""
         lines: list[str] = []
         for run in suite.runs:
@@ -222,10 +219,10 @@ class _Page:
                 lines += [self.able.show(f"That trial again:     {again}")]
         return lines
 
-    def _explain(self, line: ResultLine, run: RunResults | None) -> list[str]:
+    def _explain(self, line: results.ResultLine, run: results.RunResults | None) -> list[str]:
         name = line.name if run is None else f"{run.contract}: {line.name}"
         required = "" if line.figures is None else line.figures.required
-        word = "is open" if line.status is Status.INCONCLUSIVE else "failed"
+        word = "is open" if line.status is results.Status.INCONCLUSIVE else "failed"
         title = self.able.show(f"Why {name} {word}" + (f" ({required})" if required else ""))
         lines = [self.able.paint(title, Style.STRONG)]
         times = "×" if self.able.unicode else "x"
@@ -239,7 +236,7 @@ class _Page:
             lines += [f"{_INDENT}{one}" for one in self._wrap(f"check {check.sentence}", _INDENT)]
         return [*lines, *self._draw_example(line.failures[0])]
 
-    def _draw_example(self, group: FailureGroup) -> list[str]:
+    def _draw_example(self, group: results.FailureGroup) -> list[str]:
         lines = [f"{_INDENT}{self.able.show(f'For example {group.where}:', self.width - 2)}"]
         labels = max((len(label) for label, _ in group.exchange), default=0)
         column = 2 * len(_INDENT) + labels + len(_GAP)
@@ -254,7 +251,7 @@ class _Page:
 
     # --- Notes --------------------------------------------------------------------------------
 
-    def draw_notes(self, suite: SuiteResults) -> list[str]:
+    def draw_notes(self, suite: results.SuiteResults) -> list[str]:
         """Draw what needs attention, and nothing where nothing does."""
         several = len(suite.runs) > 1
         notes = [

@@ -63,7 +63,7 @@ def render_answer(answer: Reported, format_: str) -> str:
     junit = getattr(answer, "render_junit", None)
     match format_:
         case "json":
-            from trialwise.renderers.json_text import render_json
+            from trialwise.renderers.ci_formats import render_json
 
             return render_json(answer.to_dict())
         case "html":

@@ -96,7 +96,7 @@ class Answer(ABC):
             path: Where.
         """
         from trialwise.reports.answer_reports import match_answer_format
-        from trialwise.reports.report_files import write_whole
+        from trialwise.reports.formats import write_whole
 
         return write_whole(Path(path), self.render(match_answer_format(path)))
 
@@ -182,7 +182,7 @@ class Comparison(Answer):
     def render_junit(self) -> str:
         """Render the comparison as JUnit XML, with a test case for each test."""
         from trialwise.pages.comparison_results import describe_results
-        from trialwise.renderers.junit import render_junit
+        from trialwise.renderers.ci_formats import render_junit
 
         return render_junit(describe_results(self.verdict, self.arms))
 

@@ -74,7 +74,7 @@ class Result:
         Returns:
             Where it was written.
         """
-        from trialwise.reports.report_files import write_report
+        from trialwise.reports.formats import write_report
 
         locations = {} if self.path is None else {self.record.run_id: str(self.path)}
         return write_report(path, [self.record], name=self.verdict.contract, locations=locations)
@@ -155,7 +155,7 @@ class SuiteResult:
 
     def write(self, path: str | Path) -> Path:
         """Write a report of all contracts; the end of the file's name says which."""
-        from trialwise.reports.report_files import write_report
+        from trialwise.reports.formats import write_report
 
         several = self.results.values()
         locations = {one.record.run_id: str(one.path) for one in several if one.path is not None}

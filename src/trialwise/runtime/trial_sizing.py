@@ -141,8 +141,7 @@ def plan(
             more than a thousand trials the search takes a while.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import sizing_questions as sizing
-    from trialwise.procedures.sizing.sequential_sizing import plan_sequential
+    from trialwise.procedures.sizing import sequential_sizing as sizing
     from trialwise.stores.designs import FileDesignCache
 
     usual = sizing.SequentialQuestion.usual_alternative(rate)
@@ -159,7 +158,7 @@ def plan(
     )
     if before_search is not None:
         before_search(sizing.resolved_max_trials(question))
-    return SizingAnswer(plan_sequential(question, cache=FileDesignCache()))
+    return SizingAnswer(sizing.plan_sequential(question, cache=FileDesignCache()))
 
 
 def plan_compliance(
@@ -364,7 +363,7 @@ def plan_pairs(
 
 def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
     """Read the settings as the fields of a question, which holds the prices together."""
-    from trialwise.procedures.sizing.trial_costs import Prices
+    from trialwise.procedures.sizing.sizing_base import Prices
 
     given: dict[str, Any] = {**settings}
     prices = {name: given.pop(name, None) for name in ("trial_usd", "trial_s")}

@@ -17,8 +17,8 @@ from trialwise.procedures.sizing.sizing_base import (
     PowerQuestion,
     SizingPlan,
     SizingQuestion,
+    even_rates,
 )
-from trialwise.procedures.sizing.trial_costs import even_rates
 from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
@@ -30,12 +30,7 @@ from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
 from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
-from trialwise.stats.toolbox.rate_sizing import (
-    NormalSizing,
-    compliance_sizing,
-    normal_sizing,
-    precision_trials,
-)
+from trialwise.stats.toolbox import rate_sizing
 from trialwise.validation import require_count, require_given, require_open_rate
 
 #: The powers of the companion's table (§5.4).
@@ -85,7 +80,9 @@ def _size_loss(required_rate: float, margin: float, alpha: float, power: float) 
     # Few plans ask for a loss, and the search loads the sequential designs.
     from trialwise.stats.sequential.bound import fixed_size
 
-    normal = normal_sizing(required_rate, margin, alpha=alpha, power=power).required_trials
+    normal = rate_sizing.normal_sizing(
+        required_rate, margin, alpha=alpha, power=power
+    ).required_trials
     if normal > LARGEST_EXACT:
         return LossSize(
             power=power,
@@ -194,7 +191,7 @@ class CompliancePlan(SizingPlan):
 
     question: ComplianceQuestion
     sizes: tuple[RuleSize, ...]
-    normal: NormalSizing
+    normal: rate_sizing.NormalSizing
     """The textbook size; its own idea of its power is `achieved_power`."""
     normal_exact: RuleAt
     """What the exact rule really does with that many trials."""
@@ -227,7 +224,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     """
     required, better = as_written(question.required_rate), as_written(question.better_rate)
     # Seen from the failures the better rate is a drop, which the formula is written for.
-    normal = normal_sizing(
+    normal = rate_sizing.normal_sizing(
         float(1 - required), float(better - required), alpha=question.alpha, power=question.power
     )
     rules: tuple[Rule, ...] = ("exact", "wilson")  # a required rate has no third
@@ -248,7 +245,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
 
 
 def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
-    sizing = compliance_sizing(
+    sizing = rate_sizing.compliance_sizing(
         question.required_rate,
         alternative_rate=question.better_rate,
         alpha=question.alpha,
@@ -311,7 +308,7 @@ class PrecisionQuestion(SizingQuestion):
     def normal_trials(self) -> int:
         """⌈z² p(1−p)/e²⌉, the textbook size."""
         assert self.margin is not None
-        return precision_trials(self.rate, self.margin, confidence=self.confidence)
+        return rate_sizing.precision_trials(self.rate, self.margin, confidence=self.confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,15 +12,8 @@ from dataclasses import dataclass, replace
 from trialwise.decimals import floor_product
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan, SizingQuestion
+from trialwise.stats import latency_baseline
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.latency_baseline import (
-    ExceedanceCutoff,
-    PrecedenceExistence,
-    exceedance_cutoff,
-    order_statistic_bound,
-    order_statistic_false_alarm,
-    precedence_existence,
-)
 from trialwise.stats.latency_limits import latency_limit_cutoff
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_planning import (
@@ -95,10 +88,10 @@ class LatencyRow:
     planned_for_existence: int | Undefined
     baseline: BaselineRank | None = None
     """Where a baseline was given."""
-    precedence: PrecedenceExistence | None = None
+    precedence: latency_baseline.PrecedenceExistence | None = None
     """The exact rank for the planned test, where both were given."""
     precedence_plan: PrecedencePlan | None = None
-    exceedance: ExceedanceCutoff | None = None
+    exceedance: latency_baseline.ExceedanceCutoff | None = None
     limit: ComplianceCutoff | None = None
     """The count within an explicit limit, where trials were given."""
 
@@ -157,20 +150,24 @@ def _row(question: LatencyQuestion, level: float) -> LatencyRow:
         return row
     return replace(
         row,
-        precedence=precedence_existence(baseline, expected, level, alpha=alpha),
-        exceedance=exceedance_cutoff(baseline, expected, level, alpha=alpha),
+        precedence=latency_baseline.precedence_existence(baseline, expected, level, alpha=alpha),
+        exceedance=latency_baseline.exceedance_cutoff(baseline, expected, level, alpha=alpha),
     )
 
 
 def _baseline_rank(question: LatencyQuestion, level: float, baseline: int) -> BaselineRank:
     # A rank depends on the counts alone: the positions themselves stand in for latencies.
-    bound = order_statistic_bound(range(1, baseline + 1), level, confidence=question.confidence)
+    bound = latency_baseline.order_statistic_bound(
+        range(1, baseline + 1), level, confidence=question.confidence
+    )
     expected = question.expected_trials
     return BaselineRank(
         rank=bound.rank,
         coverage=bound.achieved_coverage,
         false_alarm=(
-            order_statistic_false_alarm(baseline, expected, level, confidence=question.confidence)
+            latency_baseline.order_statistic_false_alarm(
+                baseline, expected, level, confidence=question.confidence
+            )
             if expected
             else None
         ),

@@ -20,7 +20,7 @@ from trialwise.procedures.chances import characterize
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 from trialwise.procedures.sequential import GENEROUS, count_passes_needed
 from trialwise.procedures.sequential import PROCEDURE as SEQUENTIAL
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.sizing_base import NO_PRICES, Prices
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.sequential.shipped_designs import DesignCache
 from trialwise.validation import require_open_rate, require_rate

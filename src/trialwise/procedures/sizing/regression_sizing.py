@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
+from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
-from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, PowerQuestion, SizingPlan
-from trialwise.procedures.sizing.trial_costs import even_rates
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.implied_levels import SOUND_ALPHA, implied_confidence_of_threshold
 from trialwise.stats.normal import normal_cdf
@@ -36,7 +35,7 @@ USUAL_TRIALS = (50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionQuestion(PowerQuestion):
+class RegressionQuestion(sizing_base.PowerQuestion):
     """How many trials show a drop from this baseline?"""
 
     baseline_successes: int
@@ -48,7 +47,7 @@ class RegressionQuestion(PowerQuestion):
     """A threshold that somebody chose, whose false alarms are asked for (companion §6.3)."""
 
     def __post_init__(self) -> None:
-        PowerQuestion.__post_init__(self)
+        sizing_base.PowerQuestion.__post_init__(self)
         if self.threshold is not None:
             require_open_rate("threshold", self.threshold)
         names = ("baseline_successes", "baseline_trials")
@@ -98,7 +97,7 @@ class RegressionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionPlan(SizingPlan):
+class RegressionPlan(sizing_base.SizingPlan):
     """The sizes of a regression run in both rule sets."""
 
     form = "regression"
@@ -276,5 +275,5 @@ def _curve(question: RegressionQuestion, row: RegressionRow) -> Iterator[Regress
 
     good = Fraction(question.baseline_successes, question.baseline_trials)
     drop = as_written(question.drop)
-    for rate in even_rates(good - 2 * drop, good + drop, CURVE_POINTS):
+    for rate in sizing_base.even_rates(good - 2 * drop, good + drop, sizing_base.CURVE_POINTS):
         yield RegressionPoint(rate=rate, wilson=row.wilson.power(rate), exact=row.exact.power(rate))

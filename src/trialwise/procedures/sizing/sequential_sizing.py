@@ -1,37 +1,137 @@
-"""The sequential plan: what each method of deciding a required rate promises, does and costs.
-
-A person chooses a design by its true errors, its trials, and what those cost at rates that may turn
-out to be true; every one of these numbers is exact here. Nothing is run and nothing is rendered.
-"""
+"""What a sequential plan is asked: two rates to tell apart, how surely, and within which means."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache as remembered
 from typing import Literal, TypeAlias
 
-from trialwise.decimals import as_written
+from trialwise import validation
+from trialwise.decimals import as_written, complement
+from trialwise.errors import InvalidArgument
 from trialwise.procedures.characteristic import Chance
 from trialwise.procedures.sequential import walk_design
 from trialwise.procedures.shared_trials import choose_shared
+from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
-from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan
-from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
-from trialwise.procedures.sizing.trial_costs import (
-    Spread,
-    any_dependence_mean,
-    even_rates,
-    largest_of,
-    sparing_rounds,
-    spread,
-    whole_rounds,
-)
-from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
+from trialwise.stats.compliance_cutoffs import check_required_rate
+from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound, fixed_size
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
+from trialwise.stats.sequential.hypotheses import default_alternative
 from trialwise.stats.sequential.shipped_designs import DesignCache
+
+#: The longest design planned for: a search takes seconds at a thousand trials, a minute here.
+LONGEST = 20_000
+
+
+class Correction(StrEnum):
+    """How the level is shared among criteria that are decided on the same trials."""
+
+    NONE = "none"
+    BONFERRONI = "bonferroni"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialQuestion(sizing_base.PowerQuestion):
+    """What is asked: tell a good rate from a bad one, at a confidence and a power.
+
+    The confidence is 1 − P(FAIL) at the required rate, over all criteria together if corrected; the
+    power is 1 − P(PASS) at the alternative.
+    """
+
+    required_rate: float
+    """The good rate: FAIL is to be rare here and above."""
+    alternative_rate: float
+    """The bad rate: PASS is to be rare here and below."""
+    expected_rate: float | None = None
+    """The true rate at which the ways to ask are compared; half the allowed failures if None."""
+    max_trials: int | None = None
+    batch: int = 1
+    """Results are judged every so many trials."""
+    criteria: int = 1
+    correction: Correction = Correction.NONE
+    concurrency: int = 1
+
+    def __post_init__(self) -> None:
+        sizing_base.PowerQuestion.__post_init__(self)
+        check_required_rate(self.required_rate)
+        validation.require_open_rate("alternative_rate", self.alternative_rate)
+        if self.alternative_rate >= self.required_rate:
+            allowed = f"lie below the required rate ({self.required_rate:g})"
+            raise InvalidArgument("alternative_rate", self.alternative_rate, allowed)
+        if self.family_alpha + self.beta >= 1:
+            allowed = f"be above 1 - confidence ({self.family_alpha:g})"
+            raise InvalidArgument("power", self.power, allowed)
+        if self.expected_rate is not None:
+            validation.require_rate("expected_rate", self.expected_rate)
+        validation.require_given(
+            self, "batch criteria concurrency max_trials", validation.require_count, minimum=1
+        )
+        validation.require_choice("correction", self.correction, tuple(Correction))
+        if (self.max_trials or 0) > LONGEST:
+            raise InvalidArgument("max_trials", self.max_trials, f"be at most {LONGEST}")
+
+    @property
+    def family_alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        return complement(self.confidence)
+
+    @property
+    def alpha(self) -> float:
+        """P(FAIL) allowed to each criterion at the required rate."""
+        shares = self.criteria if self.correction is Correction.BONFERRONI else 1
+        return self.family_alpha / shares
+
+    @property
+    def beta(self) -> float:
+        """1 − power, in decimals."""
+        return complement(self.power)
+
+    @classmethod
+    def usual_alternative(cls, required_rate: float) -> float:
+        """Return the bad rate where none is given: ten points lower, but at least 1 %."""
+        return default_alternative(check_required_rate(required_rate))
+
+    @property
+    def fixed_trials(self) -> int:
+        """The smallest fixed sample that keeps both errors, exactly."""
+        rates = self.required_rate, self.alternative_rate
+        try:
+            return fixed_size(*rates, alpha=self.alpha, beta=self.beta).trials
+        except InvalidArgument:
+            allowed = f"lie further below the required rate ({self.required_rate:g})"
+            raise InvalidArgument("alternative_rate", self.alternative_rate, allowed) from None
+
+
+def resolved_max_trials(question: SequentialQuestion) -> int:
+    """Return the most trials: as asked, or twice the exact fixed sample in whole batches.
+
+    >>> resolved_max_trials(SequentialQuestion(required_rate=0.9, alternative_rate=0.8))
+    156
+    """
+    if question.max_trials is not None:
+        return question.max_trials
+    least = question.fixed_trials
+    batches = -(-2 * least // question.batch)
+    if batches * question.batch <= LONGEST:
+        return batches * question.batch
+    if least > LONGEST:
+        allowed = (
+            f"lie further below the required rate: to tell {question.required_rate:g} from it "
+            f"takes {least} trials, and designs are planned for up to {LONGEST}"
+        )
+        raise InvalidArgument("alternative_rate", question.alternative_rate, allowed)
+    return LONGEST
+
+
+# --- What each method promises, does and costs ---------------------------------------------------
+#
+# A person chooses a design by its true errors, its trials, and what those cost at rates that may
+# turn out to be true; every one of these numbers is exact here.
 
 #: Above this many trials the lines of `calibrated` take longer to place than the optimum to find.
 LONGEST_CALIBRATED = 1_000
@@ -63,17 +163,17 @@ class Expectation:
     passes: float
     fails: float
     inconclusive: float
-    trials: Spread
-    run_trials: Spread
+    trials: sizing_base.Spread
+    run_trials: sizing_base.Spread
     """The largest of the criteria's trials: a run ends when every criterion has its verdict."""
     run_mean_at_most: float
     """What the mean of `run_trials` cannot exceed, however the criteria hang together."""
-    rounds: Spread
+    rounds: sizing_base.Spread
     """Rounds of `concurrency` trials at most; one trial at a time, the same as trials."""
-    started: Spread
+    started: sizing_base.Spread
     """Trials started, those no verdict needed included."""
-    cost_usd: Spread | None
-    duration_s: Spread | None
+    cost_usd: sizing_base.Spread | None
+    duration_s: sizing_base.Spread | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +231,7 @@ class LowerBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialPlan(SizingPlan):
+class SequentialPlan(sizing_base.SizingPlan):
     """The table a person needs to choose a sequential design."""
 
     form = "rate"
@@ -303,14 +403,14 @@ def _expect(
 ) -> Expectation:
     curve = design.operating_characteristic(rate)
     one, prices = curve.distribution, question.prices
-    together = largest_of(one, question.criteria) if question.criteria > 1 else one
-    trials, run = spread(enumerate(one)), spread(enumerate(together))
+    together = sizing_base.largest_of(one, question.criteria) if question.criteria > 1 else one
+    trials, run = sizing_base.spread(enumerate(one)), sizing_base.spread(enumerate(together))
     if question.concurrency == 1:
         rounds = started = run
     elif question.criteria > 1 or design.cap > LONGEST_SPARING:
-        rounds, started = whole_rounds(together, question.concurrency)
+        rounds, started = sizing_base.whole_rounds(together, question.concurrency)
     else:
-        rounds, started = sparing_rounds(design, rate, start)
+        rounds, started = sizing_base.sparing_rounds(design, rate, start)
     return Expectation(
         rate=rate,
         passes=curve.passes,
@@ -318,7 +418,7 @@ def _expect(
         inconclusive=curve.inconclusive,
         trials=trials,
         run_trials=run,
-        run_mean_at_most=any_dependence_mean(one, question.criteria),
+        run_mean_at_most=sizing_base.any_dependence_mean(one, question.criteria),
         rounds=rounds,
         started=started,
         cost_usd=None if prices.trial_usd is None else started.times(prices.trial_usd),
@@ -330,8 +430,8 @@ def _spread_rates(design: SequentialDesign) -> list[float]:
     """Return the rates of a curve, around the two that are told apart."""
     margin = as_written(design.p0) - as_written(design.p1)
     low, high = as_written(design.p0) - 3 * margin, as_written(design.p0) + 2 * margin
-    points = CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
-    return even_rates(low, high, points)
+    points = sizing_base.CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
+    return sizing_base.even_rates(low, high, points)
 
 
 def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:

@@ -1,19 +1,158 @@
-"""What every sizing question and every answer to one have in common.
+"""What a plan costs: trials into rounds, money and time, with their mean and 95th percentile.
 
-A question is built, asked and answered without I/O: questions in, frozen tables out.
+Apart from the methods themselves because every form of plan has prices, and because running
+trials side by side changes what is started without changing what is decided.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import Any, ClassVar
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialwise.decimals import complement
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.validation import require_open_rate
+from trialwise.validation import require_given, require_open_rate, require_positive
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from trialwise.stats.sequential.walks import Boundaries
+
+#: States rarer than this cannot move a mean that is read to a hundredth of a trial.
+_NEGLIGIBLE = 1e-14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What one trial costs, where that is known."""
+
+    trial_usd: float | None = None
+    trial_s: float | None = None
+
+    def __post_init__(self) -> None:
+        require_given(self, "trial_usd trial_s", require_positive)
+
+
+#: Nothing is known of what a trial costs.
+NO_PRICES = Prices()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """The mean of a quantity, and what 95 of 100 runs stay within."""
+
+    mean: float
+    p95: float
+
+    def times(self, factor: float) -> Spread:
+        """Return the same quantity in another unit."""
+        return Spread(mean=self.mean * factor, p95=self.p95 * factor)
+
+
+def spread(weighted: Iterable[tuple[int, float]]) -> Spread:
+    """Return the mean and the 95th percentile of whole numbers with probabilities.
+
+    >>> spread([(1, 0.9), (4, 0.1)])
+    Spread(mean=1.3, p95=4)
+    """
+    chances: dict[int, float] = {}
+    for value, weight in weighted:
+        chances[value] = chances.get(value, 0.0) + weight
+    values = sorted(chances)
+    reached = accumulate(chances[value] for value in values)
+    # Up to rounding in the last digits: a probability of exactly 0.95 is enough.
+    p95 = next((v for v, chance in zip(values, reached, strict=True) if chance >= 0.95 - 1e-12), 0)
+    return Spread(mean=sum(value * chance for value, chance in chances.items()), p95=p95)
+
+
+def largest_of(distribution: Sequence[float], count: int) -> tuple[float, ...]:
+    """Return the distribution of the largest of `count` independent draws from 0 … n.
+
+    >>> largest_of([0.5, 0.5], 2)
+    (0.25, 0.75)
+    """
+    below = [0.0, *(min(1.0, reached) ** count for reached in accumulate(distribution))]
+    return tuple(high - low for low, high in pairwise(below))
+
+
+def any_dependence_mean(distribution: Sequence[float], count: int) -> float:
+    """Bound the mean of the largest of `count` draws, whatever their dependence."""
+    survivals = (1 - min(1.0, reached) for reached in accumulate(distribution))
+    return sum(min(1.0, count * survival) for survival in survivals)
+
+
+def whole_rounds(distribution: Sequence[float], concurrency: int) -> tuple[Spread, Spread]:
+    """Rounds and trials started, where every round starts as many trials as may run at once."""
+    cap = len(distribution) - 1
+    rounds = [(-(-n // concurrency), weight) for n, weight in enumerate(distribution)]
+    started = [(min(cap, count * concurrency), weight) for count, weight in rounds]
+    return spread(rounds), spread(started)
+
+
+def sparing_rounds(
+    design: Boundaries, rate: float, start: Callable[[int, int], int]
+) -> tuple[Spread, Spread]:
+    """Rounds and trials started, where each round starts what a policy says and waits for it.
+
+    Args:
+        design: Its boundaries are used.
+        rate: The true rate of a success.
+        start: How many trials to start after n trials with f failures, nothing being in flight.
+    """
+    states = {(0, 0): 1.0}
+    rounds: list[tuple[int, float]] = []
+    started: list[tuple[int, float]] = []
+    number = 0
+    while states:
+        number += 1
+        following: dict[tuple[int, int], float] = {}
+        for (n, f), weight in states.items():
+            size = start(n, f)
+            still_open = _advance(design, n, f, size, rate)
+            decided = weight * max(0.0, 1 - sum(still_open.values()))
+            rounds.append((number, decided))
+            started.append((n + size, decided))
+            for k, chance in still_open.items():
+                if weight * chance > _NEGLIGIBLE:
+                    state = (n + size, k)
+                    following[state] = following.get(state, 0.0) + weight * chance
+        states = following
+    return spread(rounds), spread(started)
+
+
+def _advance(design: Boundaries, n: int, f: int, size: int, rate: float) -> dict[int, float]:
+    """Return the failures with which a round ends undecided, with their probabilities."""
+    states = {f: 1.0}
+    for m in range(n + 1, n + size + 1):
+        following: dict[int, float] = {}
+        for k, weight in states.items():
+            for j, chance in ((k, rate), (k + 1, 1 - rate)):
+                if design.accept[m] < j < design.reject[m] and m < design.cap:
+                    following[j] = following.get(j, 0.0) + weight * chance
+        states = following
+    return states
+
+
+def even_rates(low: Fraction, high: Fraction, points: int) -> list[float]:
+    """Evenly spaced rates from low to high, cut to what a rate can be.
+
+    Rational, so that a rate of the plan that lies on the grid is that rate and not a neighbour.
+
+    >>> from fractions import Fraction
+    >>> even_rates(Fraction(8, 10), Fraction(11, 10), 3)
+    [0.8, 0.9, 1.0]
+    """
+    first, last = max(low, low * 0), min(high, high * 0 + 1)
+    return [float(first + (last - first) * i / (points - 1)) for i in range(points)]
+
+
+# --- What every sizing question and every answer to one have in common ----------------------------
+#
+# A question is built, asked and answered without I/O: questions in, frozen tables out.
 
 #: Of the JSON that `SizingPlan.to_dict` gives; changed when a reader would have to change.
 SCHEMA = "trialwise.plan/1"
