@@ -1,4 +1,4 @@
-"""What CI servers read: GitHub's commands, GitLab's report and the Test Anything Protocol.
+"""What programs read: GitHub's commands, GitLab's report, TAP, JUnit XML and JSON.
 
 They read lines or files that others write too, so nothing a service said may look like a
 command or a line of its own.
@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, Any
 
 from trialwise.documents import results
 from trialwise.documents.printable import make_visible
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
 
 #: GitHub shows so many annotations of a level in a step and drops the others without a word.
 MOST_ANNOTATIONS = 10
@@ -253,25 +255,37 @@ def render_junit(suite: results.SuiteResults) -> str:
     every run is a test case, too, and a failed one is skipped. Whatever a service said, the
     document is well-formed: what XML cannot hold or a reader could not see is spelled out.
     """
-    root = ET.Element("testsuites", name=make_visible(suite.name))
+    root = _element("testsuites", name=suite.name)
     root.extend(_suite(run) for run in suite.runs)
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(one.get(count, "0")) for one in root)))
     root.set("time", _seconds(suite.seconds))
+    from xml.etree import ElementTree as ET
+
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _element(tag: str, text: str = "", **attributes: object) -> ET.Element:
+    """Make an element; what XML cannot hold is spelled out in its attributes."""
+    # Other formats of this module need not wait for the XML library.
+    from xml.etree import ElementTree as ET
+
+    element = ET.Element(tag, {name: make_visible(str(one)) for name, one in attributes.items()})
+    element.text = text or None
+    return element
 
 
 def _suite(run: results.RunResults) -> ET.Element:
     red = [line for line in run.results if line.is_red]
     failures = sum(line.status is results.Status.FAIL for line in red)
-    suite = ET.Element(
+    suite = _element(
         "testsuite",
-        name=make_visible(run.contract),
-        tests=str(len(run.results) + len(run.repeated)),
-        failures=str(failures),
-        errors=str(len(red) - failures),
-        skipped=str(sum(not one.passed for one in run.repeated)),
+        name=run.contract,
+        tests=len(run.results) + len(run.repeated),
+        failures=failures,
+        errors=len(red) - failures,
+        skipped=sum(not one.passed for one in run.repeated),
         time=_seconds(run.seconds),
     )
     if run.started_at is not None:
@@ -287,65 +301,57 @@ def _suite(run: results.RunResults) -> ET.Element:
     suite.extend(_case(line) for line in run.results)
     suite.extend(_repeated_case(one, run.contract) for one in run.repeated)
     if run.notes:
-        ET.SubElement(suite, "system-err").text = "\n".join(map(make_visible, run.notes))
+        suite.append(_element("system-err", "\n".join(map(make_visible, run.notes))))
     return suite
 
 
 def _case(line: results.ResultLine) -> ET.Element:
-    case = ET.Element(
-        "testcase", classname=make_visible(line.contract), name=make_visible(line.name)
-    )
+    case = _element("testcase", classname=line.contract, name=line.name)
     case.append(_properties(line.facts))
-    lines = [*map(make_visible, (line.statement, *line.below))]
-    if line.advice:
-        lines.append(make_visible(line.advice))
+    said = (line.statement, *line.below, *filter(None, [line.advice]))
+    lines = [*map(make_visible, said)]
+    failing = [*map(make_visible, line.failure_lines)]
     if line.is_red:
         tag = "failure" if line.status is results.Status.FAIL else "error"
-        body = ET.SubElement(case, tag, type=line.status.value, message=_message(line))
-        body.text = "\n".join([*lines, *map(make_visible, line.failure_lines)])
+        text = "\n".join([*lines, *failing])
+        case.append(_element(tag, text, type=line.status.value, message=_message(line)))
         lines = []
     elif line.advisory:
-        breach = (
-            [] if line.status is results.Status.PASS else [*map(make_visible, line.failure_lines)]
-        )
+        breach = [] if line.status is results.Status.PASS else failing
         lines = [f"ADVISORY {line.status}: shown, not enforced.", *lines, *breach]
     lines += [f"Note: {make_visible(note)}" for note in line.notes]
     lines += map(make_visible, line.details)
     if line.claim:
         lines.append(f"This is {make_visible(line.claim)}.")
     if output := "\n".join(filter(None, lines)):
-        ET.SubElement(case, "system-out").text = output
+        case.append(_element("system-out", output))
     return case
 
 
 def _repeated_case(one: results.RepeatedRun, contract: str) -> ET.Element:
     """One run of an input: a failed one is skipped, since only all runs together are decided."""
-    case = ET.Element(
-        "testcase",
-        classname=f"{make_visible(contract)} runs",
-        name=make_visible(one.name),
-        time=_seconds(one.seconds),
-    )
+    seconds = _seconds(one.seconds)
+    case = _element("testcase", classname=f"{contract} runs", name=one.name, time=seconds)
     facts = {"passed": one.passed, "trial": one.trial, "seed": one.seed}
     case.append(_properties({**facts, "weakest_score": one.weakest_score}))
     if not one.passed:
         said = f"This run failed: {one.reason}. One run decides nothing."
-        ET.SubElement(case, "skipped", message=make_visible(said))
+        case.append(_element("skipped", message=said))
     return case
 
 
 def _message(line: results.ResultLine) -> str:
     what = "" if line.kind is results.LineKind.RUN else f"{line.name} is "
-    return make_visible(f"{what}{line.label}: {line.statement}")
+    return f"{what}{line.label}: {line.statement}"
 
 
 def _properties(values: Mapping[str, object]) -> ET.Element:
     """Named values; what is not known is left out."""
-    properties = ET.Element("properties")
+    properties = _element("properties")
     for name, value in values.items():
         if value is not None:
-            shown = str(value).lower() if isinstance(value, bool) else make_visible(str(value))
-            ET.SubElement(properties, "property", name=make_visible(name), value=shown)
+            shown = str(value).lower() if isinstance(value, bool) else value
+            properties.append(_element("property", name=name, value=shown))
     return properties
 
 
