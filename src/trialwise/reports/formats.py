@@ -5,15 +5,14 @@ A format imports what it needs when it is rendered: a run wants one of them, rar
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
-from secrets import token_hex
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.run import RunRecord
 
 if TYPE_CHECKING:
     from trialwise.documents.results import SuiteResults
@@ -349,7 +348,7 @@ def _replace(place: Path, data: bytes) -> None:
         return
     # Through a link, so that what it points at is replaced and the link stays.
     place = place.resolve()
-    part = place.with_name(f".{place.name[:40]}.{token_hex(4)}.part")
+    part = place.with_name(f".{place.name[:40]}.{os.urandom(4).hex()}.part")
     try:
         part.write_bytes(data)
         if place.exists():
