@@ -35,7 +35,7 @@ from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
 from trialwise.services import CallableService, CommandService, RecordingError
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stores.journal import Journal, read_journal

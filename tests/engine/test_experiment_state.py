@@ -20,7 +20,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.concurrency import LIKELY_NEEDED
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.procedures.deciding.criterion_finding import decide_criterion
+from trialwise.procedures.run_verdict import decide_criterion
 
 N = 50
 

@@ -12,7 +12,7 @@ from trialwise.engine.run_state import TrialStart
 from trialwise.executors.jobs import Batch, Job, JobContent
 from trialwise.executors.trial_worker import BlockingWorker
 from trialwise.model.options import RunOptions
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
 from trialwise.services import CallableService
 
 STARTED = threading.Event()

@@ -110,7 +110,7 @@ def test_two_runs_in_one_folder_do_not_disturb_each_other(tmp_path: Path) -> Non
 
 def test_a_record_can_be_decided_again_by_anybody(tmp_path: Path) -> None:
     """From the stored run alone the same verdict follows."""
-    from trialwise.procedures.deciding.run_verdict import decide_run
+    from trialwise.procedures.run_verdict import decide_run
 
     result = tw.run(contract(), seed=1, store=tmp_path)
     store = RunStore(tmp_path)

@@ -25,7 +25,7 @@ from trialwise.pages.suite_totals import bound_suite_errors
 from trialwise.procedures.base import Counts
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.procedures.deciding.judge_corrections import correct
+from trialwise.procedures.judge_corrections import correct
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.runtime.verifying import verify
 from trialwise.stats import Confusion, decide_judged

@@ -29,7 +29,7 @@ from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.latency_distribution import find_band, trace_steps
 from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
 from trialwise.procedures.characteristic import count_fixed, count_mean_trials
-from trialwise.procedures.deciding.criterion_finding import decide_criterion
+from trialwise.procedures.run_verdict import decide_criterion
 from trialwise.procedures.sequential import walk_design
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline

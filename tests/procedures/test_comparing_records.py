@@ -38,9 +38,9 @@ from trialwise.procedures.comparing.evidence import (
 from trialwise.procedures.comparing.findings import ComparisonQuestion, ComparisonVerdict, Contrast
 from trialwise.procedures.comparing.pairing import name_arms
 from trialwise.procedures.comparison import COMPARISON, fewest_discordant
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
+from trialwise.procedures.run_plan import plan_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_rules import plan_paired_rule
 

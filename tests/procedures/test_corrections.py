@@ -294,7 +294,7 @@ def test_contracts_that_are_run_together_are_one_family() -> None:
 
 def test_families_of_other_names_are_corrected_apart() -> None:
     from trialwise.model.options import RunOptions
-    from trialwise.procedures.planning.families import size_families
+    from trialwise.procedures.families import size_families
 
     runs = [
         (_contract(_criteria(count), f"x{count}"), RunOptions(correction="holm", family=name))

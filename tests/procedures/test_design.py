@@ -16,7 +16,7 @@ from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.sampling import Sampling, SamplingRole
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
 from trialwise.procedures.selection import reference_of
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.design import SequentialDesign

@@ -12,7 +12,7 @@ from scipy.stats import hypergeom
 
 from trialwise.model.trial import CheckResult, FailReason, Outcome, Trial
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.procedures.deciding.trial_rows import diagnose, diagnose_rows
+from trialwise.procedures.trial_rows import diagnose, diagnose_rows
 
 outcomes = st.lists(st.booleans(), min_size=1, max_size=60)
 

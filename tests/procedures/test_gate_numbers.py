@@ -49,7 +49,7 @@ from trialwise.procedures.gate_measures import (
 )
 from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.procedures.metrics import Measured, Reach, variance_interval
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_shape import TraceShape
 

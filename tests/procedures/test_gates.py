@@ -46,9 +46,9 @@ from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose
-from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.metrics import Reach, pass_k_of
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_shape import TraceShape
 

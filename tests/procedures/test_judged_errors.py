@@ -35,9 +35,9 @@ from trialwise.model.verdict import Decision
 from trialwise.procedures.base import Counts as CountedTrials
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.procedures.deciding.judge_corrections import conclude_corrected, correct
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.judge_corrections import conclude_corrected, correct
+from trialwise.procedures.run_plan import plan_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 

@@ -18,8 +18,8 @@ from trialwise.model.options import AbortRule, RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.sequential.design import SequentialDesign
 

@@ -33,8 +33,8 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.later_trials import withdraw
+from trialwise.procedures.composite import withdraw
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.runtime.verifying import WORDING, verify
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.sequential.design import SequentialDesign

@@ -18,7 +18,7 @@ import pytest
 import trialwise as tw
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_hash
-from trialwise.procedures.shared_trials import (
+from trialwise.procedures.sequential_designs import (
     CriteriaGroup,
     OtherCriteria,
     choose_shared,

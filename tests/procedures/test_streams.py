@@ -8,7 +8,7 @@ import pytest
 
 from trialwise.model.plan import Limits
 from trialwise.model.verdict import Decision
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
 
 _LIMITS = [
     Limits(cap=cap, cutoff=cutoff, curtailed=curtailed, most_failing=most)

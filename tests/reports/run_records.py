@@ -28,9 +28,9 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
+from trialwise.procedures.run_plan import plan_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.trace_shape import TraceShape, read_trace
 

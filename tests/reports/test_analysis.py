@@ -43,10 +43,10 @@ from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.observational import decide_observational
-from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
+from trialwise.procedures.run_plan import plan_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.cluster_estimators import Stratum, call_weighted, stratum_weighted
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff

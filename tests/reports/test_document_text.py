@@ -11,7 +11,7 @@ import pytest
 from trialwise.documents.blocks import Details, Document, Prose, Row, Section, Table
 from trialwise.documents.numbers import as_duration, as_mean_trials, as_money, as_probability
 from trialwise.pages.sizing import build_sizing_page
-from trialwise.procedures.rule_in_counts import (
+from trialwise.procedures.sequential_designs import (
     describe_rule,
     list_failing_steps,
     list_passing_steps,

@@ -42,9 +42,9 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import compose
+from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.observational import decide_observational
-from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.run_plan import plan_run
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.progress import (
     LineProgress,

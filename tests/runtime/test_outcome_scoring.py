@@ -27,7 +27,7 @@ from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.outcomes.outcome_plans import Supplied
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 from trialwise.pages.run_report import render_html
-from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.hypotheses import likely_mix

@@ -12,8 +12,8 @@ import pytest
 import trialwise as tw
 from trialwise.model.plan import Limits
 from trialwise.model.tally import Tally
+from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.regression import decide_regression
-from trialwise.procedures.streams import Stream
 from trialwise.services import HttpFailure
 from trialwise.stats.regression_cutoffs import design_false_alarm
 from trialwise.stats.sequential import SequentialDesign

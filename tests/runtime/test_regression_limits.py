@@ -19,7 +19,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision
 from trialwise.procedures.base import Counts
 from trialwise.procedures.regression import PROCEDURE as REGRESSION
-from trialwise.procedures.regression_stages import plan_stages
+from trialwise.procedures.regression_designs import plan_stages
 from trialwise.runtime.verifying import verify
 from trialwise.stats import boschloo_region
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff

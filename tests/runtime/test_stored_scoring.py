@@ -16,8 +16,8 @@ from trialwise.model.evidence import Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import ErrorClass
-from trialwise.procedures.anytime import PROCEDURE
 from trialwise.procedures.base import Counts
+from trialwise.procedures.sequential import ANYTIME
 from trialwise.runtime.verifying import verify
 from trialwise.stores.runs import RunStore
 
@@ -71,7 +71,7 @@ def decide(passed: int, trials: int, required: float = 0.8) -> Decision | None:
         trials=trials,
         threshold=Threshold(required_rate=required, alternative_rate=required),
     )
-    return PROCEDURE.decide(plan, Counts(tally=Tally(trials=trials, passed=passed))).decision
+    return ANYTIME.decide(plan, Counts(tally=Tally(trials=trials, passed=passed))).decision
 
 
 @pytest.mark.parametrize("required", [Fraction(1, 2), Fraction(4, 5), Fraction(9, 10)])

@@ -20,7 +20,7 @@ from trialwise.model.reply import Setup
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, ErrorClass
 from trialwise.model.verdict import Verdict
-from trialwise.procedures import regression_stages
+from trialwise.procedures import regression_designs
 from trialwise.runtime.verifying import verify
 from trialwise.stats.scheme_levels import find_level
 from trialwise.stats.staged_regression import apply_scheme
@@ -403,7 +403,7 @@ def test_a_comparison_whose_looks_share_alpha_holds_by_its_own_boundaries(
 ) -> None:
     """Plans of before there were schemes have none, and are derived by the rule of then."""
     with monkeypatch.context() as before:
-        before.setattr(regression_stages, "find_scheme", lambda *_given, **_more: None)
+        before.setattr(regression_designs, "find_scheme", lambda *_given, **_more: None)
         kept = regression(None)
     design: Any = kept.plan.criteria[0].design
     moved = replace(design, reject=(*design.reject[:15], 5, *design.reject[16:]))

@@ -10,8 +10,8 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import combine
+from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.registry import find_procedure
-from trialwise.procedures.streams import Stream
 
 if TYPE_CHECKING:
     from trialwise.engine.ports import CriterionStanding

@@ -36,8 +36,8 @@ from trialwise.outcomes.outcome_trials import (
     in_order,
     is_sorted_by_input,
 )
-from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.registry import procedure_of
+from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.sequential.shipped_designs import DesignCache
 
 # The question about the outcomes of a file: which criteria, which rate, which assumptions.

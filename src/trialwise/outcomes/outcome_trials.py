@@ -27,7 +27,7 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_trials import Trials
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
 
 _OK = CheckResult.ok()
 

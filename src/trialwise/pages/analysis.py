@@ -21,7 +21,7 @@ from trialwise.pages.conformance_checklist import list_checklist
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
 from trialwise.procedures.chances import ErrorBound, bound_verdicts
-from trialwise.procedures.explaining.analysis_sections import Rows, make_section
+from trialwise.procedures.explanations import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 
 #: Under which condition a decision is wrong.

@@ -23,7 +23,7 @@ from trialwise.pages.finding_facts import (
 )
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.chances import characterize
-from trialwise.procedures.explaining.analysis_sections import (
+from trialwise.procedures.explanations import (
     Rows,
     as_brackets,
     make_section,

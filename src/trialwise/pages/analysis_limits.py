@@ -6,7 +6,7 @@ from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed, as_count, as_seconds
 from trialwise.model.verdict import LatencyFinding, Verdict
 from trialwise.pages.finding_facts import list_latency_marks, pick_badge
-from trialwise.procedures.explaining.analysis_sections import Rows, make_section
+from trialwise.procedures.explanations import Rows, make_section
 from trialwise.procedures.latency import find_false_alarm
 from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
 from trialwise.stats.latency_limits import LatencyLimitDecision

@@ -11,7 +11,7 @@ from trialwise.documents.numbers import as_count
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.procedures.explaining.analysis_sections import Rows
+from trialwise.procedures.explanations import Rows
 from trialwise.procedures.registry import procedure_of
 
 _NONE = "does not apply"

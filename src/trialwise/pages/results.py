@@ -18,7 +18,7 @@ from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.result_lines import describe_lines
 from trialwise.procedures.chances import bound_verdicts
-from trialwise.procedures.smoke_runs import SMOKE_PASS
+from trialwise.procedures.partial_findings import SMOKE_PASS
 
 
 def describe_suite(

@@ -107,7 +107,7 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
         plans: What will be run.
         width: Columns.
     """
-    from trialwise.procedures.planning.families import advise_correction
+    from trialwise.procedures.families import advise_correction
 
     lines: list[str] = []
     for one in chances.forecast_together(plans):

@@ -18,7 +18,7 @@ from trialwise.documents.numbers import (
 from trialwise.pages.rate_choices import build_choices
 from trialwise.pages.sizing_methods import NAMES, list_method_tables
 from trialwise.pages.sizing_words import guide_rates, make_prose
-from trialwise.procedures import rule_in_counts
+from trialwise.procedures import sequential_designs
 from trialwise.procedures.sizing import sequential_sizing
 from trialwise.procedures.sizing.rate_choices import expect_half
 from trialwise.stats.sequential.design import Method, SequentialDesign
@@ -187,17 +187,17 @@ def _blocks(plan: sequential_sizing.SequentialPlan) -> Iterator[Block]:
 def _rule(design: SequentialDesign) -> Section:
     """Return the rule in counts; a browser shows the whole of a long one."""
     passing, failing = (
-        list(rule_in_counts.list_passing_steps(design)),
-        list(rule_in_counts.list_failing_steps(design)),
+        list(sequential_designs.list_passing_steps(design)),
+        list(sequential_designs.list_failing_steps(design)),
     )
     whole = (
-        f"PASS: {rule_in_counts.join_steps(passing, 'after')}.",
-        f"FAIL: {rule_in_counts.join_steps(failing, 'within')}.",
+        f"PASS: {sequential_designs.join_steps(passing, 'after')}.",
+        f"FAIL: {sequential_designs.join_steps(failing, 'within')}.",
     )
     return make_prose(
         f"The rule ({NAMES[design.method]})",
-        rule_in_counts.describe_rule(design),
-        details=whole if max(len(passing), len(failing)) > rule_in_counts.MOST_STEPS else (),
+        sequential_designs.describe_rule(design),
+        details=whole if max(len(passing), len(failing)) > sequential_designs.MOST_STEPS else (),
         details_heading="The whole rule",
     )
 

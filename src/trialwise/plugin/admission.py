@@ -75,7 +75,7 @@ def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
                 read.append((item, *_read_test(item, settings)))
     sizes = [options for _, _, options in read]
     if any(options.correction != "none" for options in sizes):
-        from trialwise.procedures.planning.families import size_families
+        from trialwise.procedures.families import size_families
 
         sizes = size_families([(contract, options) for _, contract, options in read])
     for (item, contract, _), options in zip(read, sizes, strict=True):

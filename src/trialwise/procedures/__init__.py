@@ -6,22 +6,23 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     registry         procedures by name, built in or from other distributions
     compliance       is the required rate met? (`estimated_rates`: by a claim's estimator)
     sequential       is the required rate met, or missed by the margin? may stop at any trial
-    smoke_runs       what a quick check PASSes on, and what it says of itself
-    regression       has the rate degraded from its baseline? (`regression_limits`: is it too small?
-                     `regression_sizes`: how many trials? `regression_stages`: as soon as the
-                     counts decide)
-    observational    was any failure observed?
-    reported         what is the rate? decides nothing
-    clauses          prohibitions, which no rate says, and what keeps them
+                     (`sequential_designs`: its boundaries, alone and of criteria that share trials)
+    regression       has the rate degraded from its baseline? (`regression_designs`: is it too
+                     small, how many trials, and as soon as the counts decide)
+    observational    was any failure observed? or only: what is the rate?
     mean_score       is the required mean score met?
     corpus           is the required rate met in this corpus, or in this run?
-    explaining       the words of the full analysis, procedure by procedure
+    explanations     the words of the full analysis (`explained_cutoffs`: of fixed designs)
 
-    planning         a contract to a plan: `plan_run`
-    deciding         a plan and its trials to a verdict: `decide_run`
-    composite        findings to one verdict, with its error envelopes
-    criterion_rows   trials as one criterion sees them, in columns
-    streams          the outcomes of one criterion, decided in the order of inputs
+    run_plan         a contract to a plan (`families`: which procedure plans a criterion, what a
+                     judge changes, and decisions that are corrected together)
+    run_verdict      a plan and its trials to a verdict, criterion by criterion
+    trial_rows       what counting trials says, also of their independence
+    partial_findings plans that were cut short, certain before their end, or only a quick check
+    corrections      findings corrected for having been decided together
+    judge_corrections  what a judge's measured errors leave of a conclusion
+    composite        findings to one verdict, and decisions that later trials withdraw
+    criterion_rows   trials as one criterion sees them, in columns and in the order of inputs
     characteristic   how one rule decides at any true rate
     chances          the chances of contracts and suites, and a plan in counts
     claims           whether a design supports what a verdict claims

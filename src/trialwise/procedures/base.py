@@ -21,7 +21,6 @@ from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate, Wording
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
-from trialwise.procedures.clauses import GAP
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.stats.result_types import Refusal
 
@@ -40,6 +39,13 @@ HYPOTHESES: dict[Origin, tuple[str, str]] = {
     Origin.EMPIRICAL: ("no degradation from the baseline", "degradation from the baseline"),
     Origin.UNSPECIFIED: ("the rate does not exceed the threshold", "the rate exceeds it"),
 }
+
+
+#: What a report says where nothing is named that keeps a prohibition.
+GAP = (
+    "Nothing is named that keeps this prohibition. No number of trials shows that it is never "
+    "broken: name what keeps it, such as a guardrail, with `discharged_by`"
+)
 
 
 #: Ends the name of a rule whose interval leaves out as much on either side as its decision does.
@@ -276,7 +282,7 @@ class Procedure:
             plan: What this procedure planned.
             counts: The trials that count.
         """
-        from trialwise.procedures.deciding.partial_findings import conclude_certain, conclude_short
+        from trialwise.procedures.partial_findings import conclude_certain, conclude_short
 
         # A look at a judged rate is decided as the end is, by the corrected rate.
         is_look = bool(plan.judging.looks) and counts.decision is not None
@@ -313,7 +319,7 @@ class Procedure:
         if is_named and (power is None or power < USUAL_POWER):
             caution = Caution.POWER_NOT_SHOWN
         if not advice and stop.is_premature and conclusion.decision is Decision.INCONCLUSIVE:
-            from trialwise.procedures.deciding.partial_findings import word_more_trials
+            from trialwise.procedures.partial_findings import word_more_trials
 
             advice = word_more_trials(plan, conclusion.tally)
         return replace(
@@ -359,7 +365,7 @@ class Procedure:
             return ""
         sure = ""
         if plan.cutoff is not None and not plan.counting.stops_early:
-            from trialwise.procedures.planning.families import scale_levels
+            from trialwise.procedures.families import scale_levels
 
             strict = scale_levels(plan, lambda level: level * family.least_share)
             passes = "" if strict.cutoff is None else f"PASS with at least {strict.cutoff}"
@@ -398,6 +404,6 @@ class Procedure:
         Args:
             finding: A finding of this procedure.
         """
-        from trialwise.procedures.explaining.analysis_sections import explain_hypotheses
+        from trialwise.procedures.explanations import explain_hypotheses
 
         return (explain_hypotheses(finding),)

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from trialwise.documents.numbers import as_probability
 from trialwise.model.intent import Intent
-from trialwise.model.plan import CriterionPlan, JointErrors, LatencyPlan, Plan
+from trialwise.model.plan import CriterionPlan, JointErrors, Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.procedures.characteristic import UNSHOWN, Chance, Characteristic, RuleError
-from trialwise.procedures.planned_looks import describe_looks
+from trialwise.procedures.families import describe_looks
 from trialwise.procedures.registry import find_procedure
 
 
@@ -89,9 +89,9 @@ def list_parts(plan: Plan) -> Iterator[Part]:
             found = characterize(one, plan.intent_of(one))
             yield Part(one.criterion, _correct(found, one, plan), _count_streams(one, plan))
     for limit in plan.latency:
-        found = _leave_out(ADVISES)
-        if limit.enforced:
-            found = _characterize_latency(limit, plan)
+        from trialwise.procedures.latency import PROCEDURE as LATENCY
+
+        found = LATENCY.characterize(limit, plan) if limit.enforced else _leave_out(ADVISES)
         yield Part(f"latency {limit.percentile}", found)
     for gate in plan.gates:
         if gate.expect:
@@ -137,13 +137,6 @@ def _correct(found: Characteristic, criterion: CriterionPlan, plan: Plan) -> Cha
             **found.uncounted,
         },
     )
-
-
-def _characterize_latency(limit: LatencyPlan, plan: Plan) -> Characteristic:
-    from trialwise.procedures.latency import characterize_latency
-
-    trials = next((one.trials for one in plan.experiments if one.name == limit.experiment), 1)
-    return characterize_latency(limit, trials, plan.rule)
 
 
 def bound_errors(parts: Iterable[Part], wrong: Decision) -> ErrorBound | None:
@@ -232,7 +225,7 @@ def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
     procedure, alone = find_procedure(criterion.procedure), criterion
     if criterion.others.family is not None and not criterion.counting.stops_early:
         # What the others decide can only add to what holds whatever they decide.
-        from trialwise.procedures.planning.families import scale_levels
+        from trialwise.procedures.families import scale_levels
 
         share = criterion.others.family.least_share
         alone = scale_levels(criterion, lambda level: share * level)

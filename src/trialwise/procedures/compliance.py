@@ -14,19 +14,9 @@ from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
-from trialwise.procedures.base import (
-    AGREEING,
-    LEFT_OUT_COUNTED,
-    Conclusion,
-    Counts,
-    Procedure,
-    Refused,
-    Situation,
-    has_agreeing_interval,
-    rate_below,
-)
+from trialwise.procedures import base
 from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels
-from trialwise.procedures.smoke_runs import (
+from trialwise.procedures.partial_findings import (
     SMOKE_PASS,
     describe_small_smoke,
     list_smoke_caveats,
@@ -63,7 +53,7 @@ DECISION_RULES: dict[Rule, str] = {
 }
 
 
-class Compliance(Procedure):
+class Compliance(base.Procedure):
     """A required rate, shown or not shown by a fixed number of trials."""
 
     name = "COMPLIANCE"
@@ -76,17 +66,19 @@ class Compliance(Procedure):
         "compliance with the probability stated as achieved size"
     )
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan a cutoff, or refuse a number of trials that could not show the rate."""
         options, claim = situation.options, situation.claim
         trials, required = situation.fixed_trials(criterion), criterion.at_least
         assert required is not None
         assert trials is not None
-        shown = required if criterion.margin is None else rate_below(required, criterion.margin)
+        shown = (
+            required if criterion.margin is None else base.rate_below(required, criterion.margin)
+        )
         design = compliance_cutoff(shown, trials, alpha=criterion.wrong_pass, rule=options.rule)
-        version = LEFT_OUT_COUNTED if options.rule == "wilson" else AGREEING
+        version = base.LEFT_OUT_COUNTED if options.rule == "wilson" else base.AGREEING
         if design.cutoff is None and situation.verifies:
-            return Refused(_explain_infeasibility(design, criterion.confidence))
+            return base.Refused(_explain_infeasibility(design, criterion.confidence))
         plan = situation.start_plan(
             criterion,
             procedure=self.name,
@@ -106,7 +98,7 @@ class Compliance(Procedure):
         # and no number of successes says what it will say.
         return plan.change(
             rule=None,
-            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}{AGREEING}",
+            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}{base.AGREEING}",
             estimator=claim.estimator,
             cutoff=None,
             most_failing=None,
@@ -115,7 +107,7 @@ class Compliance(Procedure):
 
     @staticmethod
     def _plan_failing(
-        criterion: Criterion, design: ComplianceCutoff, situation: Situation
+        criterion: Criterion, design: ComplianceCutoff, situation: base.Situation
     ) -> dict[str, object]:
         """Plan which counts show a rate below the required one; nothing if what is open FAILs."""
         if not situation.leaves_open(criterion):
@@ -127,7 +119,7 @@ class Compliance(Procedure):
         highest = design.trials if design.cutoff is None else design.cutoff - 1
         return {"most_failing": min(most, highest), "fail_alpha": level}
 
-    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the cutoff at the number of trials that count, or by the claim's estimator."""
         if plan.estimator is not None:
             from trialwise.procedures.estimated_rates import conclude_estimated
@@ -136,8 +128,8 @@ class Compliance(Procedure):
         return _conclude(plan, counts)
 
     def complete(
-        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
-    ) -> Conclusion:
+        self, plan: CriterionPlan, conclusion: base.Conclusion, stop: StopReason, run: Plan
+    ) -> base.Conclusion:
         """Add an interval, and how many trials would show a rate that was met but not shown."""
         completed = super().complete(plan, conclusion, stop, run)
         design = getattr(conclusion.evidence, "design", None) or plan.design
@@ -148,7 +140,7 @@ class Compliance(Procedure):
         if getattr(evidence, "interval", None) is not None:
             return completed
         weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
-        says_ground = self.decides_fixed_rate and has_agreeing_interval(plan)
+        says_ground = self.decides_fixed_rate and base.has_agreeing_interval(plan)
         is_failed = conclusion.decision is not Decision.PASS and not stop.is_premature
         ground = None
         if says_ground and is_failed:
@@ -236,7 +228,7 @@ class Compliance(Procedure):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.fixed_samples import explain_compliance
+        from trialwise.procedures.explained_cutoffs import explain_compliance
 
         return explain_compliance(finding)
 
@@ -289,7 +281,7 @@ def decide_compliance(
         threshold=Threshold(required_rate=required_rate),
     )
     if intent is Intent.VERIFICATION and planned and design.refusal is not None:
-        return Conclusion(
+        return base.Conclusion(
             decision=None,
             tally=tally,
             caution=Caution.CONFIGURATION_ERROR,
@@ -297,17 +289,17 @@ def decide_compliance(
             evidence=_weigh(tally, design, plan),
             statement=_state(None, tally, design, intent, plan),
         ).to_finding(plan)
-    return _conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
+    return _conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
-def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
+def _conclude(plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
     tally, intent = counts.tally, counts.intent
     required, alpha, rule = plan.threshold.required_rate, plan.alpha, plan.rule
     assert required is not None
     assert alpha is not None
     assert rule is not None
     if tally.trials == 0:
-        return Conclusion.without_trials(tally)
+        return base.Conclusion.without_trials(tally)
     shown = plan.threshold.alternative_rate or required
     design = compliance_cutoff(shown, tally.trials, alpha=alpha, rule=rule)
     observed = ObservedRate.NOT_APPLICABLE
@@ -328,7 +320,7 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
             decision = Decision.INCONCLUSIVE
         if design.cutoff is not None:
             caution = Caution.for_decision(decision, observed)
-    return Conclusion(
+    return base.Conclusion(
         decision=decision,
         tally=tally,
         caution=caution,
@@ -399,7 +391,7 @@ def decision_interval(
     confidence = complement(float(as_written(below) + as_written(above)))
     if rule == "wilson":
         size, most = n, k
-        if not is_whole and (plan.decision_rule or "").endswith(LEFT_OUT_COUNTED):
+        if not is_whole and (plan.decision_rule or "").endswith(base.LEFT_OUT_COUNTED):
             # At a size that the counts chose, Wilson's interval covers 83 to 89 % instead of 90 %.
             size, most = plan.trials, plan.trials - tally.failed
         ends = wilson_low(k, size, upper_z(below)), wilson_high(most, size, upper_z(above))
@@ -418,7 +410,7 @@ def rate_interval(
     """Return the two-sided interval of a fixed design; marked where the trials did not all run."""
     if not tally.trials or plan.alpha is None:
         return None
-    if has_agreeing_interval(plan):
+    if base.has_agreeing_interval(plan):
         return decision_interval(plan, tally, rule, is_whole=stop is StopReason.COMPLETE)
     confidence = complement(plan.alpha)  # as 0.1.0 did
     make = wilson_interval if rule == "wilson" else clopper_pearson
@@ -451,7 +443,7 @@ def _state(
 ) -> str:
     rate = f"{design.required_rate:.12g}"
     if design.cutoff is None:
-        if intent is Intent.SMOKE and has_agreeing_interval(plan):
+        if intent is Intent.SMOKE and base.has_agreeing_interval(plan):
             bound = lower_bound(tally, design.alpha, design.rule)
             return state_small_smoke(tally, design, plan, bound)
         way_out = "" if intent is Intent.SMOKE else "; for a quick check add `intent: smoke`"

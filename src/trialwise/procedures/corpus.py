@@ -144,7 +144,7 @@ class Corpus(Compliance):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.fixed_samples import explain_corpus
+        from trialwise.procedures.explained_cutoffs import explain_corpus
 
         return explain_corpus(finding)
 

@@ -23,7 +23,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, has_agreeing_interval
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status
-from trialwise.procedures.smoke_runs import state_smoke
+from trialwise.procedures.partial_findings import state_smoke
 from trialwise.stats.cluster_estimators import (
     Bounds,
     ClusterEstimate,

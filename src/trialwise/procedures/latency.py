@@ -6,16 +6,21 @@ the latency dimension is enforced or advisory; what differs is only whether the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from trialwise.decimals import ceil_product, complement, floor_product
 from trialwise.documents.numbers import as_percent, as_probability, as_seconds
+from trialwise.documents.phrases import STOPS
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
+from trialwise.model.evidence import StopReason
 from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
-from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
+from trialwise.model.successful_latencies import list_latencies
+from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision, LatencyFinding
 from trialwise.procedures.characteristic import Characteristic, RuleError
 from trialwise.stats.binomial import raw_tail
@@ -54,6 +59,134 @@ BASELINE_RULES: dict[Rule, str] = {
     "exact": "latency/precedence",
     "fisher": "latency/precedence",
 }
+
+
+class Latency:
+    """Percentiles of the successful trials' latencies, each against its limit or its baseline."""
+
+    name = "LATENCY"
+    question = "Is the percentile within its limit, or what it was in the baseline?"
+
+    def plan(
+        self,
+        contract: Contract,
+        options: RunOptions,
+        experiments: Sequence[ExperimentPlan],
+        criteria: Sequence[CriterionPlan],
+        baseline: Baseline | None,
+    ) -> tuple[tuple[LatencyPlan, ...], list[str]]:
+        """Return the rule of every percentile, and the reasons why one cannot be decided.
+
+        Args:
+            contract: With its limits.
+            options: How the run is made.
+            experiments: Its samplings, as planned.
+            criteria: How its criteria are decided.
+            baseline: Whose latencies stand for limits that are not given.
+        """
+        latency = contract.latency
+        assert latency is not None
+        name = contract.latency_experiment
+        experiment = next((one for one in experiments if one.name == name), None)
+        if experiment is None:  # its criteria were refused, and so is the run
+            return (), []
+        refusals: list[str] = []
+        plans = []
+        known = None if baseline is None else baseline.latencies_s.get(name)
+        for constraint in latency.constraints:
+            if constraint.limit_s is None and known is None:
+                refusals.append(
+                    f"latency {constraint.percentile}: no baseline holds latencies of {name!r}; "
+                    "measure one first, or give a limit"
+                )
+                continue
+            plans.append(
+                LatencyPlan(
+                    percentile=constraint.percentile,
+                    level=constraint.level,
+                    experiment=name,
+                    alpha=latency.alpha,
+                    limit_s=constraint.limit_s,
+                    baseline_latencies_s=known if constraint.limit_s is None else None,
+                    baseline_run_trials=None if baseline is None else baseline.run_trials.get(name),
+                    enforced=latency.enforced,
+                )
+            )
+        if latency.enforced and options.intent is Intent.VERIFICATION:
+            rate = _success_rate(criteria, name, baseline)
+            refusals += _latency_gate(plans, experiment.trials, rate, latency.confidence)
+            refusals += _list_saturated(plans, experiment.trials, rate, options.rule)
+        return tuple(plans), refusals
+
+    def decide(
+        self, plan: Plan, trials: Mapping[str, TrialTable], stops: Mapping[str, StopReason]
+    ) -> list[LatencyFinding]:
+        """Decide every percentile over the successful trials (companion §12.2.1).
+
+        Args:
+            plan: What was to be run.
+            trials: What was run, by experiment.
+            stops: Why each experiment ended.
+        """
+        return [
+            _decide_percentile(one, plan, trials[one.experiment], stops[one.experiment])
+            for one in plan.latency
+        ]
+
+    def characterize(self, limit: LatencyPlan, plan: Plan) -> Characteristic:
+        """Return how a percentile's rule errs. Its level holds for any number of successes.
+
+        Args:
+            limit: One percentile of the plan, with its limit or its baseline.
+            plan: The run's; how many of its trials succeed nobody knows.
+        """
+        trials = next((one.trials for one in plan.experiments if one.name == limit.experiment), 1)
+        found = forecast_latency(limit, trials, plan.rule)
+        if limit.limit_s is None:
+            alarm = RuleError(
+                wrong=Decision.FAIL,
+                event="FAIL although nothing has changed",
+                allowed=limit.alpha,
+                actual=found.false_alarm,
+                is_worst=False,
+            )
+            return Characteristic(errors=(alarm,), uncounted={Decision.PASS: "no known power"})
+        exactly = "of runs if its percentile is exactly the limit"
+        if plan.rule == "wilson":
+            passes = as_probability(found.passes_at_limit or 0.0, digits=1)
+            return Characteristic(
+                uncounted=dict.fromkeys(Decision, f"passes in {passes} {exactly}")
+            )
+        wrong = RuleError(wrong=Decision.PASS, event=f"PASS in some {exactly}", allowed=limit.alpha)
+        fails = f"fails in at least {as_percent(complement(limit.alpha))} {exactly}"
+        return Characteristic(errors=(wrong,), uncounted={Decision.FAIL: fails})
+
+
+PROCEDURE = Latency()
+
+
+def _decide_percentile(
+    constraint: LatencyPlan, plan: Plan, trials: TrialTable, stop: StopReason
+) -> LatencyFinding:
+    """Decide one percentile; a run that was cut short decides none.
+
+    What ended it early may be the slow replies themselves.
+    """
+    latencies = list_latencies(trials, plan.reported)
+    planned = next(one.trials for one in plan.experiments if one.name == constraint.experiment)
+    # A limit that only advises is decided whatever the number of trials.
+    advises = constraint.limit_s is not None and not constraint.enforced
+    found = decide_latency(
+        constraint,
+        latencies,
+        rule=plan.rule,
+        intent=plan.intent,
+        planned_trials=None if advises else planned,
+    )
+    if not stop.is_premature or found.decision is None:
+        return found
+    statement = f"The run {STOPS[stop].predicate}; a percentile needs every trial of its plan."
+    return replace(found, decision=Decision.INCONCLUSIVE, statement=statement)
 
 
 def decide_latency(
@@ -273,76 +406,6 @@ def forecast_latency(plan: LatencyPlan, trials: int, rule: Rule) -> LatencyForec
         )
     known = None if isinstance(alarm, Undefined) else alarm
     return LatencyForecast(trials, _threshold(design)[0], known, None)
-
-
-def characterize_latency(plan: LatencyPlan, trials: int, rule: Rule) -> Characteristic:
-    """Return how a percentile's rule errs. Its level holds for any number of successes.
-
-    Args:
-        plan: Its limit or its baseline.
-        trials: The planned number; how many of them succeed nobody knows.
-        rule: The rule set.
-    """
-    found = forecast_latency(plan, trials, rule)
-    if plan.limit_s is None:
-        alarm = RuleError(
-            wrong=Decision.FAIL,
-            event="FAIL although nothing has changed",
-            allowed=plan.alpha,
-            actual=found.false_alarm,
-            is_worst=False,
-        )
-        return Characteristic(errors=(alarm,), uncounted={Decision.PASS: "no known power"})
-    exactly = "of runs if its percentile is exactly the limit"
-    if rule == "wilson":
-        passes = as_probability(found.passes_at_limit or 0.0, digits=1)
-        return Characteristic(uncounted=dict.fromkeys(Decision, f"passes in {passes} {exactly}"))
-    wrong = RuleError(wrong=Decision.PASS, event=f"PASS in some {exactly}", allowed=plan.alpha)
-    fails = f"fails in at least {as_percent(complement(plan.alpha))} {exactly}"
-    return Characteristic(errors=(wrong,), uncounted={Decision.FAIL: fails})
-
-
-def plan_latency(
-    contract: Contract,
-    options: RunOptions,
-    experiments: Sequence[ExperimentPlan],
-    criteria: Sequence[CriterionPlan],
-    baseline: Baseline | None,
-) -> tuple[tuple[LatencyPlan, ...], list[str]]:
-    """Return the rule of every percentile, and the reasons why one cannot be decided."""
-    latency = contract.latency
-    assert latency is not None
-    name = contract.latency_experiment
-    experiment = next((one for one in experiments if one.name == name), None)
-    if experiment is None:  # its criteria were refused, and so is the run
-        return (), []
-    refusals: list[str] = []
-    plans = []
-    known = None if baseline is None else baseline.latencies_s.get(name)
-    for constraint in latency.constraints:
-        if constraint.limit_s is None and known is None:
-            refusals.append(
-                f"latency {constraint.percentile}: no baseline holds latencies of {name!r}; "
-                "measure one first, or give a limit"
-            )
-            continue
-        plans.append(
-            LatencyPlan(
-                percentile=constraint.percentile,
-                level=constraint.level,
-                experiment=name,
-                alpha=latency.alpha,
-                limit_s=constraint.limit_s,
-                baseline_latencies_s=known if constraint.limit_s is None else None,
-                baseline_run_trials=None if baseline is None else baseline.run_trials.get(name),
-                enforced=latency.enforced,
-            )
-        )
-    if latency.enforced and options.intent is Intent.VERIFICATION:
-        rate = _success_rate(criteria, name, baseline)
-        refusals += _latency_gate(plans, experiment.trials, rate, latency.confidence)
-        refusals += _list_saturated(plans, experiment.trials, rate, options.rule)
-    return tuple(plans), refusals
 
 
 def _success_rate(

@@ -30,7 +30,7 @@ from trialwise.procedures.base import (
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.procedures.smoke_runs import SMOKE_PASS
+from trialwise.procedures.partial_findings import SMOKE_PASS
 from trialwise.stats.mean_bets import (
     MeanDesign,
     betting_capital,
@@ -176,7 +176,7 @@ class MeanScore(Procedure):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain the bounds on the mean."""
-        from trialwise.procedures.explaining.analysis_sections import (
+        from trialwise.procedures.explanations import (
             explain_hypotheses,
             make_section,
         )

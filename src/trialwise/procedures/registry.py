@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from trialwise.model.verdict import Finding
 
 
-#: Each built-in procedure and the module whose `PROCEDURE` it is.
+#: Each built-in procedure and the module whose `PROCEDURE` it is, or the name that it has there.
 _BUILT_IN = {
-    "ANYTIME": "trialwise.procedures.anytime",
+    "ANYTIME": "trialwise.procedures.sequential:ANYTIME",
     "COMPLIANCE": "trialwise.procedures.compliance",
     "CORPUS": "trialwise.procedures.corpus",
     "MEAN": "trialwise.procedures.mean_score",
     "OBSERVATIONAL": "trialwise.procedures.observational",
     "REGRESSION": "trialwise.procedures.regression",
-    "REPORTED": "trialwise.procedures.reported",
+    "REPORTED": "trialwise.procedures.observational:REPORT_ONLY",
     "SEQUENTIAL": "trialwise.procedures.sequential",
 }
 
@@ -43,9 +43,9 @@ def find_procedure(name: str) -> Procedure:
     Raises:
         InvalidArgument: Neither trialwise nor an installed distribution has such a procedure.
     """
-    module = _BUILT_IN.get(name)
-    if module is not None:
-        found: Procedure = import_module(module).PROCEDURE
+    if name in _BUILT_IN:
+        module, _, held_by = _BUILT_IN[name].partition(":")
+        found: Procedure = getattr(import_module(module), held_by or "PROCEDURE")
         return found
     other = find_extension(PROCEDURES, name, _accept)
     if other is None:

@@ -13,34 +13,26 @@ from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
-from trialwise.procedures.base import (
-    AGREEING,
-    HYPOTHESES,
-    Conclusion,
-    Counts,
-    Procedure,
-    Refused,
-    Situation,
-    has_agreeing_interval,
-    rate_below,
-)
+from trialwise.procedures import base
 from trialwise.procedures.characteristic import (
     Chance,
     Characteristic,
     RuleError,
 )
-from trialwise.procedures.chosen_thresholds import describe_chosen, plan_chosen
 from trialwise.procedures.compliance import lower_bound, rate_interval
-from trialwise.procedures.regression_limits import average_power, refuse_weak_regression
-from trialwise.procedures.regression_sizes import find_usual_size
-from trialwise.procedures.regression_stages import (
+from trialwise.procedures.regression_designs import (
     SCHEME_RULES,
+    average_power,
     chance_of_stages,
     conclude_stage,
     derive_stages,
+    describe_chosen,
     describe_stages,
+    find_usual_size,
     is_staged,
+    plan_chosen,
     plan_stages,
+    refuse_weak_regression,
     shorten_stages,
 )
 from trialwise.stats.binomial import binomial_cdf
@@ -68,7 +60,7 @@ _SAYS_LITTLE = "a PASS then says little"
 _HALVINGS = 60
 
 
-class Regression(Procedure):
+class Regression(base.Procedure):
     """A rate that must not have fallen below a measured baseline."""
 
     name = "REGRESSION"
@@ -81,26 +73,26 @@ class Regression(Procedure):
         "stated above"
     )
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan a cutoff against the baseline's counts, or refuse a test that it cannot bear."""
         baseline = situation.baseline
         found = None if baseline is None else baseline.criteria.get(criterion.name)
         if found is None:
-            return Refused(
+            return base.Refused(
                 "no baseline holds this criterion; measure one first, or give it a required rate"
             )
         if criterion.each_input:
-            return Refused(
+            return base.Refused(
                 "a baseline keeps counts of all inputs together, so each input cannot be compared "
                 "with it; use at_least or never_fails with each_input"
             )
         rule, alpha = situation.options.rule, criterion.wrong_fail
-        alternative = rate_below(found.passed / found.trials, criterion.loss)
+        alternative = base.rate_below(found.passed / found.trials, criterion.loss)
         trials = situation.fixed_trials(criterion)
         counts = found.passed, found.trials
         if criterion.pass_from is not None:
             chosen = plan_chosen(criterion, counts, trials, rule)
-            if isinstance(chosen, Refused):
+            if isinstance(chosen, base.Refused):
                 return chosen
             design, alpha = chosen, chosen.alpha
         elif trials is None and rule == "exact" and found.passed:
@@ -111,9 +103,9 @@ class Regression(Procedure):
             design = regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
         reason = refuse_weak_regression(criterion, design, alternative)
         if reason is not None and situation.verifies:
-            return Refused(reason)
+            return base.Refused(reason)
         if design.cutoff is None:
-            return Refused(
+            return base.Refused(
                 f"a test of {design.trials} trials is larger than its baseline of {found.trials}: "
                 f"measure a baseline of at least {design.trials} trials, or run at most "
                 f"{found.trials}"
@@ -122,7 +114,7 @@ class Regression(Procedure):
             criterion,
             procedure=self.name,
             rule=rule,
-            decision_rule=f"{_name_rule(design)}{AGREEING}",
+            decision_rule=f"{_name_rule(design)}{base.AGREEING}",
             alpha=alpha,
             trials=design.trials,
             cutoff=design.cutoff,
@@ -139,7 +131,7 @@ class Regression(Procedure):
             ),
         )
 
-    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def decide(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide as soon as the counts do, where the comparison is staged."""
         if is_staged(plan) and counts.decision is not None and not counts.is_complete:
             return conclude_stage(plan, counts)
@@ -150,11 +142,11 @@ class Regression(Procedure):
         described = super().describe_rule(plan)
         return f"{described}; {describe_stages(plan)}" if is_staged(plan) else described
 
-    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the cutoff at the number of trials that count."""
         planned, tally = cast("RegressionCutoff", plan.design), counts.tally
         if tally.trials == 0:
-            return Conclusion.without_trials(tally)
+            return base.Conclusion.without_trials(tally)
         if tally.trials == planned.trials:
             return _conclude(plan, tally, planned, counts.intent)
         # Fewer trials count than were planned: the cutoff is that of their number.
@@ -166,8 +158,8 @@ class Regression(Procedure):
         return _conclude(plan, tally, design, counts.intent)
 
     def complete(
-        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
-    ) -> Conclusion:
+        self, plan: CriterionPlan, conclusion: base.Conclusion, stop: StopReason, run: Plan
+    ) -> base.Conclusion:
         """Add an interval, the power at the margin and the drop that the test would detect."""
         completed = super().complete(plan, conclusion, stop, run)
         evidence = conclusion.evidence
@@ -192,14 +184,14 @@ class Regression(Procedure):
 
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
         """No change, against a degradation."""
-        return HYPOTHESES[Origin.EMPIRICAL]
+        return base.HYPOTHESES[Origin.EMPIRICAL]
 
     def assure(self, plan: CriterionPlan, intent: Intent) -> str:
         """Say what alpha is targeted at."""
         if plan.alpha is None:
             return ""
         level, design = f"{plan.alpha:g}", plan.design
-        if has_agreeing_interval(plan) and isinstance(design, RegressionCutoff):
+        if base.has_agreeing_interval(plan) and isinstance(design, RegressionCutoff):
             return _assure(design)
         return (
             f"This rule was configured at nominal α = {level}. Under the stated reference model, "
@@ -260,7 +252,7 @@ class Regression(Procedure):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.fixed_samples import explain_regression
+        from trialwise.procedures.explained_cutoffs import explain_regression
 
         return explain_regression(finding)
 
@@ -317,7 +309,7 @@ def decide_regression(
     if not tally.trials:
         # A cutoff needs a number of trials: without any there is nothing to hold against.
         plan = replace(plan, cutoff=None, design=None)
-    return PROCEDURE.conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
+    return PROCEDURE.conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
 def _design(baseline: Tally, trials: int, alpha: float, rule: Rule) -> RegressionCutoff:
@@ -326,7 +318,7 @@ def _design(baseline: Tally, trials: int, alpha: float, rule: Rule) -> Regressio
 
 def _conclude(
     plan: CriterionPlan, tally: Tally, design: RegressionCutoff, intent: Intent
-) -> Conclusion:
+) -> base.Conclusion:
     decision, observed, caution = _strands(tally, design)
     evidence = CutoffEvidence()
     if design.cutoff is not None:
@@ -336,7 +328,7 @@ def _conclude(
             p_value=None if _counts_choices(plan) else _p_value(tally, design),
             lower_bound=lower_bound(tally, design.alpha, design.rule),
         )
-    return Conclusion(
+    return base.Conclusion(
         decision=decision,
         tally=tally,
         observed_rate=observed,
@@ -432,14 +424,14 @@ def _assure(design: RegressionCutoff) -> str:
 
 
 def _bound_difference(
-    plan: CriterionPlan, design: RegressionCutoff, conclusion: Conclusion
+    plan: CriterionPlan, design: RegressionCutoff, conclusion: base.Conclusion
 ) -> Interval | None:
     """How far the rate lies from the baseline's, as far as the decision is about it.
 
     Wilson's rule takes the baseline's rate for the true one, and so has nothing to say of it.
     """
     is_decided = conclusion.decision in (Decision.PASS, Decision.FAIL)
-    has_one = has_agreeing_interval(plan) and design.rule != "wilson" and is_decided
+    has_one = base.has_agreeing_interval(plan) and design.rule != "wilson" and is_decided
     if not has_one or not conclusion.tally.trials:
         return None
     from trialwise.stats.difference_bounds import bound_difference
@@ -457,7 +449,7 @@ def _bound_difference(
 
 def _power_at(plan: CriterionPlan, design: RegressionCutoff, rate: float) -> float | None:
     """Return the power at a rate; 0.1.0 treated the baseline's rate as the true one."""
-    return average_power(design, rate) if has_agreeing_interval(plan) else design.power(rate)
+    return average_power(design, rate) if base.has_agreeing_interval(plan) else design.power(rate)
 
 
 def _weakness(

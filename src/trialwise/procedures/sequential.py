@@ -9,57 +9,44 @@ required one less the margin, and with enough trials every run is decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_observed, as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import METHODS, Criterion
-from trialwise.model.evidence import Note, NoteKind, PValue, SequentialEvidence
+from trialwise.model.evidence import CutoffEvidence, Note, NoteKind, PValue, SequentialEvidence
 from trialwise.model.intent import Intent
-from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
-from trialwise.procedures.base import (
-    AGREEING,
-    Conclusion,
-    Counts,
-    Procedure,
-    Refused,
-    Situation,
-    has_agreeing_interval,
-    rate_below,
-)
+from trialwise.procedures import base
 from trialwise.procedures.characteristic import (
     Chance,
     Characteristic,
     RuleError,
 )
 from trialwise.procedures.compliance import observed_status
+from trialwise.procedures.sequential_designs import (
+    explain_no_pass,
+    list_telling_rates,
+    plan_strict,
+    plan_with_margin,
+    round_up_count,
+)
+from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.hypotheses import MOST_TRIALS, likely_mix
-from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
+from trialwise.stats.sequential.hypotheses import MOST_TRIALS
 from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
 
-#: Of the fewest trials that can PASS, what a design is given that somebody agreed to pay for: a
-#: service with a third of the allowed failures then passes in most runs.
-GENEROUS = 2.7
-#: The smallest margin that is proposed: a smaller one would take as many trials again.
-_LEAST_MARGIN = 0.001
-
-
-class Sequential(Procedure):
+class Sequential(base.Procedure):
     """A required rate, shown to be met or missed as soon as the evidence is enough."""
 
     name = "SEQUENTIAL"
@@ -72,22 +59,22 @@ class Sequential(Procedure):
         "or lower it would PASS, with at most the probabilities stated above"
     )
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan boundaries, or refuse what costs more than anybody agreed to or cannot PASS."""
         cap = criterion.max_trials or situation.options.max_trials
         if cap is not None and cap > MOST_TRIALS:
             allowed = f"be at most {MOST_TRIALS:,} where a run may stop early"
             raise InvalidArgument("max_trials", cap, allowed)
         if criterion.margin is None:
-            design = _plan_strict(criterion, cap, situation)
+            design = plan_strict(criterion, cap, situation)
         else:
-            design = _plan_with_margin(criterion, cap, situation)
-        if isinstance(design, Refused):
+            design = plan_with_margin(criterion, cap, situation)
+        if isinstance(design, base.Refused):
             return design
         # A boundary that no run reaches, because it gives up before, is no PASS either.
         if design.operating_characteristic(1.0).passes == 0:
             if situation.verifies:
-                return Refused(_explain_no_pass(criterion, design))
+                return base.Refused(explain_no_pass(criterion, design))
             # A quick check below the smallest size is decided by the observed rate, all trials in;
             # who chose a method wants its boundaries, which may still FAIL.
             if criterion.method == METHODS[0]:
@@ -98,7 +85,7 @@ class Sequential(Procedure):
         return situation.start_plan(
             criterion,
             procedure=self.name,
-            decision_rule=f"sequential/{design.method}{AGREEING}",
+            decision_rule=f"sequential/{design.method}{base.AGREEING}",
             alpha=design.alpha,
             beta=design.beta,
             trials=design.cap,
@@ -109,7 +96,7 @@ class Sequential(Procedure):
             curtailed=True,
         )
 
-    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def decide(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide at the boundaries, or by a judge's corrected rate once all trials are in.
 
         Boundaries for outcomes that are seen without error would keep neither level where a judge
@@ -119,9 +106,9 @@ class Sequential(Procedure):
             return _conclude(plan, counts.tally, counts.intent)
         return super().decide(plan, counts)
 
-    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide between the two rates by the corrected one, all trials being in."""
-        from trialwise.procedures.deciding.judge_corrections import conclude_corrected
+        from trialwise.procedures.judge_corrections import conclude_corrected
 
         return conclude_corrected(plan, counts)
 
@@ -146,7 +133,7 @@ class Sequential(Procedure):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.stopping_rules import explain_sequential
+        from trialwise.procedures.explanations import explain_sequential
 
         return explain_sequential(finding)
 
@@ -191,7 +178,7 @@ def walk_design(design: SequentialDesign) -> Characteristic:
     )
 
 
-def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
+def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclusion:
     design = cast("SequentialDesign", plan.design)
     verdict = design.decide(tally.trials, tally.failed)
     decision = verdict or Decision.INCONCLUSIVE
@@ -204,7 +191,7 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
         *_below(decision, tally, design, observed),
         *(() if may_stay_open else (_open_ends(design, good, bad),)),
     ]
-    return Conclusion(
+    return base.Conclusion(
         decision=decision,
         tally=tally,
         evidence=SequentialEvidence(
@@ -250,104 +237,6 @@ def find_p_value(verdict: Decision | None, tally: Tally, design: SequentialDesig
     )
 
 
-def _plan_strict(
-    criterion: Criterion, cap: int | None, situation: Situation
-) -> SequentialDesign | Refused:
-    """Return the design with both errors at the required rate; refuse one that is too expensive."""
-    required, beta = criterion.at_least, criterion.wrong_pass
-    assert required is not None
-    least = count_passes_needed(required, beta)
-    if cap is None and least > MOST_WITHOUT_CONSENT:
-        if situation.options.budget == Budget():
-            return Refused(_explain_price(criterion, least))
-        cap = _round_up(GENEROUS * least)
-    return SequentialDesign.strict(
-        required, alpha=criterion.wrong_fail, beta=beta, cap=cap, cache=situation.cache
-    )
-
-
-def _plan_with_margin(
-    criterion: Criterion, cap: int | None, situation: Situation
-) -> SequentialDesign:
-    """Return the design between the required rate and the margin below it."""
-    required, margin = criterion.at_least, criterion.margin
-    assert required is not None
-    assert margin is not None
-    # Each method is made by the class method of its name.
-    make = partial(
-        getattr(SequentialDesign, criterion.method),
-        required,
-        rate_below(required, margin),
-        alpha=criterion.wrong_fail,
-        beta=criterion.wrong_pass,
-        cap=cap,
-    )
-    mix = likely_mix(required, rate_below(required, margin))
-    try:
-        found = make(cache=situation.cache, mix=mix) if criterion.method == "optimal" else make()
-    except InvalidArgument as error:
-        if error.argument not in ("p1", "cap"):
-            raise
-        allowed = (
-            f"be wider: {as_percent(margin)} below {as_percent(required)} takes too many trials"
-        )
-        raise InvalidArgument("margin", margin, allowed) from None
-    return cast("SequentialDesign", found)
-
-
-def count_passes_needed(required: float, beta: float) -> int:
-    """Return the fewest trials that show a rate above the required one if all pass."""
-    return math.ceil(math.log(beta) / math.log(required) - 1e-9)
-
-
-def _explain_price(criterion: Criterion, least: int) -> str:
-    """Say in numbers what to choose if showing a required rate takes too many trials."""
-    required, beta = criterion.at_least, criterion.wrong_pass
-    assert required is not None
-    margin = max(float((1 - as_written(required)) * 10), _LEAST_MARGIN)
-    decided = fixed_size(
-        required, rate_below(required, margin), alpha=criterion.wrong_fail, beta=beta
-    ).trials
-    return (
-        f"{as_percent(required)} needs about {_round_up(least):,} to {_round_up(1.4 * least):,} "
-        f"passing trials in a row; allow them with `max_trials: {_round_up(GENEROUS * least)}` or "
-        f"a budget, or accept a margin: `margin: {as_percent(margin).replace(' ', '')}` decides "
-        f"in about {decided:,}"
-    )
-
-
-def _explain_no_pass(criterion: Criterion, design: SequentialDesign) -> str:
-    required = criterion.at_least
-    assert required is not None
-    least = count_passes_needed(design.p1, design.beta)
-    return (
-        f"{design.cap} trials cannot show a rate above {as_percent(design.p1)}: at least {least:,} "
-        f"passing trials are needed. Allow more (`max_trials`), "
-        f"{'widen' if criterion.margin else 'accept'} a margin (`margin`), or add `intent: smoke` "
-        "for a quick check"
-    )
-
-
-def _round_up(count: float) -> int:
-    """Round a count up to two leading digits."""
-    step = int(10 ** max(0, math.floor(math.log10(count)) - 1))
-    return math.ceil(count / step) * step
-
-
-def list_telling_rates(design: SequentialDesign) -> Iterator[tuple[float, str]]:
-    """Return the true rates that show what a design does, each with its meaning."""
-    required = as_written(design.p0)
-    allowed = 1 - required
-    yield 1.0, "no failures"
-    yield float(required + allowed / 2), "half the allowed failures"
-    yield design.p0, "as required"
-    if design.p1 != design.p0:
-        yield design.p1, "the margin below"
-    elif allowed * 2 < 1:
-        yield float(required - allowed / 2), "half as many failures again"
-        yield float(required - allowed), "twice the allowed failures"
-
-
 def _describe(design: SequentialDesign) -> str:
     first = next((n for n in range(1, design.cap + 1) if design.accept[n] >= 0), None)
     last = next((n for n in range(1, design.cap + 1) if design.reject[n] <= n), None)
@@ -385,7 +274,7 @@ def _interval(tally: Tally, plan: CriterionPlan, *, is_stop: bool) -> Interval |
     if tally.trials == 0:
         return None
     design = cast("SequentialDesign", plan.design)
-    if is_stop and has_agreeing_interval(plan):
+    if is_stop and base.has_agreeing_interval(plan):
         return design.decision_interval(tally.trials, tally.failed)
     confidence = complement(design.alpha)
     if is_stop:  # as 0.1.0 planned it
@@ -440,7 +329,7 @@ def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
     seen = f"if the rate is {as_observed(rate)}, as estimated"
     if trials > MOST_TRIALS:
         return f"{MOST_TRIALS:,} trials would decide it in fewer than 80 % of runs, {seen}."
-    count = _round_up(max(trials, tally.trials + 1))
+    count = round_up_count(max(trials, tally.trials + 1))
     return f"About {count:,} trials would decide it in 80 % of runs, {seen}."
 
 
@@ -479,3 +368,105 @@ def _up(probability: float) -> str:
     # What a sum of doubles leaves above a level is not part of the truth.
     exact = Decimal(max(probability - 1e-12, 0.0))
     return str(exact.quantize(Decimal("0.0001"), ROUND_CEILING))
+
+
+# A required rate by trials whose number depends on their outcomes: replies that are checked
+# again.
+#
+# The run that they come from could stop early, by what its checks said then. Whatever stopped it, a
+# confidence sequence misses the rate with at most its error, and so do the decisions by its ends.
+
+_ANYTIME = "beta-mixture, valid at any stopping time"
+_CAVEAT = (
+    "The number of these replies was not fixed: the run that they come from could stop early, or "
+    "was stopped. They are decided by an interval that is valid at any stopping time."
+)
+
+
+class Anytime(base.Procedure):
+    """A required rate, shown or not shown by however many trials there are."""
+
+    name = "ANYTIME"
+    question = "Is the required rate met?"
+    error_family = "false-rejection"
+    long_run = "whatever ended the run, each wrong statement has at most the probability stated"
+
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
+        """Plan to decide on all trials that there are."""
+        trials, required = situation.fixed_trials(criterion), criterion.at_least
+        if trials is None or required is None or criterion.each_input:
+            return base.Refused(
+                "replies are checked again only for a required rate over all inputs"
+            )
+        return situation.start_plan(
+            criterion,
+            procedure=self.name,
+            decision_rule=f"anytime/beta-mixture{base.AGREEING}",
+            alpha=criterion.wrong_fail,
+            beta=criterion.wrong_pass,
+            trials=trials,
+            threshold=replace(
+                situation.start_threshold(criterion),
+                alternative_rate=base.rate_below(required, criterion.margin or 0.0),
+            ),
+            rides_along=True,
+            curtailed=False,
+            caveats=(_CAVEAT,),
+        )
+
+    def decide(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
+        """Decide by the two ends of the interval, whatever ended the trials."""
+        tally = counts.tally
+        if not tally.trials:
+            return base.Conclusion.without_trials(tally)
+        required, shown = plan.threshold.required_rate, plan.threshold.alternative_rate
+        assert required is not None
+        assert shown is not None
+        interval = _find_anytime_interval(plan, tally)
+        evidence = CutoffEvidence(interval=interval, lower_bound=interval.low)
+        passed = f"{tally.passed} of {tally.trials} passed"
+        decision = Decision.INCONCLUSIVE
+        statement = f"{passed}: too close to {as_percent(required)} to tell."
+        if interval.low > shown:
+            decision = Decision.PASS
+            statement = f"{passed}, which shows a rate above {as_percent(shown)}."
+        elif interval.high < required:
+            decision = Decision.FAIL
+            statement = f"Only {passed}; at least {as_percent(required)} is required."
+        return base.Conclusion(
+            decision=decision,
+            tally=tally,
+            observed_rate=observed_status(tally, required),
+            evidence=evidence,
+            statement=statement,
+        )
+
+    def assure(self, plan: CriterionPlan, intent: Intent) -> str:
+        """Say what the two levels are properties of."""
+        return (
+            f"P(FAIL) ≤ {plan.alpha:g} at every true rate of {plan.threshold.required_rate:g} or "
+            f"more, and P(PASS) ≤ {plan.beta:g} at every true rate of "
+            f"{plan.threshold.alternative_rate:g} or less, whatever stopped the run."
+        )
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say which bounds decide."""
+        shown, required = plan.threshold.alternative_rate, plan.threshold.required_rate
+        return (
+            f"PASS where the interval that is valid at any stopping time lies above {shown:g}, "
+            f"FAIL where it lies below {required:g}"
+        )
+
+
+def _find_anytime_interval(plan: CriterionPlan, tally: Tally) -> Interval:
+    """Find the interval whose ends each have the error level of their decision."""
+    assert plan.alpha is not None
+    assert plan.beta is not None
+    counts = tally.passed, tally.trials
+    low, _ = anytime_interval(*counts, confidence=complement(plan.beta), side="lower")
+    _, high = anytime_interval(*counts, confidence=complement(plan.alpha), side="upper")
+    confidence = complement(plan.alpha + plan.beta)
+    return Interval(low, high, confidence=confidence, method=_ANYTIME)
+
+
+ANYTIME = Anytime()

@@ -16,7 +16,7 @@ from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.reference_releases import NOT_PUBLISHED, REFERENCE_RELEASES
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
-from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.run_verdict import decide_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -262,7 +262,7 @@ def pick_rows(criterion: CriterionPlan, plan: Plan, trials: Trials) -> tuple[Row
 
 def _list_warnings(plan: Plan, trials: Trials) -> Iterator[str]:
     """List what a run would say of the same trials: that they drift, or depend on each other."""
-    from trialwise.procedures.deciding.trial_rows import diagnose_rows
+    from trialwise.procedures.trial_rows import diagnose_rows
 
     for one in plan.criteria:
         _, rows = pick_rows(one, plan, trials)

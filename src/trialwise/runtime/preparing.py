@@ -22,7 +22,7 @@ from trialwise.model.covariate import resolve_covariates
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
 from trialwise.redaction import redact_with
 from trialwise.runtime.chosen_baselines import (
     Baselines,

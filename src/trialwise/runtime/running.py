@@ -141,7 +141,7 @@ def run_all(
         if name in arguments:
             shared = replace(shared, **{name: arguments.pop(name)})
     if len(several) > 1:
-        from trialwise.procedures.planning.families import size_families
+        from trialwise.procedures.families import size_families
 
         inputs = arguments.get("inputs")
         whole = [one if inputs is None else one.with_inputs(inputs) for one in several]

@@ -239,7 +239,7 @@ class Selection:
         sized = self.changes.keep_inputs(self.changes.resize(self.choose(suites)))
         if len(sized) == 1:
             return sized
-        from trialwise.procedures.planning.families import size_families
+        from trialwise.procedures.families import size_families
         from trialwise.runtime.preparing import give_own_seed
 
         families = size_families([(contract, options) for _, contract, options in sized])

@@ -26,9 +26,9 @@ from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import NOT_MEASURED
 from trialwise.model.trial_table import TrialTable
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.planned_looks import find_looks
+from trialwise.procedures.families import find_looks
 from trialwise.procedures.registry import procedure_of
+from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.sequential.design import Method
 
 if TYPE_CHECKING:

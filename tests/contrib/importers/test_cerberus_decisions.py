@@ -15,8 +15,8 @@ import pytest
 from trialwise.contrib.importers import import_cerberus
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision
-from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.procedures.streams import Stream
+from trialwise.procedures.criterion_rows import Stream
+from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.suite import Suite
 

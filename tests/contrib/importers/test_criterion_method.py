@@ -13,7 +13,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.sequential.design import SequentialDesign
 
 REQUIRED, MARGIN = Fraction(9, 10), Fraction(1, 10)

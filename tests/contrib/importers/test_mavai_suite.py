@@ -15,7 +15,7 @@ from trialwise.model.criterion import Origin
 from trialwise.model.intent import Intent
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision
-from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.run_plan import plan_run
 from trialwise.suite import Suite
 
 Write = Callable[[str, str], Path]

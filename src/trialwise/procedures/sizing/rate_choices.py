@@ -18,8 +18,8 @@ from trialwise.model.sampling import Sampling
 from trialwise.procedures.base import Refused, Situation, rate_below
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
-from trialwise.procedures.sequential import GENEROUS, count_passes_needed
 from trialwise.procedures.sequential import PROCEDURE as SEQUENTIAL
+from trialwise.procedures.sequential_designs import GENEROUS, count_passes_needed
 from trialwise.procedures.sizing.sizing_base import NO_PRICES, Prices
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.sequential.shipped_designs import DesignCache

@@ -14,7 +14,7 @@ from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.characteristic import Chance
 from trialwise.procedures.sequential import walk_design
-from trialwise.procedures.shared_trials import choose_shared
+from trialwise.procedures.sequential_designs import choose_shared
 from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
 from trialwise.stats.compliance_cutoffs import check_required_rate

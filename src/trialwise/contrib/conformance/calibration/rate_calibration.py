@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from trialwise.contrib.conformance.calibration.calibration_row import Row
 from trialwise.procedures import compliance as compliance_procedure
 from trialwise.procedures import regression as regression_procedure
-from trialwise.procedures.regression_stages import SCHEME_RULES
+from trialwise.procedures.regression_designs import SCHEME_RULES
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import RULES, Rule

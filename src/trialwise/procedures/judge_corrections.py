@@ -25,7 +25,7 @@ from trialwise.model.verdict import Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.procedures.planned_looks import find_share
+from trialwise.procedures.families import find_share
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
     JudgedDecision,

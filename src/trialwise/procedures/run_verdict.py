@@ -1,39 +1,50 @@
-"""One criterion's finding from the trials of its experiment.
-
-The decision rests on the gapless beginning of the order of inputs, exactly as it did while the run
-went on. A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
-reached would be another rule than the one that was planned. Each procedure is imported where it
-decides: few runs have two of them.
-"""
+"""The verdict of a run: every criterion's finding, the latency dimension, and their composite."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from trialwise.decimals import complement
-from trialwise.model.claim import PopulationClaim
-from trialwise.model.evidence import Note, NoteKind, ScoreSummary, StopReason
+from trialwise.documents.phrases import STOPS
+from trialwise.model.evidence import (
+    ExperimentSummary,
+    Reproducibility,
+    ScoreSummary,
+    Spending,
+    StopReason,
+)
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
-from trialwise.model.sampling import CHALLENGES, SamplingRole
+from trialwise.model.run_trials import Trials
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, ErrorClass, Trial
-from trialwise.model.verdict import Decision, Finding
+from trialwise.model.trial_table import TrialTable
+from trialwise.model.verdict import (
+    Decision,
+    Dimension,
+    Finding,
+    LatencyFinding,
+    Verdict,
+)
 from trialwise.procedures.base import Conclusion, Counts
-from trialwise.procedures.composite import combine, state_inputs
-from trialwise.procedures.criterion_rows import Row, Rows
-from trialwise.procedures.deciding.partial_findings import (
+from trialwise.procedures.chances import bound_plans
+from trialwise.procedures.composite import combine, compose, state_inputs
+from trialwise.procedures.criterion_rows import Row, Rows, Stream
+from trialwise.procedures.partial_findings import (
+    SMOKE_PASS,
     conclude_measured,
     conclude_silenced,
     conclude_unreached,
 )
-from trialwise.procedures.deciding.trial_rows import (
+from trialwise.procedures.registry import find_procedure
+from trialwise.procedures.trial_rows import (
     compare_later,
+    contain,
     count_trials,
     cover_inputs,
     diagnose_rows,
@@ -41,117 +52,147 @@ from trialwise.procedures.deciding.trial_rows import (
     tally_of,
     tell_unmeasured,
 )
-from trialwise.procedures.registry import find_procedure
-from trialwise.procedures.smoke_runs import SMOKE_PASS
-from trialwise.procedures.streams import Stream
-from trialwise.stats.result_types import Rule
 
 if TYPE_CHECKING:
-    from trialwise.stats import GuardrailBound, ResidualHarm, StratifiedContainment
+    from trialwise.model.metrics import GateFinding
     from trialwise.stats.sequential import SequentialDesign
 
 
-_RED_TEAM = (
-    "Red-team inputs show what reached the user under adversarial prompting; they do not isolate "
-    "what the guardrail blocks."
-)
-_NOT_WHOLE = (
-    "A bound on the miss probability needs every planned trial: the run stopped as soon as its "
-    "verdict was certain. Switch curtailing off, and fix the number of trials, to have one."
-)
-_ONLY_THESE = (
-    "A bound on misses beyond these candidates needs a superpopulation claim with an argument "
-    "that they represent it."
-)
-
-
-def contain(
-    conclusion: Conclusion,
-    criterion: CriterionPlan,
+def decide_run(
     plan: Plan,
-    experiment: ExperimentPlan,
-    rows: Rows,
+    trials: Sequence[Trial],
     *,
+    stops: Mapping[str, StopReason],
     stop: StopReason,
-) -> Conclusion:
-    """Add what a challenge sampling says of its guardrail (§1.4.5b).
+    spending: Spending,
+    run_id: str = "",
+    started_at: datetime | None = None,
+    message: str = "",
+    covariates_at_end: Mapping[str, str] | None = None,
+    reproducibility: Reproducibility | None = None,
+) -> Verdict:
+    """Decide a run from its plan and its trials, and from nothing else.
 
     Args:
-        conclusion: What was decided.
-        criterion: Its plan.
-        plan: The run's.
-        experiment: Whose role says what was sampled.
-        rows: The counted trials.
-        stop: Why no further trial was counted.
+        plan: What was to be run.
+        trials: What was run, of all experiments.
+        stops: Why each experiment ended.
+        stop: Why the run ended.
+        spending: What it took.
+        run_id: The id of the record.
+        started_at: When it began.
+        message: Why it ended before its plan did, for a person.
+        covariates_at_end: Conditions that had another value when it ended.
+        reproducibility: The numerical ingredients.
     """
-    role = SamplingRole(experiment.role)
-    if role not in CHALLENGES:
-        return conclusion
-    unsupported = _explain_unsupported(role, plan, stop)
-    if unsupported:
-        note = Note(kind=NoteKind.GUARDRAIL, text=unsupported)
-        return replace(conclusion, notes=(*conclusion.notes, note))
-    evidence, tally = conclusion.evidence, conclusion.tally
-    if criterion.alpha is None or criterion.estimator is not None or not rows:
-        return conclusion
-    from trialwise.stats.guardrail_bounds import guardrail_sensitivity, guardrail_specificity
+    held = Trials.of(trials)
+    by_experiment = {one.name: held.of_experiment(one.name) for one in plan.experiments}
 
-    confidence, counts = complement(criterion.alpha), (tally.passed, tally.trials)
-    if role is SamplingRole.HARMLESS_CANDIDATES:
-        bound = guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
-        return replace(conclusion, evidence=replace(evidence, containment=bound))
-    bound = guardrail_sensitivity(*counts, confidence=confidence, rule=plan.rule)
-    contained = replace(
-        evidence,
-        containment=bound,
-        containment_strata=_strata(experiment, rows, confidence, plan.rule),
-        residual=_residual(plan, bound),
+    def decide(criterion: CriterionPlan) -> Finding:
+        experiment = next(one for one in plan.experiments if one.name == criterion.experiment)
+        ended = stops.get(experiment.name, stop)
+        return decide_criterion(criterion, plan, experiment, by_experiment[experiment.name], ended)
+
+    findings = [decide(criterion) for criterion in plan.criteria]
+    if plan.correction != "none":
+        from trialwise.procedures.corrections import correct_findings
+
+        findings = correct_findings(findings, plan, decide)
+    if any(one.others.withdrawn_by is not None for one in plan.criteria):
+        from trialwise.procedures.composite import withdraw
+
+        findings = [withdraw(one, plan) for one in findings]
+    if stop is StopReason.ERROR_RATE:
+        findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
+    enforced = any(one.enforced for one in plan.latency)
+    ends = {name: stops.get(name, stop) for name in by_experiment}
+    latency: list[LatencyFinding] = []
+    gates: tuple[GateFinding, ...] = ()
+    if plan.latency:  # few runs have any
+        from trialwise.procedures.latency import PROCEDURE as LATENCY
+
+        latency = LATENCY.decide(plan, by_experiment, ends)
+    if plan.gates:
+        from trialwise.procedures.gates import PROCEDURE as GATES
+
+        gates = GATES.decide(plan, by_experiment, ends)
+    verdict = compose(
+        findings,
+        latency,
+        advisory=() if enforced else (Dimension.LATENCY,),
+        gates=gates,
     )
-    return replace(conclusion, evidence=contained)
+    return replace(
+        verdict,
+        plan=plan,
+        run_id=run_id,
+        started_at=started_at,
+        experiments=tuple(
+            _summary(one, by_experiment[one.name], ends[one.name]) for one in plan.experiments
+        ),
+        spending=spending,
+        stop=stop,
+        aborted=message or (f"The run {STOPS[stop].predicate}." if stop.is_premature else ""),
+        covariates_at_end=dict(covariates_at_end or {}),
+        horizon_false_alarm=_horizon(plan, verdict),
+        reproducibility=reproducibility or Reproducibility(seed=plan.seed),
+    )
 
 
-def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
-    """Explain why no bound on the guardrail follows, or nothing."""
-    if role is SamplingRole.RED_TEAM:
-        return _RED_TEAM
-    if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
-        return _ONLY_THESE
-    return "" if stop is StopReason.COMPLETE else _NOT_WHOLE
+def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
+    """An abort never leaves a PASS: what passed before it is not known to have been run fairly."""
+    if finding.decision is Decision.FAIL:
+        return finding
+    is_told = finding.stop is StopReason.ERROR_RATE  # a plan cut short says so itself
+    why = "" if is_told else f"The run {STOPS[StopReason.ERROR_RATE].predicate}. "
+    return replace(
+        finding,
+        decision=Decision.FAIL if to_fail else Decision.INCONCLUSIVE,
+        words=replace(finding.words, label="", statement=f"{why}{finding.statement}"),
+    )
 
 
-def _strata(
-    experiment: ExperimentPlan, rows: Rows, confidence: float, rule: Rule
-) -> StratifiedContainment | None:
-    if not experiment.strata:
+def _summary(experiment: ExperimentPlan, trials: TrialTable, stop: StopReason) -> ExperimentSummary:
+    tried = Counter(trials.inputs)
+    repetitions = Counter(tried.values())
+    return ExperimentSummary(
+        name=experiment.name,
+        identifier=experiment.identifier,
+        version=experiment.version,
+        role=experiment.role,
+        description=experiment.description,
+        fingerprint=experiment.fingerprint,
+        inputs=len(experiment.input_ids),
+        distinct=experiment.distinct_inputs if experiment.copies else None,
+        clusters=len(set(experiment.find_units())) if experiment.clusters else None,
+        trials=len(trials),
+        planned=experiment.trials,
+        draw=experiment.draw,
+        sampling_mode=experiment.sampling_mode,
+        stop=stop,
+        repetitions={str(times): repetitions[times] for times in sorted(repetitions)},
+    )
+
+
+def _horizon(plan: Plan, verdict: Verdict) -> float | None:
+    """Bound a false alarm in the declared horizon, whatever the dependence (§8.5).
+
+    Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
+    """
+    runs = plan.options.horizon_runs
+    bound = None if runs is None or verdict.decision is None else bound_plans([plan], Decision.FAIL)
+    if runs is None or bound is None or bound.value is None:
         return None
-    from trialwise.stats.guardrail_bounds import ChallengeStratum, stratified_containment
-
-    stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
-    counts: dict[str, tuple[int, int]] = {}
-    for name, (passed, trials) in rows.tally_inputs().items():
-        stratum = stratum_of[name] or "unnamed"
-        blocked, presented = counts.get(stratum, (0, 0))
-        counts[stratum] = blocked + passed, presented + trials
-    parts = [
-        ChallengeStratum(name=name, blocked=blocked, presented=presented)
-        for name, (blocked, presented) in counts.items()
-    ]
-    return stratified_containment(parts, confidence=confidence, rule=rule)
+    together = bound.value * runs
+    return together if together < 1 else None
 
 
-def _residual(plan: Plan, bound: GuardrailBound) -> ResidualHarm:
-    from trialwise.stats.guardrail_bounds import residual_harm_bound
-
-    prevalence = plan.prevalence
-    if prevalence is None:
-        return residual_harm_bound(bound.error_upper, miss_confidence=bound.confidence)
-    return residual_harm_bound(
-        bound.error_upper,
-        prevalence.rate,
-        prevalence_source="pre-guardrail",
-        miss_confidence=bound.confidence,
-        prevalence_confidence=prevalence.confidence,
-    )
+# --- One criterion's finding from the trials of its experiment ------------------------------------
+#
+# The decision rests on the gapless beginning of the order of inputs, exactly as it did while the
+# run went on. A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
+# reached would be another rule than the one that was planned. Each procedure is imported where it
+# decides: few runs have two of them.
 
 
 def decide_criterion(
@@ -237,7 +278,7 @@ class _Stream(NamedTuple):
         if disclosed:
             conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
         if criterion.judging.errors is not None and conclusion.evidence.judged is None:
-            from trialwise.procedures.deciding.judge_corrections import correct
+            from trialwise.procedures.judge_corrections import correct
 
             conclusion = correct(conclusion, criterion, counts.rows, reason)
         conclusion = contain(conclusion, criterion, plan, self.experiment, used, stop=reason)

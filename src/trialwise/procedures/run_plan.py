@@ -20,8 +20,8 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Pla
 from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
+from trialwise.procedures.families import find_family_size, plan_corrected
 from trialwise.procedures.gates import PROCEDURE as GATES
-from trialwise.procedures.planning.families import find_family_size, plan_corrected
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -87,7 +87,7 @@ def plan_run(
         found = [plan_corrected(one, situation.under_intent_of(one), decisions) for one in criteria]
         planned = [one for one in found if not isinstance(one, Refused)]
         if not measuring and sum(one.counting.stops_early for one in planned) > 1:
-            from trialwise.procedures.shared_trials import share_trials
+            from trialwise.procedures.sequential_designs import share_trials
 
             planned = share_trials(planned, len(sampling.inputs), cache=cache)
         mine = _riding(planned, sampling)
@@ -108,9 +108,9 @@ def plan_run(
         experiments.append(experiment)
     latency: tuple[LatencyPlan, ...] = ()
     if contract.latency is not None and not measuring:
-        from trialwise.procedures.latency import plan_latency
+        from trialwise.procedures.latency import PROCEDURE as LATENCY
 
-        latency, unsupported = plan_latency(contract, options, experiments, plans, baseline)
+        latency, unsupported = LATENCY.plan(contract, options, experiments, plans, baseline)
         refusals += unsupported
     if refusals:
         raise DesignRefused(tuple(refusals))

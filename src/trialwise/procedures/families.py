@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
@@ -21,8 +22,6 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Family
 from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
-from trialwise.procedures.later_trials import let_withdraw
-from trialwise.procedures.planned_looks import find_looks
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
@@ -30,6 +29,10 @@ from trialwise.stats.compliance_cutoffs import (
     find_most_failing,
 )
 from trialwise.stats.mean_bets import MeanDesign
+
+if TYPE_CHECKING:
+    from trialwise.stats.judged_looks import JudgedLook
+    from trialwise.stats.judged_tests import Correction
 
 #: Questions that one procedure answers; a required rate has several.
 _BY_QUESTION = {
@@ -51,6 +54,17 @@ def plan_criterion(criterion: Criterion, situation: Situation) -> CriterionPlan 
     except InvalidArgument as error:
         return Refused(str(error))
     return found if isinstance(found, Refused) else let_withdraw(with_judge(found, criterion))
+
+
+#: How often the trials of a service that did not change may contradict its decision.
+WITHDRAWAL_LEVEL = 0.01
+
+
+def let_withdraw(plan: CriterionPlan) -> CriterionPlan:
+    """Return a plan whose decision later trials can withdraw, if it is about their rate."""
+    is_plain = plan.judging.errors is None and plan.estimator is None
+    may = find_procedure(plan.procedure).may_be_withdrawn and is_plain
+    return plan.change(withdrawn_by=WITHDRAWAL_LEVEL) if may else plan
 
 
 def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
@@ -274,3 +288,59 @@ def _explain_shortage(plan: CriterionPlan, situation: Situation, decisions: int)
         f"{situation.options.correction}: even without a failure the p-value exceeds {share:.4g}; "
         "run more trials, or correct fewer decisions together"
     )
+
+
+# When a judged rate may be decided before all trials are in, and with how much of the error.
+
+
+def find_looks(plan: CriterionPlan) -> tuple[JudgedLook, ...]:
+    """Find the counts that decide a judged rate early; none for plans that need every trial.
+
+    Args:
+        plan: A criterion's, with the errors of its judge.
+    """
+    from trialwise.stats.judged_looks import plan_looks
+
+    required, alpha = plan.threshold.required_rate, plan.alpha
+    shown = {
+        "COMPLIANCE": (required, alpha),
+        "SEQUENTIAL": (plan.threshold.alternative_rate, plan.beta),
+    }.get(plan.procedure)
+    is_one_rate = (
+        plan.estimator is None and not plan.counting.each_input and not plan.counting.rides_along
+    )
+    if shown is None or plan.judging.errors is None or not is_one_rate:
+        return ()
+    return plan_looks(
+        plan.judging.errors,
+        plan.trials,
+        cast("tuple[Correction, ...]", plan.judging.corrected_by),
+        above=cast("tuple[float, float]", shown),
+        below=cast("tuple[float, float]", (required, alpha)),
+    )
+
+
+def find_share(plan: CriterionPlan, trials: int, *, is_look: bool) -> float:
+    """Return the share of the error limit that the decision after some trials may spend.
+
+    Args:
+        plan: The criterion's.
+        trials: How many trials were judged.
+        is_look: Whether the decision was made before all trials were in.
+    """
+    from trialwise.stats.judged_looks import LAST_SHARE
+
+    if not plan.judging.looks:
+        return 1.0
+    shares = {look.trials: look.share for look in plan.judging.looks}
+    return shares.get(trials, LAST_SHARE) if is_look else LAST_SHARE
+
+
+def describe_looks(plan: CriterionPlan) -> str:
+    """Say when a judged rate may be decided early; empty where it may not be."""
+    early = [
+        f"after {look.trials} with at most {look.accept} failures (PASS) "
+        f"or at least {look.reject} (FAIL)"
+        for look in plan.judging.looks
+    ]
+    return f"; it may stop {' or '.join(early)}" if early else ""

@@ -17,7 +17,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED
 from trialwise.procedures.chances import characterize
-from trialwise.procedures.explaining.analysis_sections import (
+from trialwise.procedures.explanations import (
     Rows,
     describe_threshold,
     explain_hypotheses,
@@ -79,7 +79,7 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
     if design is None:
         return sections
     # Only comparisons with a baseline have other rules, and they load their tests.
-    from trialwise.procedures.explaining.other_rules import explain_other_rules
+    from trialwise.procedures.explanations import explain_other_rules
 
     return (*sections, *explain_other_rules(finding, design))
 

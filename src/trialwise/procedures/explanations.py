@@ -1,0 +1,344 @@
+"""Sections and rows of the full analysis that several procedures share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from trialwise.decimals import RELATIVE_BAND
+from trialwise.documents.blocks import Facts, Section
+from trialwise.documents.numbers import as_computed, as_count, as_percent, as_points, as_probability
+from trialwise.documents.phrases import STOPS
+from trialwise.model.criterion import Origin
+from trialwise.model.verdict import Finding
+from trialwise.procedures.sequential_designs import describe_rule
+from trialwise.stats.margin_tests import METHODS, Method, noninferiority, noninferiority_size
+from trialwise.stats.multiplicity import CLAIMS
+from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.toolbox.predictive import predictive_cutoff
+
+Rows: TypeAlias = list[tuple[str, str]]
+"""Terms and values; an empty term continues the one before."""
+
+#: The question by who set the threshold (§7.4).
+_QUESTIONS = {
+    Origin.SLA: "does the system meet its SLA requirement?",
+    Origin.SLO: "does the system meet its SLO target?",
+    Origin.POLICY: "does the system meet the policy requirement?",
+    Origin.EMPIRICAL: "has the rate degraded from the baseline?",
+    Origin.UNSPECIFIED: "does the success rate meet the threshold?",
+}
+
+
+def make_section(heading: str, rows: Sequence[tuple[str, str]]) -> Section:
+    """Make a section of the full analysis."""
+    blocks = (Facts(pairs=tuple(rows)),) if rows else ()
+    return Section(heading=heading, blocks=blocks, depth="analysis")
+
+
+def explain_hypotheses(
+    finding: Finding, *, usual: tuple[str, str] = ("", ""), passes: str = "", test: str = ""
+) -> Section:
+    """Explain what was asked, by which rule, and at which levels.
+
+    Args:
+        finding: What to explain.
+        usual: Null and alternative, where the finding does not state its own.
+        passes: When the rule says PASS.
+        test: What kind of test the rule is.
+    """
+    words = finding.words
+    null, alternative = (words.null, words.alternative) if words.null else usual
+    rows = [
+        ("Procedure", str(finding.procedure)),
+        ("Question", _QUESTIONS[finding.threshold.origin]),
+        ("H₀ (null)", null),
+        ("H₁ (alternative)", alternative),
+        ("Decision rule", str(finding.decision_rule)),
+        ("PASS iff", passes),
+        ("Test type", test),
+    ]
+    how, family = "unadjusted per-test", finding.plan.others.family
+    if family is not None:
+        part = (
+            f"1/{family.decisions} of the level"
+            if finding.plan.counting.stops_early
+            else "the level"
+        )
+        how = f"{part} of {family.decisions} decisions together, {CLAIMS[family.correction][0]}"
+    elif finding.single_decision is not None:
+        how = "corrected together with other decisions"
+    for symbol, level in (("α", finding.alpha), ("β", finding.beta)):
+        if level is not None:
+            rows.append((f"configured {symbol}", f"{level:g} ({how})"))
+    return make_section("HYPOTHESIS TEST", [row for row in rows if row[1]])
+
+
+def describe_threshold(finding: Finding) -> Rows:
+    """Describe who says what the criterion is held against (§7.4)."""
+    threshold = finding.threshold
+    rows = [("Threshold origin", threshold.origin.value)]
+    if threshold.contract_ref:
+        rows.append(("Contract ref", threshold.contract_ref))
+    return rows
+
+
+def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = None) -> Rows:
+    """List how precisely the trials show the rate.
+
+    Args:
+        finding: With at least one trial.
+        bound_method: How its bound was found.
+        corpus: How many inputs the corpus has that the trials are a part of.
+    """
+    tally, interval = finding.tally, finding.interval
+    rate, n = tally.passed / tally.trials, tally.trials
+    error, formula = math.sqrt(rate * (1 - rate) / n), "√(p̂(1−p̂)/n)"
+    if corpus is not None and corpus > 1:
+        # What was tried of a corpus is known: only the rest varies (§8.4.6).
+        error *= math.sqrt((corpus - n) / (corpus - 1))
+        formula = "√(p̂(1−p̂)/n · (N−n)/(N−1))"
+    rows = [("Standard error", f"{formula} = {as_computed(error)}")]
+    if interval is None:
+        plain = wilson_interval(tally.passed, tally.trials)
+        rows.append(("95 % Wilson interval", f"{as_brackets(plain)}, descriptive"))
+    else:
+        rows.append((name_interval(interval), f"{as_brackets(interval)}, {interval.method}"))
+    if finding.lower_bound is not None:
+        method = "by the matched estimator" if finding.estimator is not None else bound_method
+        bound = f"p_L({finding.alpha:g}) = {as_computed(finding.lower_bound)}"
+        rows.append(("Lower bound", f"{bound}, {method}, one-sided"))
+    return rows
+
+
+def list_p_value(finding: Finding, usual_null: str) -> Rows:
+    """List the p-value with its method, its null and its tail (§10.3)."""
+    p = finding.p_value
+    if p is None:
+        return []
+    return [
+        ("p-value", as_computed(p.value)),
+        ("  method", p.method),
+        ("  null", f"{finding.words.null or usual_null}; small values speak against it"),
+        ("  tail", p.tail),
+    ]
+
+
+def list_power(finding: Finding) -> Rows:
+    """List the exact power at the alternative rate, where one was named."""
+    alternative = finding.threshold.alternative_rate
+    if finding.power is None or alternative is None:
+        return []
+    at = f"{alternative:g}"
+    return [("Power", f"{as_computed(finding.power)} = P(not PASS) at a true rate of {at}, exact")]
+
+
+def as_brackets(interval: Interval) -> str:
+    """Write the two ends of an interval."""
+    return f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
+
+
+def name_interval(interval: Interval) -> str:
+    """Name an interval's level, as a term."""
+    level = "" if interval.confidence is None else f"{100 * interval.confidence:.6g} % "
+    return f"{level}interval"
+
+
+def word_long_run(event: str) -> str:
+    """Say that a level belongs to the rule and is no probability of this verdict (§7.2)."""
+    return (
+        f"In the long run, {event}, for independent and stationary trials. It is not the "
+        "probability that this result is wrong."
+    )
+
+
+# A sequential design explained: boundaries, exact errors, where it stopped, and what follows.
+
+
+def explain_sequential(finding: Finding) -> tuple[Section, ...]:
+    """Explain the two rates, the design and its errors, the stop and the inference after it."""
+    design, threshold = finding.design, finding.threshold
+    reference = describe_threshold(finding)
+    if threshold.required_rate is not None:
+        required = f"p* = {threshold.required_rate:g} (given, not estimated)"
+        reference.append(("Normative threshold", required))
+    if not isinstance(design, SequentialDesign):
+        return (
+            explain_hypotheses(finding),
+            *((make_section("THRESHOLD REFERENCE", reference),) if reference else ()),
+        )
+    strict = design.p0 == design.p1
+    below = f"p ≤ {design.p1:g}, the {'required rate' if strict else 'margin below it'}"
+    margin = "none" if strict else f"{design.p0 - design.p1:.6g} below it: p = {design.p1:g}"
+    reference.append(("Margin", margin))
+    hypotheses = explain_hypotheses(
+        finding,
+        usual=(f"p ≥ {design.p0:g}, the required rate", below),
+        passes="the failures fall to the PASS boundary, given below, first",
+        test=f"sequential, {design.method}; both errors exact by path counting",
+    )
+    return (
+        hypotheses,
+        make_section("THRESHOLD REFERENCE", reference),
+        make_section("STATISTICAL INFERENCE", _infer(finding, design)),
+    )
+
+
+def _infer(finding: Finding, design: SequentialDesign) -> Rows:
+    looks = f"every {design.batch} trials" if design.batch > 1 else "after every trial"
+    rows = [("Design", f"{design.method}, at most {design.cap} trials, looks {looks}")]
+    rule = describe_rule(design)
+    rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(rule)]
+    rows += _list_errors(design)
+    if not isinstance(design.certificate, Undefined):
+        strict = design.p0 == design.p1
+        least = "objective" if strict else "expected trials"
+        found = f"{design.certificate:.4f} × the least {least} of any such test"
+        rows.append(("Certificate", found))
+    # Each input has stopped somewhere else; the table of inputs says where.
+    return rows if finding.by_input else rows + _list_stop(finding, design) + _list_after(finding)
+
+
+def _list_errors(design: SequentialDesign) -> Rows:
+    rows: Rows = []
+    rates = {"p₁": design.p1, "p₀": design.p0} if design.p0 != design.p1 else {"p₀": design.p0}
+    for symbol, rate in sorted(rates.items()):
+        found = design.operating_characteristic(rate)
+        chances = f"P(PASS) = {as_computed(found.passes)}, P(FAIL) = {as_computed(found.fails)}"
+        rows += [
+            (f"At {symbol} = {rate:g}", f"{chances}, exact"),
+            ("", f"P(INCONCLUSIVE) = {as_computed(found.inconclusive)}"),
+            ("", f"expected trials {found.mean_trials:.1f}, median {found.median_trials}"),
+        ]
+    return rows
+
+
+def _list_stop(finding: Finding, design: SequentialDesign) -> Rows:
+    tally = finding.tally
+    if not tally.trials or tally.trials > design.cap:
+        return []
+    why = "" if finding.stop is None else f"; {STOPS[finding.stop].label}"
+    here = f"after {as_count(tally.trials, 'trial')} with {as_count(tally.failed, 'failure')}{why}"
+    most, fewest = design.accept[tally.trials], design.reject[tally.trials]
+    passes = f"PASS at {most} or fewer" if most >= 0 else "no PASS yet"
+    fails = f"FAIL at {fewest} or more" if fewest <= tally.trials else "no FAIL yet"
+    return [("Stopped", here), ("Boundaries there", f"failures: {passes}, {fails}")]
+
+
+def _list_after(finding: Finding) -> Rows:
+    """Exact after stopping: the naive rate of a run that stopped because it looked good is off."""
+    rows: Rows = []
+    if finding.estimate is not None:
+        rows.append(("Estimate", f"{finding.estimate:.6f}, median-unbiased after stopping"))
+    if finding.interval is not None:
+        level = finding.interval.confidence
+        label = "Interval" if level is None else f"{100 * level:.6g} % interval"
+        rows.append((label, f"{as_brackets(finding.interval)}, {finding.interval.method}"))
+    if finding.lower_bound is not None:
+        rows.append(("Lower bound", f"{as_computed(finding.lower_bound)}, one-sided"))
+    if finding.p_value is not None:
+        p = finding.p_value
+        rows.append(("p-value", f"{as_computed(p.value)} ({p.method}, {p.tail})"))
+    rows += _list_ratio(finding)
+    return rows
+
+
+def _list_ratio(finding: Finding) -> Rows:
+    """The log-likelihood ratio at the stop, beside Wald's two boundaries for it."""
+    ratio, alpha, beta = getattr(finding.evidence, "log_ratio", None), finding.alpha, finding.beta
+    if ratio is None or alpha is None or beta is None:
+        return []
+    upper, lower = math.log((1 - alpha) / beta), math.log(alpha / (1 - beta))
+    return [
+        ("Log-likelihood ratio", f"ln Λ = {ratio:.4f} of the required rate to the lower one"),
+        ("", f"Wald's test PASSes from {upper:.4f} and FAILs from {lower:.4f}, for orientation"),
+    ]
+
+
+# --- What other rules say of the same comparison with a baseline (companion §3.2, §4.5) -----------
+#
+# The companion names three that count the baseline's uncertainty: the posterior predictive rule,
+# and the non-inferiority tests of Farrington and Manning and of Miettinen and Nurminen. All three
+# are approximate, so each stands beside the error that it really makes. None of them decides here.
+
+_NAMES: dict[Method, str] = {
+    "farrington-manning": "Farrington–Manning",
+    "miettinen-nurminen": "Miettinen–Nurminen",
+}
+#: Enumerating the true error of larger comparisons takes seconds.
+_LARGEST = 3_000
+
+
+def explain_other_rules(finding: Finding, design: RegressionCutoff) -> tuple[Section, ...]:
+    """Explain what the other rules say; nothing where the trials did not all run, or are many.
+
+    Args:
+        finding: Of a comparison with a baseline.
+        design: The cutoff that decided it.
+    """
+    tally, lower = finding.tally, finding.threshold.alternative_rate
+    complete = tally.trials == design.trials and design.cutoff is not None
+    if not complete or lower is None or design.trials + design.baseline_trials > _LARGEST:
+        return ()
+    rate = design.baseline_successes / design.baseline_trials
+    rows = _list_predictive(finding, design)
+    margin = round(rate - lower, 12)
+    if 0 < margin <= rate:
+        for method in METHODS:
+            rows += _list_margin_test(finding, design, margin, method)
+    rows.append(("", "Approximate, for comparison. They do not decide this criterion."))
+    return (make_section("OTHER RULES (§3.2, §4.5)", rows),)
+
+
+def _list_predictive(finding: Finding, design: RegressionCutoff) -> Rows:
+    baseline = design.baseline_successes, design.baseline_trials
+    found = predictive_cutoff(*baseline, design.trials, alpha=design.alpha)
+    says = "PASS" if finding.tally.passed >= found.cutoff else "FAIL"
+    rows = [
+        (
+            "Posterior predictive",
+            f"{says}: K ≥ {found.cutoff} of {design.trials} PASSes; beta-binomial, Jeffreys prior",
+        )
+    ]
+    if not isinstance(found.design_false_alarm, Undefined):
+        event = "of runs FAIL if nothing has changed"
+        rows.append(("", _compare(found.design_false_alarm, design.alpha, event)))
+    return rows
+
+
+def _list_margin_test(
+    finding: Finding, design: RegressionCutoff, margin: float, method: Method
+) -> Rows:
+    tally, alpha = finding.tally, design.alpha
+    found = noninferiority(
+        design.baseline_successes,
+        design.baseline_trials,
+        tally.passed,
+        tally.trials,
+        margin=margin,
+        alpha=alpha,
+        method=method,
+    )
+    size = noninferiority_size(
+        design.baseline_trials,
+        design.trials,
+        margin=margin,
+        baseline_rate=design.baseline_successes / design.baseline_trials,
+        alpha=alpha,
+        method=method,
+    )
+    shown = "shown" if found.noninferior else "not shown"
+    claim = f"a loss of less than {as_points(margin)} is {shown}, p = {as_computed(found.p_value)}"
+    event = f"of runs claim it after a loss of {as_points(margin)}"
+    return [(_NAMES[method], claim), ("", _compare(size, alpha, event))]
+
+
+def _compare(actual: float, alpha: float, event: str) -> str:
+    """Say what a rule really does, and where that is more than its level."""
+    exceeds = actual > alpha * (1 + RELATIVE_BAND)
+    above = f", more than {as_percent(alpha)}" if exceeds else f", at most {as_percent(alpha)}"
+    return f"{as_probability(actual)} {event}{above}"
