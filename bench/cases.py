@@ -19,7 +19,7 @@ _BARE = "python -c pass"
 _OWN_S = 2e-3
 _TRIAL_S = 15e-6
 _DECIDE = (
-    "from trialwise.model.tally import Tally;"
+    "from trialwise.model.evidence import Tally;"
     "from trialwise.procedures.compliance import decide_compliance;"
     "from trialwise.procedures.regression import decide_regression;"
 )

@@ -7,7 +7,7 @@ level, by the rule `wilson`. Run it with `python examples/worked_decision.py`.
 
 import sys
 
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally
 from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Intent
 from trialwise.model.evidence import (
     Breakdown,
     Evidence,
@@ -20,7 +20,6 @@ from trialwise.model.evidence import (
     PValue,
     TrialCounts,
 )
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Analysis

@@ -36,7 +36,7 @@ _ALSO: dict[str, dict[str, list[str]]] = {
     },
     "services": {"service_factors": []},
 }
-_HEAD = '''"""Where each check and service lives, what their packages export, and the options of runs.
+_HEAD = '''"""Where each check and service lives, what their packages export, the options of runs.
 
 Written by `make stubs` from the modules themselves: nothing is imported to find a name.
 """
@@ -70,7 +70,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
 from trialwise.stats.multiplicity import FamilyCorrection

@@ -32,10 +32,11 @@ _MODULES = {
         "Calibration CalibrationError GoldSet GoldSetError GoldUnit Juror NothingJudged VoteCache "
         "WinRate calibrate judge pairwise read_calibration read_gold similar win_rate"
     ),
-    "model.baseline": "Baseline",
-    "model.claim": "Claim Estimator PopulationClaim TargetEstimand",
+    "model.baseline": "Baseline Covariate CovariateKind",
+    "model.claim": (
+        "Claim Estimator Input Intent PopulationClaim Sampling SamplingRole TargetEstimand"
+    ),
     "model.contract": "Contract Latency LatencyConstraint Prevalence Validity",
-    "model.covariate": "Covariate CovariateKind",
     "model.criterion": "Criterion Origin",
     "model.evidence": "StopReason",
     "model.gate": "Expectation Metrics Reliability Stability",
@@ -44,10 +45,8 @@ _MODULES = {
     "model.plan": "Plan",
     "model.reply": "Reply Setup Usage",
     "model.run": "RunRecord",
-    "model.sampling": "Input Sampling SamplingRole",
     "model.trace": "ToolCall Trace Turn",
     "model.trial": "Analysis CheckResult ErrorClass FailReason Outcome Trial",
-    "model.intent": "Intent",
     "model.verdict": "Decision Finding Verdict",
     "outcomes.outcome_reading": "read_outcomes",
     "outcomes.outcome_rows": "OutcomeRow Outcomes OutcomesUnreadable",

@@ -1,4 +1,4 @@
-"""Where each check and service lives, what their packages export, and the options of runs.
+"""Where each check and service lives, what their packages export, the options of runs.
 
 Written by `make stubs` from the modules themselves: nothing is imported to find a name.
 """

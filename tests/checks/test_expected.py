@@ -16,9 +16,9 @@ from trialwise.checks import (
     tool_called_with,
 )
 from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Input, Sampling
 from trialwise.model.fingerprint import sampling_fingerprint
 from trialwise.model.reply import Reply
-from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import FailReason
 
 

@@ -21,11 +21,11 @@ from trialwise.checks.criterion_scopes import (
     describe_postconditions,
     scopes_of,
 )
+from trialwise.model.claim import Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.fingerprint import sampling_fingerprint
 from trialwise.model.reply import Reply
-from trialwise.model.sampling import Sampling
 from trialwise.model.trial import CheckResult
 
 

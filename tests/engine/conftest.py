@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from trialwise.model.claim import SamplingMode
+from trialwise.model.claim import Intent, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Threshold
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.trial import Analysis

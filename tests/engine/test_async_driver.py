@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
+from trialwise.engine.criterion_progress import issue_places, trial_seeds
 from trialwise.engine.drivers.async_driver import run_plan
 from trialwise.engine.ports import (
     CriterionDecided,
@@ -24,7 +25,6 @@ from trialwise.engine.ports import (
     TrialDone,
 )
 from trialwise.engine.run_state import RunOutcome
-from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.engine.trial_inputs import issue_places
+from trialwise.engine.criterion_progress import issue_places
 from trialwise.model.claim import SamplingMode
 from trialwise.model.plan import ExperimentPlan
 from trialwise.stats.sequential.trial_order import Draw

@@ -17,13 +17,13 @@ from trialwise.engine.ports import Service, ServiceError, SystemClock, TrialCont
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
 from trialwise.engine.spending_meter import Meter
+from trialwise.model.claim import Input
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Budget
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply, Setup, Usage
-from trialwise.model.sampling import Input
 from trialwise.model.trial import ErrorClass, FailReason, Trial
 from trialwise.model.trial_lines import read_trial, write_trial
 from trialwise.services import CallableService, HttpFailure

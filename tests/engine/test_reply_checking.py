@@ -15,9 +15,9 @@ from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
+from trialwise.model.claim import Input
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply, Setup, Usage
-from trialwise.model.sampling import Input
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Trial
 from trialwise.model.trial_lines import read_trial, write_trial
 

@@ -9,12 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from trialwise.engine.criterion_progress import combine_stops
+from trialwise.engine.criterion_progress import combine_stops, issue_places, trial_seeds
 from trialwise.engine.drivers.async_driver import run_plan
 from trialwise.engine.drivers.blocking_driver import drive
-from trialwise.engine.ledger import Ledger
+from trialwise.engine.run_parts import Ledger
 from trialwise.engine.run_state import Pause, RunState, TrialStart
-from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion

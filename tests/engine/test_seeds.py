@@ -9,7 +9,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.engine.trial_inputs import derive_seed, trial_seeds
+from trialwise.engine.criterion_progress import derive_seed, trial_seeds
 
 
 @given(
@@ -43,7 +43,7 @@ def test_other_runs_experiments_and_trials_have_other_seeds() -> None:
 def test_another_process_derives_the_same_seeds() -> None:
     """Python's own hash would not."""
     code = (
-        "from trialwise.engine.trial_inputs import derive_seed, trial_seeds\n"
+        "from trialwise.engine.criterion_progress import derive_seed, trial_seeds\n"
         "print(derive_seed('order', 7, 'inputs'), trial_seeds(7, 'inputs')(3))"
     )
     shown = subprocess.run(

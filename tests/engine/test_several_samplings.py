@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trialwise as tw
+from trialwise.engine.criterion_progress import issue_places
 from trialwise.engine.ports import TrialContext
-from trialwise.engine.trial_inputs import issue_places
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Trial
 
@@ -101,7 +101,7 @@ def _check_finding(plan: Plan, finding: Any, says: Says, ran: Sequence[Trial]) -
     order = issue_places(
         experiment, seed=plan.seed, each_input=any(c.counting.each_input for c in mine)
     )
-    if not one.each_input:
+    if not one.counting.each_input:
         passes = [says(experiment.name, index, kind) for index in range(len(order))]
         decision, trials, failures = _walk(one, passes)
         assert (finding.decision, finding.tally.trials) == (decision, trials)

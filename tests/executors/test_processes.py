@@ -196,7 +196,7 @@ class _LyingPool:
 def test_a_service_that_always_kills_its_worker_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is asked for ever, and what crashes does not pass."""
     monkeypatch.setattr(
-        "trialwise.executors.worker_pools.find_opener",
+        "trialwise.executors.pool_driver.find_opener",
         lambda _: lambda address, job, concurrency: _LyingPool(),  # noqa: ARG005
     )
     contract = tw.Contract("c", str, [tw.Criterion("x", tw.equals("1"), at_least=0.5)])

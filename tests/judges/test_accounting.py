@@ -16,9 +16,8 @@ from tests.reports.short_reports import render_summary
 import trialwise as tw
 from trialwise.checks.criterion_scopes import criterion_structure
 from trialwise.judges import Calibration, GoldFiles, judge
-from trialwise.model.evidence import StopReason
+from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.verdict import Decision
 from trialwise.pages.suite_totals import bound_suite_errors

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import Baseline, CriterionBaseline
+from trialwise.model.claim import Input, Sampling
 from trialwise.model.fingerprint import canonical, fingerprint, sampling_fingerprint
-from trialwise.model.sampling import Input, Sampling
 
 CREATED = datetime(2026, 5, 15, 9, 0, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from tests.revising import replace
 from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
-from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.claim import Claim, Intent, PopulationClaim
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import (
@@ -34,17 +34,16 @@ from trialwise.model.evidence import (
     SequentialEvidence,
     Severity,
     StopReason,
+    Tally,
     Threshold,
 )
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
-from trialwise.model.intent import Intent
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.plan_hashes import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.reply import Usage
-from trialwise.model.tally import Tally
+from trialwise.model.stored_plans import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.trial import Analysis, CheckResult, Trial
 from trialwise.model.verdict import (
     Decision,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.covariate import (
+from trialwise.model.baseline import (
     Covariate,
     CovariateKind,
     differing_covariates,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trialwise.model import trial_table
 from trialwise.model.reply import Usage
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import Trials
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, OtherCheck, Outcome, Trial
 from trialwise.model.trial_lines import write_trial
 from trialwise.model.trial_table import TrialTable

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 from functools import cache
 
 import trialwise as tw
-from trialwise.model.evidence import Spending
+from trialwise.model.evidence import Spending, Tally
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.run import RunRecord
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.findings import (
     AmountDifference,

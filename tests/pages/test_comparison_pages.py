@@ -23,7 +23,7 @@ from trialwise.documents.blocks import (
     Value,
 )
 from trialwise.documents.charts import Strips
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import Trials
 from trialwise.model.trial import ErrorClass
 from trialwise.model.verdict import Decision
 from trialwise.pages.comparison import build_comparison_page, summarize_comparison

@@ -16,8 +16,7 @@ from tests.reports.run_records import SHAPES, each_input, fixed_fail, sequential
 from trialwise.documents.charts import Axis, Chart
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan, Limits
-from trialwise.model.run import RunRecord
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import RunRecord, Trials
 from trialwise.model.verdict import Decision
 from trialwise.pages.design_curves import (
     chart_trials,

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from trialwise.declarations.signatures import setting_keys, settings_of
+from trialwise.model.baseline import CovariateKind
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.contract import MARKER_PARTS, Contract
-from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget, RunOptions
 from trialwise.plugin.marker import Asked, MarkerError, read_marker

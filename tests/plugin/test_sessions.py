@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from trialwise.model.claim import Intent
 from trialwise.model.evidence import StopReason
-from trialwise.model.intent import Intent
 from trialwise.model.verdict import Decision
 from trialwise.stores.baselines import BaselineStore
 from trialwise.stores.runs import RunStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from trialwise.engine.trial_inputs import issue_places, trial_seeds
+from trialwise.engine.criterion_progress import issue_places, trial_seeds
 from trialwise.model.evidence import StopReason
 from trialwise.model.reply import Usage
 from trialwise.model.trial import FailReason

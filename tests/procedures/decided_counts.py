@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
-from trialwise.model.evidence import Threshold
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Claim, Intent, PopulationClaim, SamplingMode
+from trialwise.model.evidence import Tally, Threshold
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
-from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, LatencyFinding
 from trialwise.procedures.base import Counts

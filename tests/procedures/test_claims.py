@@ -12,12 +12,17 @@ from scipy.stats import beta, binom, hypergeom, norm
 from tests.procedures.decided_counts import check_design, decide_claimed
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.claim import (
+    Claim,
+    Estimator,
+    Input,
+    Intent,
+    PopulationClaim,
+    Sampling,
+    TargetEstimand,
+)
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Threshold
-from trialwise.model.intent import Intent
-from trialwise.model.sampling import Input, Sampling
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally, Threshold
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.claims import ClaimCheck, default_draw
 from trialwise.procedures.compliance import decide_compliance

@@ -15,18 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from trialwise.engine.trial_inputs import issue_places, trial_seeds
+from trialwise.engine.criterion_progress import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.evidence import Spending, StopReason, Tally
 from trialwise.model.options import RunOptions
 from trialwise.model.reply import Usage
-from trialwise.model.run import RunRecord
-from trialwise.model.run_trials import Trials
-from trialwise.model.sampling import Sampling
-from trialwise.model.tally import Tally
+from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amounts import median_interval

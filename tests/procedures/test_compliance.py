@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta, norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
+from trialwise.model.claim import Intent
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures.compliance import DECISION_RULES, decide_compliance
 from trialwise.stats.result_types import RULES, Refusal, Rule

@@ -13,8 +13,8 @@ from tests.procedures.decided_counts import decide_latency_limit
 from tests.revising import criterion_plan
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
+from trialwise.model.claim import Intent
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Trigger
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import combine, compose

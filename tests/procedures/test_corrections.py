@@ -180,7 +180,7 @@ def test_a_boundary_fail_settles_a_corrected_contract() -> None:
 
 def test_a_drop_that_does_not_survive_is_open_and_a_pass_stays(tmp_path: Path) -> None:
     """Against a baseline only the FAIL is a statement, at its own level of the family."""
-    from trialwise.model.tally import Tally
+    from trialwise.model.evidence import Tally
     from trialwise.procedures.regression import decide_regression
 
     baseline = Tally(trials=100, passed=95)

@@ -9,13 +9,19 @@ import pytest
 
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.baseline import Baseline, CriterionBaseline
-from trialwise.model.claim import Claim, Estimator, PopulationClaim, SamplingMode
+from trialwise.model.claim import (
+    Claim,
+    Estimator,
+    Intent,
+    PopulationClaim,
+    Sampling,
+    SamplingMode,
+    SamplingRole,
+)
 from trialwise.model.contract import Contract, Latency
 from trialwise.model.criterion import Criterion, Origin
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.model.sampling import Sampling, SamplingRole
 from trialwise.procedures.run_plan import plan_run
 from trialwise.procedures.selection import reference_of
 from trialwise.stats.sequential.bound import fixed_size

@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.claim import Claim, Input, PopulationClaim, Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason
@@ -41,8 +41,7 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.model.plan_hashes import plan_differences, plan_hash
-from trialwise.model.sampling import Input, Sampling
+from trialwise.model.stored_plans import plan_differences, plan_hash
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose

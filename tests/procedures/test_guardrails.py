@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
-from trialwise.model.claim import Claim
-from trialwise.model.covariate import Covariate
+from trialwise.model.baseline import Baseline, Covariate, CriterionBaseline, CriterionScope
+from trialwise.model.claim import Claim, Intent
 from trialwise.model.evidence import Guard, Severity
-from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
 from trialwise.procedures.guardrails import admit, assess_baseline, covariate_severity
 

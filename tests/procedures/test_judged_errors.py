@@ -26,10 +26,9 @@ from scipy.stats import beta, binom
 from trialwise.judges import Calibration
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.evidence import Spending, StopReason, Tally
 from trialwise.model.options import AbortRule, RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.base import Counts as CountedTrials

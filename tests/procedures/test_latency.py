@@ -13,7 +13,7 @@ from scipy.stats import binom
 from tests.procedures.decided_counts import decide_latency_baseline, decide_latency_limit
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.verdict import Decision
 from trialwise.procedures.latency import BASELINE_RULES, LIMIT_RULES
 from trialwise.stats.result_types import RULES, Refusal, Rule

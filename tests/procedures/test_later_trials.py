@@ -25,13 +25,13 @@ from trialwise.model.evidence import (
     Evidence,
     Spending,
     StopReason,
+    Tally,
     Threshold,
     TrialCounts,
 )
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.plan_hashes import plan_hash
-from trialwise.model.tally import Tally
+from trialwise.model.stored_plans import plan_hash
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.composite import withdraw
 from trialwise.procedures.run_verdict import decide_run

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
+from trialwise.model.claim import Intent
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.observational import decide_observational
 

@@ -80,7 +80,7 @@ def test_a_fixed_number_that_always_decides_says_so() -> None:
 
 def test_a_plan_that_saw_no_trial_promises_nothing() -> None:
     """Without a rate there is no chance to state."""
-    from trialwise.model.tally import Tally
+    from trialwise.model.evidence import Tally
     from trialwise.procedures.partial_findings import word_more_trials
 
     plan = cut_short(range(5), 50, max_trials=60).plan

@@ -9,7 +9,7 @@ import pytest
 
 from trialwise.documents.blocks import Facts
 from trialwise.errors import InvalidArgument
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.registry import find_procedure, procedure_of
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import BaselineError, InvalidArgument
-from trialwise.model.baseline import Baseline, CriterionBaseline
-from trialwise.model.covariate import Covariate
+from trialwise.model.baseline import Baseline, Covariate, CriterionBaseline
 from trialwise.model.evidence import Severity
 from trialwise.procedures.selection import reference_of, select_baseline
 

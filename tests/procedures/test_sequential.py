@@ -15,8 +15,8 @@ from scipy.special import betaln
 from tests.procedures.decided_counts import decide_sequential
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
+from trialwise.model.claim import Intent
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures.composite import compose
 from trialwise.stats.sequential.design import SequentialDesign

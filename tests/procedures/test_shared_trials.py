@@ -17,7 +17,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.plan import Plan
-from trialwise.model.plan_hashes import plan_hash
+from trialwise.model.stored_plans import plan_hash
 from trialwise.procedures.sequential_designs import (
     CriteriaGroup,
     OtherCriteria,

@@ -39,7 +39,7 @@ def test_importing_the_package_loads_nothing(package: str) -> None:
 def test_a_verdict_from_counts_needs_only_the_standard_library() -> None:
     """Deciding 100 trials in both rule sets imports no numerical library."""
     code = """
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.regression import decide_regression
 for rule in ("wilson", "exact"):

@@ -15,7 +15,7 @@ import pytest
 from tests.procedures.decided_counts import decide_latency_limit
 from tests.revising import criterion_plan, replace
 
-from trialwise.model.claim import Claim, SamplingMode
+from trialwise.model.claim import Claim, Intent, SamplingMode
 from trialwise.model.evidence import (
     Diagnostics,
     Guard,
@@ -23,14 +23,12 @@ from trialwise.model.evidence import (
     Severity,
     Spending,
     StopReason,
+    Tally,
     Threshold,
 )
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.run import RunRecord
-from trialwise.model.run_trials import Trials
-from trialwise.model.tally import Tally
+from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Verdict, Wording
 from trialwise.procedures.compliance import decide_compliance

@@ -10,21 +10,17 @@ from typing import Any
 
 from tests.revising import replace
 
-from trialwise.engine.trial_inputs import issue_places
+from trialwise.engine.criterion_progress import issue_places
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Input, Intent, Sampling, SamplingRole
 from trialwise.model.contract import Contract, Latency, LatencyConstraint
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Guard, Reproducibility, Severity, Spending, StopReason
+from trialwise.model.evidence import Guard, Reproducibility, Severity, Spending, StopReason, Tally
 from trialwise.model.gate import Metrics, Reliability, Stability
-from trialwise.model.intent import Intent
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Usage
-from trialwise.model.run import RunRecord
-from trialwise.model.run_trials import Trials
-from trialwise.model.sampling import Input, Sampling, SamplingRole
-from trialwise.model.tally import Tally
+from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose

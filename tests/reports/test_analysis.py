@@ -21,7 +21,7 @@ from tests.revising import replace
 
 from trialwise.documents.printable import count_cells
 from trialwise.model.baseline import BaselineReference
-from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.claim import Claim, Estimator, Intent, PopulationClaim, TargetEstimand
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import (
@@ -33,11 +33,10 @@ from trialwise.model.evidence import (
     Severity,
     Spending,
     StopReason,
+    Tally,
     Threshold,
 )
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
-from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.pages.analysis import render_analysis

@@ -13,8 +13,8 @@ from tests.reports.short_reports import render_github, render_gitlab
 from tests.revising import replace
 
 from trialwise.errors import InvalidArgument
+from trialwise.model.evidence import Tally
 from trialwise.model.run import RunRecord
-from trialwise.model.tally import Tally
 from trialwise.renderers.ci_formats import MOST_ANNOTATIONS
 
 Made = Callable[[str], list[RunRecord]]

@@ -24,10 +24,10 @@ from xmlschema import XMLSchema
 
 import trialwise as tw
 from trialwise.documents.results import LineKind
+from trialwise.model.claim import Input, Sampling
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.run import RunRecord
-from trialwise.model.sampling import Input, Sampling
 from trialwise.pages.analysis import render_analysis
 from trialwise.pages.gate_facts import sum_up_gate
 from trialwise.pages.json_report import describe_report, read_report_schema

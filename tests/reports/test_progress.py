@@ -35,10 +35,9 @@ from trialwise.engine.ports import (
 )
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.evidence import Spending, StopReason, Tally
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import Plan
-from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import compose

@@ -18,7 +18,7 @@ from tests.revising import replace
 
 from trialwise.documents.printable import count_cells
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Intent
 from trialwise.model.evidence import (
     Diagnostics,
     ExperimentSummary,
@@ -26,9 +26,8 @@ from trialwise.model.evidence import (
     Severity,
     Spending,
     StopReason,
+    Tally,
 )
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose

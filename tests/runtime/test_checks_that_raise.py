@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.model.outcome import FailReason
+from trialwise.model.trial import FailReason
 
 WHOLE = json.dumps({"queue": "billing"})
 CUT_OFF = WHOLE[:9]

@@ -129,7 +129,7 @@ def test_the_order_of_a_file_is_used_without_a_question(tmp_path: Path) -> None:
 
 def test_the_advice_for_more_trials_names_its_power() -> None:
     """48 of 50 for 0.95: (1.645 √(.95 · .05) + 0.842 √(.96 · .04))² / .01² = 2,740."""
-    from trialwise.model.tally import Tally
+    from trialwise.model.evidence import Tally
     from trialwise.procedures.compliance import _advise_trials
     from trialwise.stats import compliance_cutoff
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import trialwise as tw
+from trialwise.model.evidence import Tally
 from trialwise.model.plan import Limits
-from trialwise.model.tally import Tally
 from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.regression import decide_regression
 from trialwise.services import HttpFailure

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 import trialwise as tw
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Caution, Decision
 from trialwise.procedures.base import Counts
 from trialwise.procedures.regression import PROCEDURE as REGRESSION

@@ -12,9 +12,8 @@ import pytest
 import trialwise as tw
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import DesignRefused, RunNotFound
-from trialwise.model.evidence import Threshold
+from trialwise.model.evidence import Tally, Threshold
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.tally import Tally
 from trialwise.model.trial import ErrorClass
 from trialwise.procedures.base import Counts
 from trialwise.procedures.sequential import ANYTIME

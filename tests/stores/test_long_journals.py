@@ -13,7 +13,7 @@ from trialwise.model import trial_table
 from trialwise.model.lines import encode_line, seal
 from trialwise.model.plan import Plan
 from trialwise.stores.journal import read_journal
-from trialwise.stores.journal_trials import read_trials
+from trialwise.stores.run_journals import read_trials
 from trialwise.stores.runs import RunStore, StoreUnusable
 
 

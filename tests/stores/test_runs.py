@@ -28,19 +28,17 @@ from trialwise.errors import (
     RunNotFound,
     TrialwiseError,
 )
-from trialwise.model.claim import Claim, SamplingMode
-from trialwise.model.evidence import StopReason, Threshold
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Claim, Intent, SamplingMode
+from trialwise.model.evidence import StopReason, Tally, Threshold
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.plan_hashes import plan_hash
-from trialwise.model.tally import Tally
+from trialwise.model.stored_plans import plan_hash
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stores.journal_repair import repair_run
+from trialwise.stores.run_journals import repair_run
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 NOW = datetime(2026, 11, 15, 6, 25, 24, 500_000, UTC)

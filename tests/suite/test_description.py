@@ -12,12 +12,11 @@ from trialwise import checks, judges
 from trialwise.checks.check_base import from_spec, spellings, to_spec
 from trialwise.declarations.scalars import Choice
 from trialwise.declarations.structures import Record
-from trialwise.model.claim import Claim
+from trialwise.model.baseline import Covariate
+from trialwise.model.claim import Claim, Input, Sampling
 from trialwise.model.contract import Contract, Prevalence
-from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import AbortRule, Budget, RunOptions
-from trialwise.model.sampling import Input, Sampling
 from trialwise.services import (
     AgentService,
     CallableService,

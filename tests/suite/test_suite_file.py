@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from trialwise.model.baseline import Covariate
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.contract import Latency, LatencyConstraint, Prevalence
-from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.reply import Reply

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.model.sampling import Input
+from trialwise.model.claim import Input
 from trialwise.suite import Suite, SuiteError
 
 Load = Callable[..., Suite]

@@ -309,7 +309,7 @@ def test_a_session_with_unknown_calls_has_no_shape_for_stability() -> None:
     from trialwise.engine.attempt import Response
     from trialwise.engine.excerpts import Excerpts
     from trialwise.engine.reply_checking import ReplyChecker
-    from trialwise.model.sampling import Input
+    from trialwise.model.claim import Input
 
     criterion = tw.Criterion("n", tw.tool_not_called("delete"), never_fails=True)
     checker = ReplyChecker(

@@ -262,7 +262,7 @@ def runs_command(
 def _repair(stored: StoredRun, *, as_json: bool) -> int:
     from trialwise.cli.printing import say, say_json
     from trialwise.documents.numbers import as_count
-    from trialwise.stores.journal_repair import repair_run
+    from trialwise.stores.run_journals import repair_run
 
     found = repair_run(stored)
     if as_json:

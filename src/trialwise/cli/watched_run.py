@@ -122,7 +122,7 @@ class WatchedRun:
         """Choose the contracts, each with the seed that it has in every run of the watch."""
         from dataclasses import replace
 
-        from trialwise.engine.trial_inputs import derive_seed
+        from trialwise.engine.criterion_progress import derive_seed
 
         shared = int(sha256(str(self._folder).encode()).hexdigest()[:12], 16)
         return [

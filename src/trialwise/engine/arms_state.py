@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple, Protocol
 
+from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.run_state import BUDGETS, Pacer, Pause, RunState, StartLimit, TrialStart
 from trialwise.engine.spending_meter import Meter
-from trialwise.engine.trial_inputs import derive_seed
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial

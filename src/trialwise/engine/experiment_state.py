@@ -14,10 +14,15 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 from trialwise.engine.check_watch import CheckWatch
-from trialwise.engine.criterion_progress import Progress, combine_stops
+from trialwise.engine.criterion_progress import (
+    Progress,
+    UnaskedInputs,
+    combine_stops,
+    issue_places,
+    trial_seeds,
+)
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.ports import HOOK_FAILED
-from trialwise.engine.trial_inputs import UnaskedInputs, issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule

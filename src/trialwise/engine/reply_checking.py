@@ -16,6 +16,7 @@ from trialwise.checks.check_base import broken_by
 from trialwise.engine.attempt import Response
 from trialwise.engine.check_watch import (
     PASSED,
+    Panel,
     Raised,
     ReadyCheck,
     appraise_check,
@@ -23,7 +24,6 @@ from trialwise.engine.check_watch import (
     make_ready,
 )
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.grading import Panel
 from trialwise.engine.ports import gather
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
 from trialwise.errors import BrokenCheck
@@ -43,7 +43,7 @@ from trialwise.model.trial_lines import make_plain_trial
 
 if TYPE_CHECKING:
     from trialwise.engine.run_state import TrialStart
-    from trialwise.model.sampling import Input
+    from trialwise.model.claim import Input
     from trialwise.stats import TraceShape
 
 

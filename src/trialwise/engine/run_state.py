@@ -20,10 +20,9 @@ from trialwise.engine.ports import Clock
 from trialwise.engine.spending_meter import Meter
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import RunTexts, Trials
 from trialwise.model.trial import Trial
 from trialwise.model.trial_lines import PlainTrial
 

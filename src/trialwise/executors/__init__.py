@@ -4,8 +4,7 @@
 |----------------|----------------------------------------------------------------------|
 | `jobs`         | how plan, checks and service reach a worker, and what comes back     |
 | `trial_worker` | runs a batch of trials inside a worker                               |
-| `worker_pools` | the port that every executor fulfils, and how one is opened by name  |
-| `pool_driver`  | drives a run: hands out batches, journals and counts what comes back |
+| `pool_driver`  | drives a run, and the port that every executor fulfils               |
 | `process_pool` | workers on this machine                                              |
 
 The workers of Dask and Ray clusters are in `trialwise.contrib.executors`.

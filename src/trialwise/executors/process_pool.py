@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 
 from trialwise.errors import ExecutorUnusable
 from trialwise.executors.jobs import Batch, EndedBatch, Job, LoadReport, PackedJob
-from trialwise.executors.worker_pools import PoolLost
+from trialwise.executors.pool_driver import PoolLost
 
 #: How long a worker may take to start.
 _STARTING_S = 60.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import gather
-from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
 from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit

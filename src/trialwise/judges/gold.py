@@ -24,11 +24,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from trialwise.engine.trial_inputs import derive_seed
+from trialwise.engine.criterion_progress import derive_seed
 from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.claim import Sampling
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
 from trialwise.model.run import RunRecord
-from trialwise.model.sampling import Sampling
 from trialwise.regular_files import read_regular
 from trialwise.validation import require_count, require_text
 

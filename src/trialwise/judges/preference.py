@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import Service, SystemClock, Timer, gather
-from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
 from trialwise.judges.calibration import Calibration, GoldFiles
 from trialwise.judges.gold import (

@@ -14,8 +14,8 @@ from typing import Any
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, printable
 from trialwise.checks.reply_reading import expected_of, text_of
+from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import Service, SystemClock, Timer, gather
-from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
 from trialwise.judges.calibration import Calibration, GoldFiles
 from trialwise.judges.jurors import (

@@ -46,7 +46,7 @@ TAG = "type"
 def to_plain(value: object) -> Any:
     """Return a value of the model as JSON holds it: numbers, text, lists and dicts.
 
-    >>> from trialwise.model.tally import Tally
+    >>> from trialwise.model.evidence import Tally
     >>> to_plain(Tally(trials=50, passed=48))
     {'trials': 50, 'passed': 48, 'evaluable': None}
 
@@ -64,7 +64,7 @@ def to_plain(value: object) -> Any:
 def from_plain(cls: type[T], data: Any) -> T:
     """Return the value that `to_plain` wrote, equal in every field.
 
-    >>> from trialwise.model.tally import Tally
+    >>> from trialwise.model.evidence import Tally
     >>> from_plain(Tally, {"trials": 50, "passed": 48})
     Tally(trials=50, passed=48, evaluable=None)
     >>> from_plain(Tally, {"trials": 50, "passed": "48"})

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from trialwise.declarations.scalars import Rate
 from trialwise.declarations.signatures import Arg, Share
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim
-from trialwise.model.covariate import Covariate
+from trialwise.model.baseline import Covariate
+from trialwise.model.claim import Claim, Sampling
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply
-from trialwise.model.sampling import Sampling
 from trialwise.validation import (
     require_choice,
     require_count,

@@ -11,7 +11,7 @@ from trialwise.decimals import complement
 from trialwise.declarations.scalars import Choice, Count, Flag, Rate, Text
 from trialwise.declarations.signatures import setting
 from trialwise.errors import InvalidArgument
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.trial import Analysis
 from trialwise.validation import (

@@ -12,9 +12,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
+from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Origin
-from trialwise.model.tally import Tally
-from trialwise.stats.result_types import Interval
+from trialwise.stats.result_types import Interval, Rule
+from trialwise.validation import require_count
 
 if TYPE_CHECKING:
     from trialwise.model.baseline import BaselineReference
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
         StratifiedContainment,
         StratifiedEstimate,
     )
-
 
 #: Marks a field that groups others. Records hold these side by side, as all versions have done, so
 #: that a plan keeps its hash.
@@ -388,3 +388,71 @@ class EstimatedEvidence(Evidence):
     interval: Interval
     ground: str | None = None
     """Why it FAILed, as of a cutoff; None otherwise and in records of earlier versions."""
+
+
+# --- Counts: the sufficient statistics of one criterion's stream ----------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many trials there were, how many passed, and how many could be evaluated at all.
+
+    Every trial counts: one that yielded nothing to test is a failure with a reason, never left
+    out of `trials` (companion §1.4.5a).
+    """
+
+    trials: int
+    passed: int
+    evaluable: int | None = None
+    """Trials that produced a testable value; None means all of them."""
+
+    def __post_init__(self) -> None:
+        if require_count("passed", self.passed) > require_count("trials", self.trials):
+            raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
+        if self.evaluable is None:
+            return
+        if not self.passed <= require_count("evaluable", self.evaluable) <= self.trials:
+            allowed = f"lie between passed ({self.passed}) and trials ({self.trials})"
+            raise InvalidArgument("evaluable", self.evaluable, allowed)
+
+    @property
+    def failed(self) -> int:
+        """Trials that did not pass, whatever the reason."""
+        return self.trials - self.passed
+
+    @property
+    def rate(self) -> float | None:
+        """The observed rate, or None without trials."""
+        return self.passed / self.trials if self.trials else None
+
+
+# --- How many of the published reference cases this release of trialwise passes (§10.6) -----------
+#
+# A test runs the cases wherever they are beside the checkout, and compares this table with what
+# comes of them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceRelease:
+    """A published set of formula values, and how many of its cases this release matches."""
+
+    version: str
+    """The release of the mavai reference data."""
+    cases: int
+    matched: int
+
+    @property
+    def status(self) -> str:
+        """What a report says of it."""
+        outcome = "passed" if self.matched == self.cases else "failed"
+        return f"{outcome} by this release of trialwise ({self.matched} of {self.cases} cases)"
+
+
+#: By rule set. None is published for `exact`, which is our own.
+REFERENCE_RELEASES: dict[Rule, ReferenceRelease] = {
+    "wilson": ReferenceRelease(version="mavai-R 0.10.13", cases=80, matched=80),
+    "fisher": ReferenceRelease(version="mavai-R 0.12.0", cases=174, matched=174),
+}
+
+#: What a report says where no cases are published for the rule set.
+NOT_PUBLISHED = "none are published for this rule set"

@@ -15,7 +15,7 @@ from enum import Enum
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from trialwise.model.sampling import Input, Sampling
+from trialwise.model.claim import Input, Sampling
 
 #: 64 bits: two of a project's contents never meet by chance, and a person can compare them.
 _LENGTH = 16

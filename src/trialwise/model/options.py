@@ -26,7 +26,7 @@ from trialwise.declarations.scalars import (
 from trialwise.declarations.signatures import Made, Names, setting, setting_keys
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.trial import Analysis
 from trialwise.stats.multiplicity import FAMILY_CORRECTIONS, FamilyCorrection
 from trialwise.stats.result_types import RULES, Rule

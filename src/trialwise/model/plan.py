@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from trialwise.model.claim import Claim, Estimator, SamplingMode
+from trialwise.model.claim import Claim, Estimator, Intent, SamplingMode
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import FLAT, Guard, Threshold
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design

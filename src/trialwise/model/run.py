@@ -2,14 +2,239 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING, Any, overload
 
 from trialwise.model.evidence import StopReason
-from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
-from trialwise.model.run_trials import Trials
+from trialwise.model.trial import Trial
+from trialwise.model.trial_table import TrialTable, equal_trials
 from trialwise.model.verdict import Decision, Verdict
+
+if TYPE_CHECKING:
+    from trialwise.model.trial import Trial
+
+# --- All trials of a run, experiment by experiment; see `trial_table` for how they are held -------
+
+
+class Trials(Sequence[Trial]):
+    """The trials of a run, experiment by experiment, each in the order of inputs.
+
+    >>> trials = Trials.of([Trial(experiment="sums", index=0, input_id="a", seed=7, outcomes=())])
+    >>> len(trials), trials[0].input_id, len(trials.of_experiment("sums"))
+    (1, 'a', 1)
+
+    Args:
+        tables: The trials of each experiment.
+    """
+
+    def __init__(self, tables: Iterable[TrialTable] = ()) -> None:
+        self._tables = {one.experiment: one for one in tables}
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial]) -> Trials:
+        """Hold trials that are in memory already."""
+        if isinstance(trials, Trials):
+            return trials
+        found: dict[str, list[Trial]] = {}
+        for one in trials:
+            found.setdefault(one.experiment, []).append(one)
+        return cls(TrialTable.of(mine) for mine in found.values())
+
+    def seal(self) -> Trials:
+        """Return the same trials, to which no run adds others."""
+        for table in self._tables.values():
+            table.is_sealed = True
+        return self
+
+    @property
+    def tables(self) -> tuple[TrialTable, ...]:
+        """The trials of each experiment that has any."""
+        return tuple(one for one in self._tables.values() if len(one))
+
+    def of_experiment(self, name: str) -> TrialTable:
+        """Return the trials of one experiment."""
+        found = self._tables.get(name)
+        return TrialTable(name, ()) if found is None else found
+
+    def sketches(self) -> Iterator[Trial]:
+        """Yield every trial without the texts of its outcomes; see `TrialTable.sketch`."""
+        return chain.from_iterable(one.sketches() for one in self._tables.values())
+
+    def failing(self) -> Iterator[Trial]:
+        """Yield the trials that failed a criterion."""
+        return (table[place] for table in self._tables.values() for place in table.failing())
+
+    @property
+    def failures(self) -> int:
+        """How many trials failed a criterion."""
+        return sum(one.fails.count(1) for one in self._tables.values())
+
+    def __len__(self) -> int:
+        return sum(map(len, self._tables.values()))
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Trial, ...]: ...
+    def __getitem__(self, place: int | slice) -> Trial | tuple[Trial, ...]:
+        if isinstance(place, slice):
+            return tuple(self._find(one) for one in range(len(self))[place])
+        return self._find(range(len(self))[place])
+
+    def _find(self, place: int) -> Trial:
+        for table in self._tables.values():
+            if place < len(table):
+                return table[place]
+            place -= len(table)
+        raise IndexError(place)
+
+    def __iter__(self) -> Iterator[Trial]:
+        return chain.from_iterable(self._tables.values())
+
+    def __eq__(self, other: object) -> bool:
+        return equal_trials(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} trials>"
+
+
+# --- What a run keeps once for all of its trials: the inputs that were asked, and tracebacks ------
+#
+# A trial names its input and its traceback; the texts stand beside the journal, each once.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedInput:
+    """The input as text, shortened and redacted like a reply."""
+
+    value: str
+    expected: str | None = None
+    """The expected answer; None if the input has none."""
+    metadata: str | None = None
+    """What else is known of the input, as JSON; None where nothing is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTexts:
+    """The inputs and tracebacks that the trials of a run name.
+
+    >>> line = {"x": "inputs", "in": "q1", "hash": "ab", "value": "15 * 37?", "expected": "555"}
+    >>> RunTexts.from_lines([line]).inputs["inputs", "q1"].expected
+    '555'
+    """
+
+    inputs: Mapping[tuple[str, str], AskedInput] = field(default_factory=dict)
+    """The inputs, by experiment and input id."""
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
+    """The tracebacks, by their hash."""
+    trial_names: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """What a file with results calls each trial, by experiment and index, where it says so."""
+
+    def find_input(self, trial: Trial) -> AskedInput | None:
+        """Return the input of a trial, or None if the run does not keep its inputs."""
+        return self.inputs.get((trial.experiment, trial.input_id))
+
+    def find_traceback(self, trial: Trial) -> str:
+        """Return the traceback of a trial; empty if there is none or it was not kept."""
+        return self.tracebacks.get(trial.traceback, "") if trial.traceback else ""
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[Mapping[str, Any]]) -> RunTexts:
+        """Read the texts that `input_line` and `traceback_line` wrote.
+
+        Raises:
+            LookupError: A line lacks a key, or names a text that no line before it has.
+        """
+        inputs: dict[tuple[str, str], AskedInput] = {}
+        contents: dict[str, AskedInput] = {}
+        tracebacks: dict[str, str] = {}
+        for line in lines:
+            key = line["hash"]
+            if "traceback" in line:
+                tracebacks[key] = line["traceback"]
+                continue
+            if "value" in line:
+                contents[key] = AskedInput(
+                    value=line["value"],
+                    expected=line.get("expected"),
+                    metadata=line.get("metadata"),
+                )
+            inputs[line["x"], line["in"]] = contents[key]
+        return cls(inputs=inputs, tracebacks=tracebacks)
+
+
+def hash_text(*texts: str | None) -> str:
+    """Return the hash of a text, sixteen characters long.
+
+    >>> hash_text("a", None) != hash_text("a", "") != hash_text("a")
+    True
+    """
+    digest = blake2b(digest_size=8)
+    for text in texts:
+        content = b"" if text is None else text.encode(errors="surrogatepass")
+        digest.update(b"%d:" % (-1 if text is None else len(content)) + content)
+    return digest.hexdigest()
+
+
+def input_line(
+    experiment: str, input_id: str, asked: AskedInput, *, is_known: bool
+) -> dict[str, Any]:
+    """Return the line of an input; content that was already written is only referred to.
+
+    Args:
+        experiment: The experiment that it belongs to.
+        input_id: Its identifier there.
+        asked: Its content.
+        is_known: Whether a line before holds the same content.
+    """
+    line: dict[str, Any] = {"x": experiment, "in": input_id}
+    # Left out where there is none, as it was before there were any.
+    further = () if asked.metadata is None else (asked.metadata,)
+    line["hash"] = hash_text(asked.value, asked.expected, *further)
+    if not is_known:
+        line["value"] = asked.value
+        if asked.expected is not None:
+            line["expected"] = asked.expected
+        if asked.metadata is not None:
+            line["metadata"] = asked.metadata
+    return line
+
+
+def traceback_line(key: str, text: str) -> dict[str, Any]:
+    """Return the line of a traceback.
+
+    Args:
+        key: Its hash, which trials name.
+        text: The whole of it.
+    """
+    return {"hash": key, "traceback": text}
+
+
+# --- The latencies of successful trials: those that passed every criterion that decides -----------
+
+
+def list_latencies(trials: TrialTable, reported: Collection[str] = ()) -> array[float]:
+    """List how long each successful trial took.
+
+    Args:
+        trials: The trials of one experiment.
+        reported: Criteria that have no part in success, since they are only reported.
+    """
+    found = trials.latencies(passed=True)
+    if reported:
+        for trial in trials.sketches(trials.failing()):
+            passes = all(one.passed for one in trial.outcomes if one.criterion not in reported)
+            if passes and trial.latency_s is not None:
+                found.append(trial.latency_s)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

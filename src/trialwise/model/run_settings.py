@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypedDict
 
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
 from trialwise.stats.multiplicity import FamilyCorrection

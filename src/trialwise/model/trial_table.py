@@ -18,12 +18,19 @@ from copy import copy
 from itertools import compress, groupby
 from typing import Any, overload
 
-from trialwise.model.expense_columns import EXPENSES, ExpenseColumns
-from trialwise.model.kept_trial import KeptTrial, LineReader
-from trialwise.model.score_columns import ScoreColumns
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial, grade_outcome
+from trialwise.model.trial_columns import (
+    EXPENSES,
+    PLAIN,
+    SIGN_NUMBERS,
+    SIGNS,
+    Course,
+    ExpenseColumns,
+    KeptTrial,
+    LineReader,
+    ScoreColumns,
+)
 from trialwise.model.trial_lines import PlainTrial, read_trial
-from trialwise.model.trial_signs import PLAIN, SIGN_NUMBERS, SIGNS, Course
 
 #: Trials in so many first bytes of a journal are held whole: some 10,000 short ones.
 WHOLE_BYTES = 1 << 21

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Intent
 from trialwise.model.evidence import (
     FLAT,
     Breakdown,
@@ -29,11 +29,10 @@ from trialwise.model.evidence import (
     Severity,
     Spending,
     StopReason,
+    Tally,
     Threshold,
     TrialCounts,
 )
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
 from trialwise.stats.result_types import Decision as Decision  # noqa: PLC0414 (model's own)
 from trialwise.stats.result_types import Interval, Refusal, Rule
 

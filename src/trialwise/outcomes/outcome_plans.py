@@ -17,16 +17,14 @@ from typing import Any
 from trialwise.documents.numbers import as_count
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionScope
-from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
+from trialwise.model.claim import Claim, Input, Intent, PopulationClaim, Sampling, SamplingMode
 from trialwise.model.contract import Contract, Latency
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.reply import Reply
-from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import (

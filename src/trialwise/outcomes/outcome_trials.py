@@ -24,7 +24,7 @@ from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
 from trialwise.procedures.criterion_rows import Stream

@@ -12,9 +12,8 @@ from dataclasses import replace
 from trialwise.documents.blocks import Document, Section
 from trialwise.documents.numbers import as_count, as_duration
 from trialwise.documents.phrases import STOPS
-from trialwise.model.claim import PopulationClaim, TargetEstimand
+from trialwise.model.claim import Intent, PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
-from trialwise.model.intent import Intent
 from trialwise.model.verdict import Decision, Dimension, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.conformance_checklist import list_checklist

@@ -9,8 +9,7 @@ from trialwise.documents.blocks import Facts, Section
 from trialwise.documents.numbers import as_computed, as_percent, as_probability
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import Claim, TargetEstimand
-from trialwise.model.evidence import Breakdown, Diagnostics
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Breakdown, Diagnostics, Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages.finding_facts import (
     claims_rate,

@@ -9,7 +9,7 @@ from trialwise.documents.blocks import Badge, Cell, Name, Table, build_table
 from trialwise.documents.charts import Axis, Strip, StripRow, Strips
 from trialwise.documents.numbers import as_count, as_level, as_observed, as_signed_points
 from trialwise.documents.printable import cut_middle, make_visible, shorten
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.findings import (
     AmountDifference,

@@ -11,9 +11,8 @@ from trialwise.documents.charts import Bar, Bars
 from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import CheckCount, FailureGroup, LineKind, RepeatedRun, ResultLine
-from trialwise.model.kept_texts import RunTexts
 from trialwise.model.metrics import StabilityEvidence
-from trialwise.model.run import RunRecord
+from trialwise.model.run import RunRecord, RunTexts
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
 from trialwise.pages.finding_facts import REASONS

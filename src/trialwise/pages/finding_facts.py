@@ -21,8 +21,7 @@ from trialwise.documents.numbers import (
     word_loss,
 )
 from trialwise.documents.phrases import REFUSED, STOPS
-from trialwise.model.evidence import StopReason
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval

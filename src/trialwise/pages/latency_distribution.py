@@ -23,8 +23,7 @@ from trialwise.documents.charts import (
     thin_out,
 )
 from trialwise.documents.numbers import as_count, as_probability, as_seconds
-from trialwise.model.run import RunRecord
-from trialwise.model.successful_latencies import list_latencies
+from trialwise.model.run import RunRecord, list_latencies
 from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.analysis_limits import explain_latency
 from trialwise.pages.finding_facts import LATENCY, list_latency_marks

@@ -7,8 +7,7 @@ from array import array
 from collections.abc import Collection
 from typing import NamedTuple
 
-from trialwise.model.run import RunRecord
-from trialwise.model.successful_latencies import list_latencies
+from trialwise.model.run import RunRecord, list_latencies
 
 
 class LatencyFacts(NamedTuple):

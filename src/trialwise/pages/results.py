@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.documents import numbers, results
 from trialwise.documents.phrases import STOPS, join_few
+from trialwise.model.claim import Intent
 from trialwise.model.evidence import Guard, NoteKind, StopReason
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict

@@ -14,7 +14,7 @@ from trialwise.documents import blocks, results
 from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import as_count
 from trialwise.documents.phrases import keep_few
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 
 #: Rows of a table and notes of a list; a notebook is no report.
 _MOST_ROWS, _MOST_NOTES = 40, 12

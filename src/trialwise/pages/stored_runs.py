@@ -13,8 +13,7 @@ from typing import Any
 from trialwise.documents.blocks import Badge, Cell, Document, Row, Table, Tone
 from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.printable import cut_middle, make_visible
-from trialwise.model.kept_texts import RunTexts
-from trialwise.model.run import RunRecord
+from trialwise.model.run import RunRecord, RunTexts
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
 from trialwise.pages.session_steps import count_steps, list_steps

@@ -25,7 +25,7 @@ from trialwise.documents.blocks import (
 from trialwise.documents.charts import Axis
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
-from trialwise.model.kept_texts import RunTexts
+from trialwise.model.run import RunTexts
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
 from trialwise.pages.finding_facts import REASONS

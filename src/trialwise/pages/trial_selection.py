@@ -17,8 +17,7 @@ from typing import TypeAlias
 from trialwise.documents.blocks import Block, Card, Cards, Choice, Details, Prose, Section
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import cut_middle, estimate_size
-from trialwise.model.run import RunRecord
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.pages.failure_groups import NOTE

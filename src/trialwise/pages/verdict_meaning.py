@@ -18,7 +18,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import join_few
 from trialwise.documents.results import Status
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Caution, Decision, Dimension, Finding, Verdict

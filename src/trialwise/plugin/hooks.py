@@ -19,7 +19,7 @@ from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import settings_of
 from trialwise.plugin.trial_items import TrialItem, shared_fixtures
 from trialwise.runtime.earlier_runs import EarlierRuns
-from trialwise.stores.run_sessions import join_session
+from trialwise.stores.run_files import join_session
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter

@@ -13,10 +13,10 @@ import pytest
 from trialwise.engine.attempt import fresh_copy
 from trialwise.engine.run_state import TrialStart
 from trialwise.errors import TrialwiseError
+from trialwise.model.claim import Input
 from trialwise.model.codec import to_plain
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.sampling import Input
 from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins

@@ -16,10 +16,10 @@ from typing import Any
 from trialwise.declarations.signatures import convert_python, setting_keys, settings_of
 from trialwise.declarations.written import ValueRefused, suggest_name
 from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.claim import Input, Sampling
 from trialwise.model.contract import MARKER_PARTS, PERCENTILES
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.options import Budget, RunOptions
-from trialwise.model.sampling import Input, Sampling
 from trialwise.plugin.settings import Settings
 
 #: The criterion of a body without a name of its own: that it ends without an exception.

@@ -15,11 +15,11 @@ import pytest
 
 from trialwise.engine.drivers.blocking_driver import Executor, drive
 from trialwise.engine.excerpts import Excerpts, TextKeeper
-from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
+from trialwise.engine.run_parts import Ledger
 from trialwise.engine.run_state import RunOutcome, RunState
+from trialwise.model.claim import Input
 from trialwise.model.plan import Plan
-from trialwise.model.sampling import Input
 from trialwise.plugin.body_trials import REPLY_LIMIT, describe_trial
 from trialwise.plugin.run_folder import RunLog, TextLog
 from trialwise.plugin.session_budget import SessionBudget

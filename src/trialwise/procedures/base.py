@@ -11,14 +11,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Intent, Sampling
 from trialwise.model.criterion import USUAL_POWER, Criterion, Origin
-from trialwise.model.evidence import Evidence, Note, StopReason, Threshold
-from trialwise.model.intent import Intent
+from trialwise.model.evidence import Evidence, Note, StopReason, Tally, Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.sampling import Sampling
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate, Wording
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.criterion_rows import Rows

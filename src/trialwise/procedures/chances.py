@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trialwise.documents.numbers import as_probability
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, JointErrors, Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.procedures.characteristic import UNSHOWN, Chance, Characteristic, RuleError

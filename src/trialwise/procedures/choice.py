@@ -19,8 +19,8 @@ from trialwise.decimals import complement
 from trialwise.documents.numbers import as_count, as_level, as_observed, as_points
 from trialwise.documents.phrases import join_few
 from trialwise.errors import InvalidArgument
+from trialwise.model.evidence import Tally
 from trialwise.model.plan import Plan
-from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.procedures.comparing.findings import AnswerKind, ArmRun
 from trialwise.procedures.comparing.pairing import pair_trials, read_pass

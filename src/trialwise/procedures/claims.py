@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count
-from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Claim, Estimator, Intent, PopulationClaim, TargetEstimand
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.procedures.base import Procedure
 from trialwise.procedures.registry import find_procedure

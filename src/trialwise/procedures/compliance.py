@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written, complement, settled
 from trialwise.documents.numbers import as_percent
+from trialwise.model.claim import Intent
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
-from trialwise.model.intent import Intent
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally, Threshold
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures import base
 from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Intent
 from trialwise.model.evidence import Envelopes
-from trialwise.model.intent import Intent
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import (
     Decision,

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written, ceil_product, complement, settled
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import PopulationClaim
+from trialwise.model.claim import Intent, PopulationClaim
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
-from trialwise.model.intent import Intent
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts, Refused, Situation
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels

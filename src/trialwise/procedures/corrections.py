@@ -26,8 +26,8 @@ from typing import TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND, complement
 from trialwise.documents.numbers import as_percent
+from trialwise.model.claim import Intent
 from trialwise.model.evidence import CutoffEvidence, Note, NoteKind
-from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan, Family, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, decision_interval

@@ -24,7 +24,7 @@ from trialwise.model.trial import (
     Outcome,
     Trial,
 )
-from trialwise.model.trial_signs import PASSES, SIGNS, Course, Sign
+from trialwise.model.trial_columns import PASSES, SIGNS, Course, Sign
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision
 

@@ -15,11 +15,9 @@ from typing import TypeAlias
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim, Estimator, TargetEstimand
-from trialwise.model.evidence import EstimatedEvidence
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Claim, Estimator, Intent, TargetEstimand
+from trialwise.model.evidence import EstimatedEvidence, Tally
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, has_agreeing_interval
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status

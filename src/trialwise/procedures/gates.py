@@ -21,7 +21,7 @@ from trialwise.model.matcher import NumberSchema
 from trialwise.model.metrics import GateCheck, GateEvidence, GateFinding, GateNumber
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision

@@ -13,11 +13,16 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
-from trialwise.model.claim import Claim, PopulationClaim
-from trialwise.model.covariate import Covariate, CovariateKind, differing_covariates
+from trialwise.model.baseline import (
+    Baseline,
+    Covariate,
+    CovariateKind,
+    CriterionBaseline,
+    CriterionScope,
+    differing_covariates,
+)
+from trialwise.model.claim import Claim, Intent, PopulationClaim
 from trialwise.model.evidence import Guard, Severity
-from trialwise.model.intent import Intent
 from trialwise.model.trial import Analysis
 from trialwise.redaction import are_sealed_apart
 

@@ -14,12 +14,12 @@ from trialwise.decimals import ceil_product, complement, floor_product
 from trialwise.documents.numbers import as_percent, as_probability, as_seconds
 from trialwise.documents.phrases import STOPS
 from trialwise.model.baseline import Baseline
+from trialwise.model.claim import Intent
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
-from trialwise.model.successful_latencies import list_latencies
+from trialwise.model.run import list_latencies
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision, LatencyFinding
 from trialwise.procedures.characteristic import Characteristic, RuleError

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count, as_score, as_score_ends
-from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.claim import Claim, Intent, PopulationClaim
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import MeanEvidence, PValue, ScoreSummary
-from trialwise.model.intent import Intent
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures.base import (

@@ -14,12 +14,10 @@ from trialwise.documents.numbers import (
     as_probability,
 )
 from trialwise.documents.phrases import join_few
+from trialwise.model.claim import CHALLENGES, Intent
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import CutoffEvidence, StopReason
-from trialwise.model.intent import Intent
+from trialwise.model.evidence import CutoffEvidence, StopReason, Tally
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.sampling import CHALLENGES
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.base import GAP, Conclusion, Counts, Procedure, Refused, Situation
 from trialwise.procedures.characteristic import Chance, Characteristic, RuleError

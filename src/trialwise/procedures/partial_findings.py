@@ -9,8 +9,8 @@ from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count, as_observed, as_percent, as_probability
 from trialwise.documents.phrases import STOPS
 from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import Tally
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, Situation, has_agreeing_interval
 from trialwise.stats.binomial import binomial_cdf, binomial_tail

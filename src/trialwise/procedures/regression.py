@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import RELATIVE_BAND, settled
 from trialwise.documents.numbers import as_percent, as_points, as_probability, word_loss
+from trialwise.model.claim import Intent
 from trialwise.model.criterion import Criterion, Origin
-from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
-from trialwise.model.intent import Intent
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures import base
 from trialwise.procedures.characteristic import (

@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.claim import PopulationClaim, SamplingMode
+from trialwise.model.claim import CHALLENGES, Intent, PopulationClaim, Sampling, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import canonical
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
-from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.families import find_family_size, plan_corrected

@@ -18,10 +18,10 @@ from trialwise.model.evidence import (
     ScoreSummary,
     Spending,
     StopReason,
+    Tally,
 )
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
-from trialwise.model.run_trials import Trials
-from trialwise.model.tally import Tally
+from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, ErrorClass, Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import (

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from trialwise.errors import BaselineError, InvalidArgument
-from trialwise.model.baseline import Baseline, BaselineReference
-from trialwise.model.covariate import Covariate, differing_covariates
+from trialwise.model.baseline import Baseline, BaselineReference, Covariate, differing_covariates
 from trialwise.model.evidence import Guard, Severity
 from trialwise.procedures.guardrails import covariate_severity
 

@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, cast
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_observed, as_percent
 from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Intent
 from trialwise.model.criterion import METHODS, Criterion
-from trialwise.model.evidence import CutoffEvidence, Note, NoteKind, PValue, SequentialEvidence
-from trialwise.model.intent import Intent
+from trialwise.model.evidence import (
+    CutoffEvidence,
+    Note,
+    NoteKind,
+    PValue,
+    SequentialEvidence,
+    Tally,
+)
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures import base
 from trialwise.procedures.characteristic import (

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_count, as_observed
-from trialwise.model.claim import PopulationClaim
+from trialwise.model.claim import CHALLENGES, PopulationClaim, SamplingRole
 from trialwise.model.evidence import (
     Breakdown,
     Diagnostics,
@@ -23,11 +23,10 @@ from trialwise.model.evidence import (
     Note,
     NoteKind,
     StopReason,
+    Tally,
     TrialCounts,
 )
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.sampling import CHALLENGES, SamplingRole
-from trialwise.model.tally import Tally
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, FailReason
 from trialwise.procedures.base import Conclusion
 from trialwise.procedures.criterion_rows import Row, Rows

@@ -17,7 +17,7 @@ from trialwise.documents import numbers
 from trialwise.documents.phrases import STOPS
 from trialwise.documents.printable import count_cells
 from trialwise.engine import ports
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.registry import procedure_of
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size

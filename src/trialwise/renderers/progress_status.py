@@ -13,9 +13,8 @@ from trialwise.documents.numbers import as_duration, as_ends, as_level, as_money
 from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
 from trialwise.engine import ports
-from trialwise.model.evidence import Spending
+from trialwise.model.evidence import Spending, Tally
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.procedures.compliance import decision_interval
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
+from trialwise.model.claim import Intent
 from trialwise.model.contract import Contract
-from trialwise.model.intent import Intent
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.procedures.choice import ChoiceQuestion, find_criteria

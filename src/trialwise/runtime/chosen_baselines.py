@@ -16,10 +16,9 @@ from trialwise.runtime.sealed_factors import seal_stored
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.model.baseline import Baseline, BaselineReference
+    from trialwise.model.baseline import Baseline, BaselineReference, Covariate
     from trialwise.model.claim import Claim
     from trialwise.model.contract import Latency, Validity
-    from trialwise.model.covariate import Covariate
     from trialwise.model.criterion import Criterion, CriterionScope
     from trialwise.model.options import RunOptions
 

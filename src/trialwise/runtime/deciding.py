@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise import __version__
-from trialwise.model.evidence import Reproducibility, StopReason
-from trialwise.model.plan_hashes import plan_hash
-from trialwise.model.reference_releases import NOT_PUBLISHED, REFERENCE_RELEASES
+from trialwise.model.evidence import NOT_PUBLISHED, REFERENCE_RELEASES, Reproducibility, StopReason
 from trialwise.model.run import RunRecord
+from trialwise.model.stored_plans import plan_hash
 from trialwise.model.verdict import Decision
 from trialwise.procedures.run_verdict import decide_run
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.model.covariate import Covariate
+    from trialwise.model.baseline import Covariate
     from trialwise.model.plan import Plan
     from trialwise.stores.runs import StoredRun
 
@@ -39,7 +38,7 @@ def find_changed_covariates(plan: Plan, covariates: Sequence[Covariate]) -> dict
         return {}
     from trialwise.engine.ports import SystemClock
     from trialwise.errors import InvalidArgument
-    from trialwise.model.covariate import resolve_covariates
+    from trialwise.model.baseline import resolve_covariates
 
     now, found = SystemClock().now(), {}
     for one in covariates:
@@ -64,7 +63,7 @@ def read_run(stored: StoredRun) -> RunRecord:
         return stored.record()
     from trialwise.engine.ports import SystemClock
     from trialwise.engine.run_state import RunState
-    from trialwise.stores.set_aside_trials import is_set_aside
+    from trialwise.stores.run_journals import is_set_aside
 
     plan = stored.plan
     resume = f"`trialwise run --resume {stored.run_id}`"

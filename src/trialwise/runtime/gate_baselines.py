@@ -15,7 +15,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.gate import Expectation, Gate
 from trialwise.model.matcher import fill_number, needs_number
 from trialwise.model.plan import Plan
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import Trials
 
 #: Settings that change what is asked or shown, and not the numbers.
 _ASIDE = frozenset({"expect", "confidence", "half_width", "k", "sampling"})

@@ -6,11 +6,10 @@ from typing import Any
 
 from trialwise.checks import not_, predicate
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Sampling, SamplingRole
 from trialwise.model.contract import Contract, Prevalence
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.postcondition import Postcondition
-from trialwise.model.sampling import Sampling, SamplingRole
 
 
 def guardrail_contract(

@@ -16,8 +16,7 @@ from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.run_trials import Trials
-from trialwise.model.successful_latencies import list_latencies
+from trialwise.model.run import Trials, list_latencies
 from trialwise.model.trial import FailReason, Trial
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.runtime.gate_baselines import measure_gates

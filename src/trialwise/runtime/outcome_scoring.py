@@ -17,14 +17,11 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import SystemClock
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Intent
 from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
-from trialwise.model.intent import Intent
-from trialwise.model.kept_texts import AskedInput, RunTexts
 from trialwise.model.options import RunOptions
-from trialwise.model.run import RunRecord
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import AskedInput, RunRecord, RunTexts, Trials
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from trialwise.model.claim import PopulationClaim
+from trialwise.model.claim import PopulationClaim, Sampling
 from trialwise.model.run import RunRecord
-from trialwise.model.sampling import Sampling
 from trialwise.procedures.comparing.assessment import PreferenceVotes
 from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
 from trialwise.procedures.comparing.pairing import Pairing, pair_trials

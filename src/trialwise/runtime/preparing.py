@@ -17,8 +17,8 @@ from trialwise.errors import (
     InvalidArgument,
     RunNotFound,
 )
+from trialwise.model.baseline import resolve_covariates
 from trialwise.model.contract import Contract
-from trialwise.model.covariate import resolve_covariates
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
@@ -106,7 +106,7 @@ def prepare(
 
     _check_costs(contract, options)
     if options.executor != "local":
-        from trialwise.executors.worker_pools import find_opener
+        from trialwise.executors.pool_driver import find_opener
 
         find_opener(options.executor.partition(":")[0])
     scopes = scopes_of(contract)
@@ -302,7 +302,7 @@ def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
         return options
     from dataclasses import replace
 
-    from trialwise.engine.trial_inputs import derive_seed
+    from trialwise.engine.criterion_progress import derive_seed
 
     return replace(options, seed=derive_seed("contract", options.seed, contract.name))
 

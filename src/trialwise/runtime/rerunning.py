@@ -11,11 +11,11 @@ from trialwise.runtime.looping import run_to_end
 from trialwise.runtime.workspace import open_service
 
 if TYPE_CHECKING:
-    from trialwise.engine.drivers.single_trial import SingleTrial
     from trialwise.engine.ports import Interrupt
+    from trialwise.engine.trial_runner import SingleTrial
+    from trialwise.model.claim import Input
     from trialwise.model.contract import Contract
     from trialwise.model.options import RunOptions
-    from trialwise.model.sampling import Input
     from trialwise.model.trial import Trial
     from trialwise.stores.runs import StoredRun
 
@@ -80,7 +80,7 @@ def rerun_trial(
     service = open_service(contract, options)
 
     async def whole(_: Interrupt) -> SingleTrial:
-        from trialwise.engine.drivers.single_trial import run_single_trial
+        from trialwise.engine.trial_runner import run_single_trial
 
         return await run_single_trial(
             contract,

@@ -20,8 +20,8 @@ from trialwise.runtime.result import Result
 from trialwise.runtime.trace_scoring import Answers, ScoredTraces, run_answers
 from trialwise.runtime.workspace import Workspace
 from trialwise.services.replay import KeptAnswer, read_answer
+from trialwise.stores.run_journals import read_set_aside
 from trialwise.stores.runs import RunStore, StoredRun
-from trialwise.stores.set_aside_trials import read_set_aside
 
 
 def score_run(

@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from trialwise.engine.trial_inputs import issue_places, trial_seeds
+from trialwise.engine.criterion_progress import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Input, Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trace import Trace
 from trialwise.runtime.preparing import prepare_run
 from trialwise.runtime.result import Result

@@ -22,8 +22,8 @@ from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.run import RunRecord
+from trialwise.model.stored_plans import plan_hash
 from trialwise.model.trial import NOT_MEASURED
 from trialwise.model.trial_table import TrialTable
 from trialwise.procedures.families import find_looks
@@ -230,7 +230,7 @@ def _trial_differences(record: RunRecord) -> Iterator[Difference]:
 def _issue_differences(
     plan: Plan, experiment: ExperimentPlan, trials: TrialTable
 ) -> Iterator[Difference]:
-    from trialwise.engine.trial_inputs import issue_places, trial_seeds
+    from trialwise.engine.criterion_progress import issue_places, trial_seeds
 
     criteria = plan.criteria_of(experiment.name)
     places = issue_places(

@@ -194,7 +194,7 @@ def reuse_replies(service: Service, stored: StoredRun) -> Iterator[Service]:
         service: What is under test.
         stored: The run, open.
     """
-    from trialwise.stores.set_aside_trials import read_set_aside, set_trials_aside
+    from trialwise.stores.run_journals import read_set_aside, set_trials_aside
 
     if trials := read_set_aside(stored.path, stored.plan):
         from trialwise.services.replay import KeptReplies, read_answer

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.foreign_fields import Fields
+from trialwise.model.trace import Fields
 from trialwise.model.trial import ErrorClass
 
 # What goes into a request and what comes out of a response: placeholders, JSON and JSON Pointer.

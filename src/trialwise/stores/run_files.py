@@ -1,17 +1,20 @@
-"""The files of a run that are written whole: `plan.json` and `record.json`, read in any format."""
+"""The files of a run that are written whole, read in any format, and what is wrong with them."""
 
 from __future__ import annotations
 
 import re
+import secrets
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from trialwise.errors import InvalidArgument
+from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import from_plain
 from trialwise.model.lines import CHECKSUM
-from trialwise.model.run import RunSummary
+from trialwise.model.run import RunRecord, RunSummary
+from trialwise.procedures.registry import load_procedures
 from trialwise.regular_files import open_regular
 from trialwise.stores._files import StoreUnusable, checksum_of, read_json
 
@@ -69,7 +72,7 @@ def read_kept(path: Path) -> dict[str, Any]:
                 reason = f"it has no {name!r}, so it is not as it was written. Restore it."
                 raise StoreUnusable(path, "read it", reason)
         return kept
-    from trialwise.model.upgrade import upgrade_plan_record, upgrade_run_record
+    from trialwise.model.stored_plans import upgrade_plan_record, upgrade_run_record
 
     try:
         return upgrade_plan_record(kept) if form == PLAN_FORMAT else upgrade_run_record(kept)
@@ -90,3 +93,93 @@ def compare_checksums(folder: Path) -> dict[str, bool | None]:
         is_checked = kept["format"] == form
         found[name] = kept.get(CHECKSUM) == checksum_of(kept) if is_checked else None
     return found
+
+
+# --- Parts of a stored file as the values they were: a plan, a verdict, a time --------------------
+
+T = TypeVar("T")
+
+
+def _name_procedures(data: Any) -> Iterator[str]:
+    """Name the procedures of a plan, or of a verdict's; nothing of what is neither."""
+    plan = data.get("plan", data) if isinstance(data, dict) else None
+    criteria = plan.get("criteria") if isinstance(plan, dict) else None
+    for one in criteria if isinstance(criteria, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("procedure"), str):
+            yield one["procedure"]
+
+
+def read_part(path: Path, cls: type[T], data: Any) -> T:
+    """Read a part of a file, with the procedures loaded that its plan names.
+
+    Args:
+        path: The file, for the message.
+        cls: What the part is.
+        data: The part as plain values.
+
+    Raises:
+        StoreUnusable: It is something else.
+    """
+    try:
+        load_procedures(_name_procedures(data))
+        return from_plain(cls, data)
+    except InvalidArgument as error:
+        raise StoreUnusable(path, "read it", f"{error}.") from None
+
+
+# --- What goes wrong with stored runs: another plan, or a record that cannot be written -----------
+
+
+class PlanChanged(RunNotFound):
+    """A stored run has another plan, so its trials answer another question.
+
+    Args:
+        run_id: The id of the stored run.
+        differences: Between its plan and the new one; none where another version made it.
+    """
+
+    def __init__(self, run_id: str, differences: Sequence[str]) -> None:
+        self.changed = "; ".join(differences) or "made by another version"
+        super().__init__(
+            f"{run_id} cannot be resumed with this plan: its trials belong to another. What "
+            f"differs: {self.changed}. Undo that, or start a new run."
+        )
+
+
+class RecordNotKept(StoreUnusable):
+    """A run was decided and its record cannot be written; its trials are in the journal.
+
+    Args:
+        path: The record's.
+        doing: What was attempted.
+        reason: Why not.
+        record: What the run came to.
+    """
+
+    def __init__(
+        self, path: Path, doing: str, reason: OSError | str, record: RunRecord | None = None
+    ) -> None:
+        super().__init__(path, doing, reason)
+        self.record = record
+
+
+# --- Which runs belong together: those of one process, and of the processes that continue it ------
+#
+# A suite or a pytest session that was stopped leaves finished runs and an unfinished one. Resuming
+# keeps those finished runs, and no older ones: they belong to another session.
+
+#: The name of this process's session, once there is one; the last one joined counts.
+_JOINED: list[str] = []
+
+
+def name_session() -> str:
+    """Name the session of this process."""
+    if not _JOINED:
+        _JOINED.append(secrets.token_hex(6))
+    return _JOINED[-1]
+
+
+def join_session(name: str) -> None:
+    """Belong to a session from here on: that of a run that is resumed, or of other workers."""
+    if name:
+        _JOINED.append(name)

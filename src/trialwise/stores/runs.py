@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import to_plain
-from trialwise.model.kept_texts import RunTexts
 from trialwise.model.lines import CHECKSUM
 from trialwise.model.plan import Plan
-from trialwise.model.plan_hashes import hash_plain_plan, plan_differences, plan_hash
-from trialwise.model.run import RunRecord, RunSummary
-from trialwise.model.run_trials import Trials
+from trialwise.model.run import RunRecord, RunSummary, RunTexts, Trials
+from trialwise.model.stored_plans import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.verdict import Decision, Verdict
+from trialwise.stores import run_journals
 from trialwise.stores._files import (
     StoreUnusable,
     disk_trouble,
@@ -37,20 +36,20 @@ from trialwise.stores._files import (
     write_json,
 )
 from trialwise.stores.journal import Journal, count_journal, count_torn_bytes
-from trialwise.stores.journal_trials import read_trials
-from trialwise.stores.record_parts import read_part
 from trialwise.stores.run_files import (
     PLAN_FORMAT,
     RECORD_FORMAT,
+    PlanChanged,
+    RecordNotKept,
     compare_checksums,
+    join_session,
+    name_session,
     read_kept,
+    read_part,
     read_start,
     summarize_files,
 )
-from trialwise.stores.run_refusals import PlanChanged, RecordNotKept
-from trialwise.stores.run_sessions import join_session, name_session
-from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
-from trialwise.stores.set_aside_trials import is_set_aside, read_set_aside
+from trialwise.stores.run_journals import TextLog
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -156,7 +155,7 @@ class StoredRun:
         if self._journal is None:
             raise RunNotFound(f"{self.path.name} was opened to be read; resume it to add trials")
         if self._text_log is None:
-            self._text_log = TextLog(self.path / TEXTS)
+            self._text_log = TextLog(self.path / run_journals.TEXTS)
         return self._text_log
 
     def texts(self) -> RunTexts:
@@ -165,7 +164,11 @@ class StoredRun:
         Raises:
             JournalDamaged: A line is not as written.
         """
-        return RunTexts() if self._has_just_begun else read_texts(self.path / TEXTS)
+        return (
+            RunTexts()
+            if self._has_just_begun
+            else run_journals.read_texts(self.path / run_journals.TEXTS)
+        )
 
     def trials(self) -> Trials:
         """Return every trial in the journal, in the order of inputs, experiment by experiment.
@@ -175,12 +178,12 @@ class StoredRun:
                 earlier one.
         """
         path = self.path / "journal.jsonl"
-        return read_trials(path, self.plan, is_empty=self._has_just_begun)
+        return run_journals.read_trials(path, self.plan, is_empty=self._has_just_begun)
 
     def shown_trials(self) -> Trials:
         """Return the trials to look at; of a run that a broken check ended those that it saw."""
-        if is_set_aside(self.path):
-            return Trials.of(read_set_aside(self.path, self.plan))
+        if run_journals.is_set_aside(self.path):
+            return Trials.of(run_journals.read_set_aside(self.path, self.plan))
         return self.trials()
 
     @property
@@ -279,7 +282,7 @@ class StoredRun:
             return
         # A check that was repaired is another one, and no trial was counted with the broken one.
         same = replace(plan, structure=self.plan.structure)
-        if not (is_set_aside(self.path) and self.plan_hash == plan_hash(same)):
+        if not (run_journals.is_set_aside(self.path) and self.plan_hash == plan_hash(same)):
             raise PlanChanged(self.run_id, plan_differences(self.plan, plan))
 
     def close(self) -> None:
@@ -332,7 +335,7 @@ class RunStore:
         # The journal first: nobody can resume a run before its maker holds it. Writing the plan
         # makes the names of all files safe from a power cut at once.
         journal = Journal(path / "journal.jsonl", syncs_folder=False)
-        texts = TextLog(path / TEXTS)
+        texts = TextLog(path / run_journals.TEXTS)
         try:
             if plan.options.keep_inputs:
                 texts.make_file()

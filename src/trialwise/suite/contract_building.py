@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, suggest_name
+from trialwise.model.claim import Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
-from trialwise.model.sampling import Sampling
 from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_arm
 from trialwise.suite.contract_parts import (
     build_criteria,

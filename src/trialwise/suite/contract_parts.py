@@ -19,7 +19,8 @@ from trialwise.declarations.written import (
     Reader,
 )
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim
+from trialwise.model.baseline import Covariate
+from trialwise.model.claim import Claim, Sampling
 from trialwise.model.contract import (
     MARKER_PARTS,
     PERCENTILES,
@@ -28,11 +29,9 @@ from trialwise.model.contract import (
     Prevalence,
     Validity,
 )
-from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.gate import GATES
 from trialwise.model.options import RunOptions
-from trialwise.model.sampling import Sampling
 from trialwise.suite.check_keys import CheckSpec, GraderSpec
 from trialwise.suite.gates import build_gates
 from trialwise.suite.inputs import build_inputs

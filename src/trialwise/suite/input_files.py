@@ -15,7 +15,7 @@ from typing import Any
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, suggest_name
 from trialwise.errors import InvalidArgument
-from trialwise.model.sampling import Input
+from trialwise.model.claim import Input
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import Node, Source

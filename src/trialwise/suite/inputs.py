@@ -9,7 +9,7 @@ from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Num
 from trialwise.declarations.signatures import Names
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written
-from trialwise.model.sampling import Input, SamplingRole
+from trialwise.model.claim import Input, SamplingRole
 from trialwise.suite.input_files import Found, read_input_files
 from trialwise.suite.reading_context import Context
 

@@ -21,9 +21,9 @@ from trialwise.declarations.scalars import (
 from trialwise.declarations.signatures import Names, derive_keys, setting_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
 from trialwise.extensions import REPORTERS, extension_names
+from trialwise.model.baseline import CovariateKind
 from trialwise.model.claim import Claim
 from trialwise.model.contract import PERCENTILES, Prevalence, Validity
-from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format

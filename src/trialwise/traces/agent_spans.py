@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from trialwise.model.foreign_fields import Fields, read_amount
+from trialwise.model.trace import Fields, read_amount
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields
 

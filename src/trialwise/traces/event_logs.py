@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trialwise.model.foreign_fields import read_usage
-from trialwise.model.trace import Trace
+from trialwise.model.trace import Trace, read_usage
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_unknown

@@ -14,9 +14,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from trialwise.model.foreign_fields import read_usage
 from trialwise.model.reply import Usage
-from trialwise.model.trace import Trace
+from trialwise.model.trace import Trace, read_usage
 from trialwise.traces.agent_spans import (
     AgentSpan,
     calls_tool,

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.foreign_fields import Fields, read_amount
-from trialwise.model.trace import Trace
+from trialwise.model.trace import Fields, Trace, read_amount
 from trialwise.regular_files import read_regular
 
 #: Bytes of a document; a longer one is refused before it is read.

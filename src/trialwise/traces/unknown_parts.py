@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from trialwise.model.foreign_fields import Fields
+from trialwise.model.trace import Fields
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields
 

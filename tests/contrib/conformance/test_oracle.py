@@ -8,7 +8,7 @@ import pytest
 
 from trialwise.contrib.conformance.case_runner import FolderResult, run_conformance
 from trialwise.contrib.conformance.conformance_report import render_conformance
-from trialwise.model.reference_releases import REFERENCE_RELEASES
+from trialwise.model.evidence import REFERENCE_RELEASES
 from trialwise.stats.result_types import Rule
 
 ORACLE = Path(__file__).resolve().parents[4] / "shared" / "oracle"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.contrib.importers import ImportRefused, import_cerberus, import_suite, render_yaml
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.options import AbortRule
 from trialwise.suite import Suite
 

@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 from trialwise.contrib.importers import ImportRefused, import_mavai, import_suite
 from trialwise.errors import DesignRefused
+from trialwise.model.claim import Intent
 from trialwise.model.criterion import Origin
-from trialwise.model.intent import Intent
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision
 from trialwise.procedures.run_plan import plan_run

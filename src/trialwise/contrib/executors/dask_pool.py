@@ -25,8 +25,8 @@ from trialwise.executors.jobs import (
     PackedJob,
     try_to_load,
 )
+from trialwise.executors.pool_driver import PoolLost
 from trialwise.executors.trial_worker import BlockingWorker
-from trialwise.executors.worker_pools import PoolLost
 
 #: How long to wait for the scheduler and its first worker.
 _CONNECTING_S = 15.0

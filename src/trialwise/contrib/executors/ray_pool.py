@@ -20,8 +20,8 @@ from ray.exceptions import OutOfMemoryError, RayActorError, RayError
 
 from trialwise.errors import ExecutorUnusable
 from trialwise.executors.jobs import Batch, EndedBatch, Job, LoadReport, PackedJob, try_to_load
+from trialwise.executors.pool_driver import PoolLost
 from trialwise.executors.trial_worker import BlockingWorker
-from trialwise.executors.worker_pools import PoolLost
 
 #: How long an actor may take to close its service.
 _CLOSING_S = 15.0

@@ -19,9 +19,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.reply import Usage
-from trialwise.model.trace import Trace
+from trialwise.model.trace import Trace, read_tokens
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside

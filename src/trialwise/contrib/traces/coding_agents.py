@@ -22,8 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trialwise.model.foreign_fields import read_tokens
-from trialwise.model.trace import Trace
+from trialwise.model.trace import Trace, read_tokens
 from trialwise.traces.anthropic import read_messages
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members

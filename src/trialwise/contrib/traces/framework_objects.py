@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from trialwise.model.foreign_fields import read_tokens
 from trialwise.model.reply import Usage, sum_usages
+from trialwise.model.trace import read_tokens
 from trialwise.traces.trace_building import ReturnedSession, offers_methods, read_document, to_plain
 
 _LANGCHAIN = ("ai", "human", "system", "tool", "function", "AIMessageChunk")

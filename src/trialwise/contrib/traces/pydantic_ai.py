@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trialwise.model.foreign_fields import read_tokens, read_usage
 from trialwise.model.reply import Usage
-from trialwise.model.trace import Trace
+from trialwise.model.trace import Trace, read_tokens, read_usage
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_beginning

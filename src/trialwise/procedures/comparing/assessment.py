@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
-from trialwise.model.evidence import StopReason
+from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.run import RunRecord
-from trialwise.model.tally import Tally
 from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing.evidence import (
     answer_by_direction,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from trialwise.model.tally import Tally
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.findings import (
     ComparisonQuestion,

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.model.evidence import Spending
+from trialwise.model.evidence import Spending, Tally
 from trialwise.model.run import RunRecord
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts

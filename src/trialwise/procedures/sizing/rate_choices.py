@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_percent
-from trialwise.model.claim import Claim
+from trialwise.model.claim import Claim, Sampling
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
-from trialwise.model.sampling import Sampling
 from trialwise.procedures.base import Refused, Situation, rate_below
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE

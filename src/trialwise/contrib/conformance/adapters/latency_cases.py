@@ -7,7 +7,7 @@ from typing import Any
 from trialwise.contrib.conformance.adapters.rate_cases import level
 from trialwise.contrib.conformance.adapters.sizing_cases import unknown_approach
 from trialwise.contrib.conformance.reference_cases import Case
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
 from trialwise.model.plan import LatencyPlan
 from trialwise.procedures.latency import decide_latency
 from trialwise.stats.latency_baseline import (

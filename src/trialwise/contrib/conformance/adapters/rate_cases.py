@@ -7,8 +7,8 @@ from typing import Any
 from trialwise import stats
 from trialwise.contrib.conformance.reference_cases import Case
 from trialwise.decimals import complement
-from trialwise.model.intent import Intent
-from trialwise.model.tally import Tally
+from trialwise.model.claim import Intent
+from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Finding
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.regression import decide_regression

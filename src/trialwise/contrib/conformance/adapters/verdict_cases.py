@@ -10,9 +10,9 @@ from trialwise.contrib.conformance.adapters.latency_cases import sequence
 from trialwise.contrib.conformance.adapters.rate_cases import level
 from trialwise.contrib.conformance.field_comparison import Difference
 from trialwise.contrib.conformance.reference_cases import Case
-from trialwise.model.intent import Intent
+from trialwise.model.claim import Intent
+from trialwise.model.evidence import Tally
 from trialwise.model.plan import CriterionPlan, LatencyPlan
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
