@@ -1,5 +1,7 @@
 """Sphinx configuration: Markdown pages, and the reference generated from docstrings."""
 
+import re
+
 from sphinx.ext.napoleon import GoogleDocstring
 
 from trialwise import stats
@@ -12,6 +14,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "trialwise"
+autodoc_default_options = {"members": True}
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
@@ -38,6 +41,13 @@ def _skip_shared(_app, what, name, value, skip, _options):
     return None
 
 
+def _leave_out_of_index(_app, page, source):
+    """The page of all names repeats what the pages after it describe and put into the index."""
+    if page == "reference/names":
+        source[0] = re.sub(r"(\.\. auto\S+ \S+)", r"\1\n   :no-index:\n", source[0])
+
+
 def setup(app):
-    """Connect the rule above."""
+    """Connect the rules above."""
+    app.connect("source-read", _leave_out_of_index)
     app.connect("autodoc-skip-member", _skip_shared)

@@ -7,7 +7,8 @@
 - the `__init__.pyi` that type checkers read beside each package that loads names on first use,
 - the options of runs for pytest,
 - the keyword arguments of `tw.run`, in `src/trialwise/model/run_settings.py`,
-- the JSON Schema of the suite file, and its reference page.
+- the JSON Schema of the suite file, and its reference page,
+- the checks on the page of all Python names.
 
 `tests/repo/test_stubs.py` fails where one of them is not current.
 """
@@ -20,12 +21,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 #: Packages whose exports stand in a table of their `__init__.py`, and whose stubs follow from it.
 _STUBBED = (
-    *("", "checks", "contrib/importers", "judges", "services"),
-    *("stats", "stats/sequential", "stats/toolbox", "suite", "testing", "traces"),
+    *("", "checks", "contrib/importers", "judges", "model", "outcomes", "services"),
+    *("extend", "stats", "stats/sequential", "stats/toolbox", "suite", "testing", "traces"),
 )
 #: Packages that serve the names of a package inside them as well.
 _INCLUDED = {"stats": "toolbox"}
@@ -98,6 +100,8 @@ def main(root: Path = ROOT) -> None:
     _write(door, render_pytest_options(rows, door.read_text(encoding="utf-8")))
     for path, text in render_stubs(package).items():
         _write(path, text)
+    names = root / "docs" / "reference" / "names.md"
+    _write(names, render_names(package, names.read_text(encoding="utf-8")))
     # In a fresh interpreter, which sees the catalogue as it is now.
     for function, target in (
         ("written_schema", package / "suite" / "trialwise.schema.json"),
@@ -128,10 +132,27 @@ def render_pytest_options(rows: str, text: str) -> str:
         for name, _, kind, doc, in_pytest in json.loads(rows)
         if in_pytest
     )
-    head, begin, rest = text.partition("# Written by `make stubs` from here\n")
-    _, end, tail = rest.partition("# to here.\n")
     table = f"# fmt: off\nSETTINGS: tuple[tuple[str, str, str], ...] = (\n{lines})\n# fmt: on\n"
-    return head + begin + table + end + tail
+    return _replace_part(text, table, mark="#")
+
+
+def render_names(package: Path, text: str) -> str:
+    """Return the page of all Python names, with the checks that the package declares."""
+    lines: list[str] = []
+    for name, path in sorted(_declared(package, "checks", skip=("combine",)).items()):
+        module = path.partition(":")[0].replace(".", "/")
+        source = (package / f"{module}.py").read_text(encoding="utf-8")
+        # Most constructors are their class by another name.
+        kind = "function" if f"\ndef {name}(" in source else "class"
+        lines.append(f".. auto{kind}:: trialwise.{name}")
+    return _replace_part(text, "\n".join(["", "```{eval-rst}", *lines, "```", "", ""]), mark="%")
+
+
+def _replace_part(text: str, part: str, *, mark: str) -> str:
+    """Replace what stands between the two comments that say who wrote it."""
+    head, begin, rest = text.partition(f"{mark} Written by `make stubs` from here\n")
+    _, end, tail = rest.partition(f"{mark} to here.\n")
+    return head + begin + part + end + tail
 
 
 def render_run_settings(package: Path) -> str:
@@ -199,7 +220,7 @@ def render_catalogue(package: Path) -> str:
 
 def render_stubs(package: Path) -> dict[Path, str]:
     """Return the text of each stub by its path."""
-    return {package / name / "__init__.pyi": _stub(package, name) for name in _STUBBED}
+    return {_home(package, name).with_suffix(".pyi"): _stub(package, name) for name in _STUBBED}
 
 
 def _declared(package: Path, name: str, skip: tuple[str, ...] = ()) -> dict[str, str]:
@@ -275,6 +296,8 @@ def _stub(package: Path, name: str) -> str:
     )
     lines = [_import(module, export) for module, export in pairs]
     if not name:
+        modules = _assigned(package / "__init__.py", "SUBMODULES", {})
+        lines = [_import("trialwise", module) for module in modules] + lines
         lines += ["", "__version__: str"]
     return "\n".join([*lines, ""])
 
@@ -290,12 +313,21 @@ def _table(package: Path, name: str) -> dict[str, str]:
     """Return the table of exports in an `__init__.py`, with what it takes from the catalogue."""
     known: dict[str, object] = {}
     exec(render_catalogue(package), known)
-    tree = ast.parse((package / name / "__init__.py").read_text(encoding="utf-8"))
-    for one in tree.body:
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) in ("_MODULES", "MODULES"):
-            table: dict[str, str] = eval(ast.unparse(one.value), known)
-            return table
-    raise LookupError(f"{name or 'trialwise'} has no table of exports")
+    table: dict[str, str] = _assigned(_home(package, name), "MODULES", known)
+    return table
+
+
+def _home(package: Path, name: str) -> Path:
+    """Return the file with the table of exports of a package, or of a module."""
+    return module if (module := package / f"{name}.py").exists() else package / name / "__init__.py"
+
+
+def _assigned(path: Path, name: str, known: dict[str, object]) -> Any:
+    """Return the value that a module assigns to a name, private or not, from what is known."""
+    for one in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]).lstrip("_") == name:
+            return eval(ast.unparse(one.value), known)
+    raise LookupError(f"{path} does not assign {name}")
 
 
 def _modules(folder: Path) -> list[Path]:

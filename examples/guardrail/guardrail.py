@@ -48,7 +48,7 @@ def main() -> None:
         sensitivity=0.95,
         harmless=HARMLESS,
         specificity=0.90,
-        prevalence=tw.Prevalence(
+        prevalence=tw.model.Prevalence(
             rate=0.02, confidence=0.95, source="pre-guardrail", evidence="monitor, October"
         ),
     )

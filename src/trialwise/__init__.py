@@ -9,8 +9,15 @@
     result = tw.run(contract, inputs=["What is 15 * 37?"])
     result.show()
 
-`trialwise.stats` holds the statistics, `trialwise.procedures` the decisions. Nothing is imported
-until it is used; type checkers read `__init__.pyi`.
+What most tests write stands here. The rest is one step further, as in `tw.services.HttpService`:
+
+    checks, services, judges, traces    the parts of a contract, and what reads replies
+    model, results, outcomes            what functions take and return
+    planning, stats                     how many trials are needed; the numbers alone
+    errors                              everything that is raised
+    extend, testing                     extensions of trialwise, and their tests
+
+Nothing is imported until it is used; type checkers read `__init__.pyi`.
 """
 
 from trialwise.catalogue import CHECK_FUNCTIONS
@@ -23,57 +30,45 @@ __version__ = "0.2.0.dev1"
 _MODULES = {
     "checks": f"{CHECK_FUNCTIONS} all_of any_of named not_ predicate",
     "engine.ports": "ServiceError TrialContext",
-    "errors": (
-        "BrokenCheck "
-        "BaselineError DesignRefused InvalidArgument JournalDamaged JournalInUse RunInterrupted "
-        "RunNotFound TrialwiseError"
+    "errors": "BrokenCheck DesignRefused InvalidArgument RunInterrupted TrialwiseError",
+    "judges": "judge similar",
+    "model": (
+        "Budget CheckResult Contract Criterion Decision ErrorClass Input Latency Reply RunOptions "
+        "Sampling ToolCall Trace Turn Usage Verdict"
     ),
-    "judges": (
-        "Calibration CalibrationError GoldSet GoldSetError GoldUnit Juror NothingJudged VoteCache "
-        "WinRate calibrate judge pairwise read_calibration read_gold similar win_rate"
-    ),
-    "model.baseline": "Baseline Covariate CovariateKind",
-    "model.claim": (
-        "Claim Estimator Input Intent PopulationClaim Sampling SamplingRole TargetEstimand"
-    ),
-    "model.contract": "Contract Latency LatencyConstraint Prevalence Validity",
-    "model.criterion": "Criterion Origin",
-    "model.evidence": "StopReason",
-    "model.gate": "Expectation Metrics Reliability Stability",
-    "model.matcher": "Exact NumberSchema",
-    "model.options": "AbortRule Budget Horizon RunOptions",
-    "model.plan": "Plan",
-    "model.reply": "Reply Setup Usage",
-    "model.run": "RunRecord",
-    "model.trace": "ToolCall Trace Turn",
-    "model.trial": "Analysis CheckResult ErrorClass FailReason Outcome Trial",
-    "model.verdict": "Decision Finding Verdict",
-    "outcomes.outcome_reading": "read_outcomes",
-    "outcomes.outcome_rows": "OutcomeRow Outcomes OutcomesUnreadable",
-    "procedures.base": "Procedure",
-    "procedures.comparing.findings": "ComparisonFinding ComparisonVerdict Contrast",
-    "services": (
-        "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
-        "RecordingService ReplayService"
-    ),
-    "runtime.answers": "Choice Comparison ExploredArms",
-    "runtime.comparing": (
-        "achoose acompare choose compare compare_runs explore load_comparison"
-    ),
+    "results": "Comparison Measurement Result SuiteResult",
+    "runtime.comparing": "acompare compare compare_runs",
     "runtime.guardrail_contract": "guardrail_contract",
-    "runtime.measuring": "Measurement ameasure measure",
-    "runtime.preparing": "CheckedPlan check",
-    "runtime.result": "Result SuiteResult",
+    "runtime.measuring": "ameasure measure",
+    "runtime.outcome_scoring": "score",
+    "runtime.preparing": "check",
     "runtime.running": "arun run run_all",
-    "runtime.trial_sizing": (
-        "SizingAnswer plan plan_compare plan_compliance plan_latency plan_pairs plan_precision "
-        "plan_regression"
-    ),
-    "runtime.outcome_scoring": "Scored measure_outcomes score",
     "runtime.stored_scoring": "score_run",
-    "traces.trace_documents": "read_trace read_traces",
+    "runtime.trial_sizing": "plan",
+    "traces": "read_trace",
 }
 # fmt: on
-_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+#: Modules that need no import of their own: `tw.judges.calibrate`.
+_SUBMODULES = (
+    *("checks", "errors", "extend", "judges", "model", "outcomes", "planning", "results"),
+    *("services", "stats", "testing", "traces"),
+)
+_EXPORTS, _find, _list = lazy_names(__name__, _MODULES)
 
 __all__ = list(_EXPORTS)
+
+
+def __getattr__(name: str) -> object:
+    if name in _EXPORTS:
+        return _find(name)
+    if name in _SUBMODULES:
+        # The import binds the module here, so that this function is not asked again.
+        __import__(f"{__name__}.{name}")
+        return globals()[name]
+    from trialwise.old_names import find_old_name
+
+    return find_old_name(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_list(), *_SUBMODULES})

@@ -131,7 +131,7 @@ def test_alike_neighbours_are_told_with_what_the_trials_are_worth() -> None:
 @pytest.mark.requirement(
     "companion 8.5",
     "A horizon is a number of runs, a window or a number of release gates, for every procedure.",
-    "`horizon: 12`, `horizon: {days: 90, per_day: 4}`, `horizon: {gates: 6}`, `tw.Horizon`",
+    "`horizon: 12`, `horizon: {days: 90, per_day: 4}`, `horizon: {gates: 6}`, `tw.model.Horizon`",
 )
 @pytest.mark.parametrize(
     ("written", "runs", "named"),

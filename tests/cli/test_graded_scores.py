@@ -35,7 +35,7 @@ def above(text):
 def graded(text):
     score = int(text) / 10
     return tw.CheckResult(passed=score > 0.5, score=score,
-                          reason=None if score > 0.5 else tw.FailReason.CONDITION)
+                          reason=None if score > 0.5 else tw.model.FailReason.CONDITION)
 
 def beyond(text):
     return 1.2

@@ -35,7 +35,7 @@ def normal_size(required: float, loss: float, power: float) -> int:
 @pytest.mark.requirement(
     "companion 5.5",
     "A test of an SLA is sized by the smallest loss worth detecting.",
-    "`trialwise plan RATE --fixed --margin LOSS`, `tw.plan_compliance(..., margin=...)`",
+    "`trialwise plan RATE --fixed --margin LOSS`, `tw.planning.plan_compliance(..., margin=...)`",
 )
 @pytest.mark.parametrize(
     ("required", "loss", "printed"),
@@ -97,7 +97,8 @@ def test_both_sizes_stand_side_by_side_with_the_reason(capsys: pytest.CaptureFix
 @pytest.mark.requirement(
     "companion 6.3",
     "A threshold that somebody chose states the alpha that it implies.",
-    "`trialwise plan regression --threshold RATE`, `tw.plan_regression(..., threshold=...)`",
+    "`trialwise plan regression --threshold RATE`, "
+    "`tw.planning.plan_regression(..., threshold=...)`",
 )
 def test_a_chosen_threshold_states_the_alpha_that_it_implies(
     capsys: pytest.CaptureFixture[str],
@@ -136,7 +137,7 @@ def test_a_given_number_of_trials_gives_the_cutoff(capsys: pytest.CaptureFixture
 @pytest.mark.requirement(
     "reliability run count",
     "The half-width that a number of runs gives.",
-    "`trialwise plan --estimate --trials N`, `tw.plan_precision(trials=N)`",
+    "`trialwise plan --estimate --trials N`, `tw.planning.plan_precision(trials=N)`",
 )
 @pytest.mark.parametrize("trials", [100, 385])
 def test_a_number_of_trials_gives_the_width(

@@ -92,7 +92,7 @@ def test_json_lines_hold_a_row_for_each_run_result_and_trial() -> None:
 def test_score_reads_its_own_json_lines_back() -> None:
     """The same counts, latencies and errors, for each criterion."""
     do(SUITE, "run", "--seed", "1", "-o", "r.jsonl")
-    outcomes = tw.read_outcomes("r.jsonl")
+    outcomes = tw.outcomes.read_outcomes("r.jsonl")
     done = do(SUITE, "score", "r.jsonl", "--at-least", "good=50%")
 
     trials = [one for one in rows() if one["type"] == "trial"]
@@ -121,7 +121,7 @@ def test_the_runs_of_several_contracts_keep_their_criteria_apart() -> None:
     two = SUITE.replace("name: x\n", "") + "contracts: [{name: one}, {name: two}]\n"
     do(two, "run", "-o", "r.ndjson")
 
-    assert ("one: good", "one: short", "two: good", "two: short") == tw.read_outcomes(
+    assert ("one: good", "one: short", "two: good", "two: short") == tw.outcomes.read_outcomes(
         "r.ndjson"
     ).criteria
 
@@ -142,8 +142,8 @@ def test_a_file_of_another_form_is_refused(change: tuple[str, str], said: str) -
     path = Path("r.jsonl")
     path.write_text(path.read_text(encoding="utf-8").replace(*change), encoding="utf-8")
 
-    with pytest.raises(tw.OutcomesUnreadable, match=said):
-        tw.read_outcomes(path)
+    with pytest.raises(tw.outcomes.OutcomesUnreadable, match=said):
+        tw.outcomes.read_outcomes(path)
 
 
 def test_the_reference_names_every_field_of_a_row() -> None:

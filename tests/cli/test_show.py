@@ -61,7 +61,7 @@ def do_show(*arguments: str | Path) -> Result:
     return CliRunner().invoke(show_command, [*map(str, arguments)], standalone_mode=False)
 
 
-def failed(result: tw.Result) -> list[tw.Trial]:
+def failed(result: tw.Result) -> list[tw.model.Trial]:
     return [trial for trial in result.record.trials if not trial.passed]
 
 

@@ -113,8 +113,8 @@ def test_everything_ends_when_the_schedule_has_decided() -> None:
     found = drive_in_turn([arm(calls.service(k)) for k in range(2)], Schedule(decide_after=12))
 
     assert [12, 12] == sizes(found)
-    assert {tw.StopReason.DECIDED} == {one.stop for one in found}
-    assert {tw.StopReason.DECIDED} == {stop for one in found for stop in one.stops.values()}
+    assert {tw.model.StopReason.DECIDED} == {one.stop for one in found}
+    assert {tw.model.StopReason.DECIDED} == {stop for one in found for stop in one.stops.values()}
 
 
 def test_what_is_in_flight_is_let_go_when_everything_is_decided() -> None:

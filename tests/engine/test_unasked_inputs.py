@@ -235,7 +235,7 @@ def test_a_plan_of_an_earlier_version_is_decided_by_its_own_trials() -> None:
     (experiment,) = plan.experiments
 
     def decide(one: Any, of: Any) -> Any:
-        return decide_criterion(one, of, experiment, record.trials, tw.StopReason.COMPLETE)
+        return decide_criterion(one, of, experiment, record.trials, tw.model.StopReason.COMPLETE)
 
     assert decide(now, plan).decision == "FAIL"
     assert (decide(then, before).decision, decide(then, before).tally.trials) == ("PASS", 15)
@@ -288,5 +288,5 @@ def test_a_request_that_is_refused_as_wrong_stops_the_run_and_fails_nothing(
     result = _run(
         _contract(service, trials=trials), inputs=2, analysis="intent-to-treat", retries=0
     )
-    assert (result.decision, result.verdict.stop) == ("INCONCLUSIVE", tw.StopReason.SERVICE)
+    assert (result.decision, result.verdict.stop) == ("INCONCLUSIVE", tw.model.StopReason.SERVICE)
     assert "set up wrongly" in result.verdict.aborted

@@ -163,7 +163,7 @@ def test_nothing_is_left_open_when_the_interpreter_ends(tmp_path: Path) -> None:
         "at_least=0.5)])\n"
         "    tw.run(contract, inputs=['1'], trials=20, store=None, executor=executor)\n"
         "go(answer, 'processes:2')\n"
-        "go(tw.CommandService(['echo', '{input}']), 'local')\n"
+        "go(tw.services.CommandService(['echo', '{input}']), 'local')\n"
     )
     (tmp_path / "script.py").write_text(script, encoding="utf-8")
 

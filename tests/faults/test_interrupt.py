@@ -69,7 +69,7 @@ def test_an_interrupted_run_is_kept_and_resumed(tmp_path: Path, script: str) -> 
     (unfinished,) = (one for one in store.list() if one.is_unfinished)
     assert f"`resume={unfinished.run_id!r}` continues the run" in errors
     record = store.load(unfinished.run_id)
-    assert record.verdict.stop is tw.StopReason.INTERRUPTED
+    assert record.verdict.stop is tw.model.StopReason.INTERRUPTED
     assert record.verdict.decision is tw.Decision.INCONCLUSIVE
     kept = {trial.index for trial in record.trials}
     assert kept

@@ -37,7 +37,7 @@ def test_a_clock_that_jumps_changes_no_latency_and_no_budget(
         contract(), seed=1, store=tmp_path, curtail=False, budget=tw.Budget(seconds=600)
     )
     assert result.decision is tw.Decision.PASS
-    assert result.verdict.stop is tw.StopReason.COMPLETE
+    assert result.verdict.stop is tw.model.StopReason.COMPLETE
     assert all(0 <= (trial.latency_s or 0) < 60 for trial in result.record.trials)
     assert 0 <= result.verdict.spending.seconds < 60
 

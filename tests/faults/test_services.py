@@ -13,13 +13,15 @@ from trialwise.stores.runs import RunStore
 PYTHON = sys.executable
 
 
-def command(script: str, tmp_path: Path) -> tw.CommandService:
+def command(script: str, tmp_path: Path) -> tw.services.CommandService:
     file = tmp_path / "agent.py"
     file.write_text(script)
-    return tw.CommandService([PYTHON, str(file), "{input}", "{index}"], grace_s=0.2)
+    return tw.services.CommandService([PYTHON, str(file), "{input}", "{index}"], grace_s=0.2)
 
 
-def run(service: tw.CommandService, tmp_path: Path, trials: int, **settings: float) -> tw.Result:
+def run(
+    service: tw.services.CommandService, tmp_path: Path, trials: int, **settings: float
+) -> tw.Result:
     criterion = tw.Criterion("good", tw.equals("good"), at_least=0.5, trials=trials)
     contract = tw.Contract("faults", service, [criterion], sampling=["a b", 'c"d'])
     return tw.run(
@@ -96,9 +98,9 @@ if kind == 5:
 def test_a_program_that_is_not_there_aborts_to_inconclusive(tmp_path: Path) -> None:
     """Infrastructure errors alone: the run stops after five, and it is neither PASS nor FAIL."""
     missing = str(tmp_path / "missing")
-    result = run(tw.CommandService([missing, "{input}"]), tmp_path, 200, concurrency=1)
+    result = run(tw.services.CommandService([missing, "{input}"]), tmp_path, 200, concurrency=1)
     assert result.decision is tw.Decision.INCONCLUSIVE
-    assert result.verdict.stop is tw.StopReason.ERROR_RATE
+    assert result.verdict.stop is tw.model.StopReason.ERROR_RATE
     assert len(result.record.trials) == 5
     assert result.verdict.aborted.startswith(f"The command '{missing}' cannot be started")
     assert result.verdict.aborted.endswith("Nothing was measured.")

@@ -256,7 +256,7 @@ _TRACE_FORMATS = ("", "envelope", "openai", "anthropic", "otlp", "inspect", "jso
 
 def _read_traces(data: bytes) -> None:
     kind, rest = _choose(data, _TRACE_FORMATS)
-    for trace in tw.read_traces(rest, kind or None):
+    for trace in tw.traces.read_traces(rest, kind or None):
         reply = tw.Reply(value="x", details=trace.to_dict())
         tw.tool_called("find").check(reply)
         tw.tool_not_called("find").check(reply)
@@ -339,7 +339,7 @@ _OUTCOME_FILES = ("a.jsonl", "a.csv", "a.xml", "a.json", "a.eval")
 
 def _read_outcomes(data: bytes) -> None:
     name, rest = _choose(data, _OUTCOME_FILES)
-    tw.read_outcomes(_write(name, rest))
+    tw.outcomes.read_outcomes(_write(name, rest))
 
 
 _PROMPTFOO = {

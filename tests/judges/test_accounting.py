@@ -126,7 +126,7 @@ def test_a_run_may_be_decided_without_them(juror: Start, says: Says, no_waiting:
     """By the explicit choice that every per-protocol decision is."""
     asking = calibrated(juror(broken_at_times(says)), retries=0, clock=no_waiting)
 
-    result = run(asking, analysis=tw.Analysis.PER_PROTOCOL, trials=12)
+    result = run(asking, analysis=tw.model.Analysis.PER_PROTOCOL, trials=12)
 
     judged, loud = result.verdict.findings
     assert (9, 9) == (judged.tally.passed, judged.tally.trials)
@@ -150,7 +150,7 @@ def test_a_judges_silence_is_no_failure_of_the_service(
     """FAIL stands where it would had they passed, PASS where it would had they failed."""
     asking = calibrated(juror(repeating(says, pattern)), retries=0, clock=no_waiting)
 
-    never = tw.AbortRule(max_error_rate=1.0)
+    never = tw.model.AbortRule(max_error_rate=1.0)
     result = run(asking, trials=60, curtail=curtail, abort=never)
 
     judged, loud = result.verdict.findings
@@ -307,7 +307,7 @@ def compared(check: Any) -> Any:
         )
         for one in (quiet, loud)
     )
-    never = tw.AbortRule(max_error_rate=1.0)
+    never = tw.model.AbortRule(max_error_rate=1.0)
     found = tw.compare(first, second, trials=20, seed=3, abort=never, store=None, progress=False)
     return found.verdict
 
@@ -508,7 +508,7 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
     ]
     outcomes = [Outcome(criterion="judged", result=one) for one in results]
     trials = [
-        tw.Trial(experiment="inputs", index=place, input_id="1", seed=1, outcomes=(one,))
+        tw.model.Trial(experiment="inputs", index=place, input_id="1", seed=1, outcomes=(one,))
         for place, one in enumerate(outcomes)
     ]
     tally = Tally(trials=10_000, passed=7_400)

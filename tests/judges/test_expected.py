@@ -189,9 +189,9 @@ async def test_a_comparison_may_show_the_reference(juror: Start, tmp_path: Path)
 
 def test_a_judge_that_sees_it_is_another_judge() -> None:
     """Known by what it was known by where it does not see it: calibrations stay valid."""
-    service = tw.CallableService(lambda _: "{}")
+    service = tw.services.CallableService(lambda _: "{}")
     blind, seeing = (
-        judge(RUBRIC, tw.Juror(service, "m"), shows_expected=flag) for flag in (False, True)
+        judge(RUBRIC, tw.judges.Juror(service, "m"), shows_expected=flag) for flag in (False, True)
     )
     fields = {"rubric": RUBRIC, "jurors": ["m"], "votes": 1, "quorum": "majority"}
     before = {"judge": fields | {"shows_input": True, "output_limit": 10_000}}
@@ -207,10 +207,10 @@ def test_a_judge_that_sees_it_is_another_judge() -> None:
 def test_an_input_without_a_reference_is_refused(wrap: Callable[[Any], Any]) -> None:
     """Every trial of it would be wasted; a judge that does not see it does not mind."""
     asked = [tw.Input(id="a", value="x", expected="y"), tw.Input(id="b", value="z")]
-    service = tw.CallableService(lambda _: "{}")
+    service = tw.services.CallableService(lambda _: "{}")
 
     def contract(*, shows_expected: bool) -> tw.Contract:
-        check = wrap(judge("r", tw.Juror(service, "m"), shows_expected=shows_expected))
+        check = wrap(judge("r", tw.judges.Juror(service, "m"), shows_expected=shows_expected))
         return tw.Contract("c", str, [tw.Criterion("right", check, at_least=0.5)], sampling=asked)
 
     with pytest.raises(InvalidArgument, match="be given for the input 'b': 'right' compares"):

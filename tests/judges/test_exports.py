@@ -35,14 +35,15 @@ def test_type_checkers_see_what_the_interpreter_sees() -> None:
         assert getattr(judges, name) is getattr(found, name)
 
 
-def test_the_front_door_has_them() -> None:
+def test_the_front_door_has_the_checks_and_leads_to_the_rest() -> None:
     """What a suite's author needs in Python, by the stub as well."""
     served = {(name, f"trialwise.{module}") for name, module in vars(trialwise)["_EXPORTS"].items()}
+    modules = {(name, "trialwise") for name in vars(trialwise)["_SUBMODULES"]}
 
-    assert served == stub(Path(trialwise.__file__).parent)
-    ours = {name for name, module in served if module == "trialwise.judges"}
-    assert {"judge", "Juror", "calibrate", "read_gold", "pairwise", "win_rate", "similar"} <= ours
-    assert ours <= set(EXPORTS)
+    assert served | modules == stub(Path(trialwise.__file__).parent)
+    assert {"judge", "similar"} == {name for name, module in served if module == "trialwise.judges"}
+    assert {"Juror", "calibrate", "read_gold", "pairwise", "win_rate"} <= set(EXPORTS)
+    assert trialwise.judges is judges
 
 
 def test_every_error_is_drawn_in_the_tree() -> None:
@@ -60,7 +61,7 @@ def test_making_a_judge_loads_neither_an_event_loop_nor_an_http_client() -> None
     code = """
 import sys
 import trialwise as tw
-tw.judge("Be kind.", tw.ChatService("http://h/v1", "m", api_key_env=None))
+tw.judge("Be kind.", tw.services.ChatService("http://h/v1", "m", api_key_env=None))
 print(sorted({"anyio", "asyncio", "httpx2", "ssl", "wordllama", "numpy"} & set(sys.modules)))
 """
     said = subprocess.run(

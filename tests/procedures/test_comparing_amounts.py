@@ -102,7 +102,7 @@ def test_the_cost_of_a_success_counts_failures_and_leaves_setup_apart() -> None:
 
     def old(_: str, index: int) -> tw.Reply:
         text = "yes" if index % 2 else "no"
-        return answer(text, cost_usd=0.02, setup=tw.Setup(seconds=1.0, cost_usd=0.5))
+        return answer(text, cost_usd=0.02, setup=tw.model.Setup(seconds=1.0, cost_usd=0.5))
 
     def new(_: str) -> tw.Reply:
         return answer("yes", cost_usd=0.03)

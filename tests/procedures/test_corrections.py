@@ -209,7 +209,7 @@ def test_a_drop_that_does_not_survive_is_open_and_a_pass_stays(tmp_path: Path) -
 def test_an_estimated_rate_is_corrected() -> None:
     """The bound of an estimator has to hold at the share of its level."""
     criterion = tw.Criterion("c", lambda text: text != "7", at_least=0.7)
-    claim = tw.Claim(
+    claim = tw.model.Claim(
         population=PopulationClaim.SUPERPOPULATION,
         population_name="all",
         estimator=Estimator.PROMPTS,
@@ -405,7 +405,7 @@ def test_a_size_that_cannot_pass_at_its_share_can_still_fail() -> None:
 
 def test_a_part_of_a_corpus_that_shows_nothing_is_not_shown_below() -> None:
     """Its FAIL alone says that the rate was not shown; as one of many it is open."""
-    claim = tw.Claim(population=PopulationClaim.FINITE_CORPUS)
+    claim = tw.model.Claim(population=PopulationClaim.FINITE_CORPUS)
     criterion = tw.Criterion(
         "c", lambda text: int(text) % 10 != 0, at_least=0.8, undecided="inconclusive"
     )

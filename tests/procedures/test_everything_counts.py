@@ -12,7 +12,9 @@ def _run(passing: int, trials: int = 100, **more: Any) -> Any:
         "x",
         lambda _, index: "ok" if index < passing else "bad",
         [tw.Criterion("ok", tw.equals("ok"), at_least=0.5)],
-        latency=tw.Latency(constraints=(tw.LatencyConstraint(percentile="p50", limit_s=1.0),)),
+        latency=tw.Latency(
+            constraints=(tw.model.LatencyConstraint(percentile="p50", limit_s=1.0),)
+        ),
     )
     return tw.run(
         contract, inputs=list("abcd"), trials=trials, store=None, progress=False, seed=1, **more

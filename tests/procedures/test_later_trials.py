@@ -102,10 +102,10 @@ def chance_of_ever(rate: float, p: float, most: int) -> float:
 RUN = Plan(
     contract="c",
     seed=1,
-    intent=tw.Intent.VERIFICATION,
+    intent=tw.model.Intent.VERIFICATION,
     rule="exact",
     analysis=RunOptions().analysis,
-    claim=tw.Claim(),
+    claim=tw.model.Claim(),
     options=RunOptions(),
     experiments=(),
     criteria=(),
@@ -396,7 +396,7 @@ def test_a_service_that_does_not_change_keeps_its_decision() -> None:
 
 def test_a_fixed_number_that_was_certain_early_is_withdrawn_too() -> None:
     """The latency limit runs all trials, so that those after the certain verdict are later ones."""
-    latency = tw.Latency(constraints=(tw.LatencyConstraint(percentile="p50", limit_s=1.0),))
+    latency = tw.Latency(constraints=(tw.model.LatencyConstraint(percentile="p50", limit_s=1.0),))
     contract = tw.Contract(
         "x",
         lambda _, index: "ok" if index < 59 else "bad",

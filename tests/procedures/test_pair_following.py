@@ -121,7 +121,9 @@ def test_a_guardrail_has_a_rule_with_its_own_margin() -> None:
 
 def test_a_claim_about_a_population_has_a_fixed_size() -> None:
     """Repeats of an input are one unit there, which no rule for single pairs knows."""
-    claim = tw.Claim(population=tw.PopulationClaim.SUPERPOPULATION, population_name="users")
+    claim = tw.model.Claim(
+        population=tw.model.PopulationClaim.SUPERPOPULATION, population_name="users"
+    )
 
     assert {} == COMPARISON.plan(plans(2, claim=claim), "ab", ComparisonQuestion())
 

@@ -104,7 +104,7 @@ def test_a_fixed_size_is_the_smallest_with_the_power(rates: tuple[float, float])
 @pytest.mark.requirement(
     "statistical-ci lessons",
     "A comparison says before the first call how many pairs it takes, and its chances.",
-    "`trialwise plan compare`, `trialwise compare --dry-run`, `tw.plan_pairs`",
+    "`trialwise plan compare`, `trialwise compare --dry-run`, `tw.planning.plan_pairs`",
 )
 def test_the_usual_case_takes_215_pairs_or_fewer_than_136_in_sequence() -> None:
     """80 % against 90 %, independent arms: the figures that a comparison has to meet."""

@@ -16,14 +16,14 @@ from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
 from trialwise.runtime.verifying import verify
 from trialwise.stats.cluster_estimators import ClusterEstimate
 
-DRAWN = tw.Claim(
+DRAWN = tw.model.Claim(
     population=PopulationClaim.SUPERPOPULATION,
     population_name="tickets",
     representativeness="random draw",
 )
 
 
-def contract(claim: tw.Claim, service: Any = None, **asked: Any) -> tw.Contract:
+def contract(claim: tw.model.Claim, service: Any = None, **asked: Any) -> tw.Contract:
     criterion = tw.Criterion("r", tw.contains("ok"), **(asked or {"at_least": 0.9}))
     return tw.Contract("a", service or (lambda _: "ok"), [criterion], claim=claim)
 
@@ -60,7 +60,7 @@ def test_repeated_rows_are_one_input() -> None:
 
 
 def test_repeated_rows_are_noted_without_a_population_claim() -> None:
-    result = run(contract(tw.Claim()), [f"q{j}" for j in range(5)] * 20, trials=100)
+    result = run(contract(tw.model.Claim()), [f"q{j}" for j in range(5)] * 20, trials=100)
     shown = text(result)
     assert "100 inputs hold 5 distinct values" in shown
     assert "100, 5 distinct" in shown
@@ -68,7 +68,7 @@ def test_repeated_rows_are_noted_without_a_population_claim() -> None:
 
 def test_an_estimator_over_inputs_takes_repeated_rows_as_one() -> None:
     """60 rows of 20 values: the bound is the exact one on 20, at 95 % one-sided, not on 60."""
-    claim = tw.Claim(
+    claim = tw.model.Claim(
         population=PopulationClaim.SUPERPOPULATION,
         population_name="tickets",
         representativeness="random draw",
@@ -123,7 +123,9 @@ def test_the_advice_for_a_clustered_regression_can_be_followed(tmp_path: Path) -
 
 
 def test_a_production_weighted_rate_is_named_as_declared() -> None:
-    claim = tw.Claim(estimator=Estimator.STRATIFIED, estimand=TargetEstimand.PRODUCTION_WEIGHTED)
+    claim = tw.model.Claim(
+        estimator=Estimator.STRATIFIED, estimand=TargetEstimand.PRODUCTION_WEIGHTED
+    )
     inputs = [tw.Input(id="1", value="q", weight=1), tw.Input(id="2", value="r", weight=2)]
     shown = text(run(contract(claim), inputs, trials=100))
     estimator = shown[shown.index("ESTIMATOR") :]
@@ -143,7 +145,7 @@ def test_a_corpus_with_excused_trials_is_decided_on_the_part_that_was_measured()
             raise tw.ServiceError("did nothing", tw.ErrorClass.EMPTY_RUN)
         return "ok"
 
-    claim = tw.Claim(population=PopulationClaim.FINITE_CORPUS)
+    claim = tw.model.Claim(population=PopulationClaim.FINITE_CORPUS)
     one = contract(claim, service, at_least=0.8)
     result = run(one, [f"q{j}" for j in range(50)], analysis="per-protocol")
     (finding,) = result.verdict.findings
@@ -167,7 +169,7 @@ def test_a_run_by_an_estimator_does_with_an_open_rate_what_the_plan_says(
     rule: str, undecided: str | None, label: str, estimator: Estimator
 ) -> None:
     """32 of 40 inputs always pass, where 80 % is required; with 10 the lower rate is shown."""
-    claim = tw.Claim(
+    claim = tw.model.Claim(
         population=PopulationClaim.SUPERPOPULATION,
         population_name="tickets",
         representativeness="random draw",

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import re
 from inspect import isfunction
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,15 @@ import pytest
 import trialwise
 import trialwise.stats.toolbox
 from trialwise import stats
+from trialwise.old_names import ASKED, MOVED
 
 SOURCE = Path(stats.__file__).parent
 #: The table that serves the lazy names; the stub does not show it.
 EXPORTS: dict[str, str] = vars(stats)["_EXPORTS"]
 TOOLBOX: dict[str, str] = vars(stats.toolbox)["_EXPORTS"]
+
+#: The names of `trialwise` itself; the stub does not show the list.
+FRONT_DOOR: list[str] = vars(trialwise)["__all__"]
 
 
 def public_modules(folder: Path) -> list[str]:
@@ -163,19 +168,33 @@ def test_the_page_about_running_shows_every_name_that_it_promises() -> None:
     shown = {name: one for name, one in shown.items() if not name.endswith("Arguments")}
     assert page.count("automodule") == page.count(":members: ")
     promised = {
-        name: module
-        for module, names in vars(trialwise)["_MODULES"].items()
-        if module.startswith("runtime.")
-        for name in names.split()
+        name: home.removeprefix("trialwise.")
+        for module in (trialwise, trialwise.outcomes, trialwise.planning, trialwise.results)
+        for name in vars(module)["__all__"]
+        if (home := getattr(module, name).__module__).startswith("trialwise.runtime.")
     }
     assert promised == shown
-    assert all(hasattr(trialwise, name) for name in shown)
+
+
+def test_a_name_that_moved_works_for_one_version_and_says_where_it_is() -> None:
+    """Nobody meets it in a list of names or in a completion."""
+    for name, module in MOVED.items():
+        home = importlib.import_module(f"trialwise.{module}")
+        with pytest.warns(DeprecationWarning, match=name) as heard:
+            found = getattr(trialwise, name)
+        (one,) = heard
+
+        assert found is getattr(home, name)
+        assert f"trialwise.{name} is now trialwise.{module}.{name}" == str(one.message)
+        assert Path(__file__) == Path(one.filename), "it points at whoever wrote the old name"
+    assert set() == {*MOVED, *ASKED} & {*FRONT_DOOR, *dir(trialwise)}
 
 
 def test_every_public_name_has_a_place_in_the_reference() -> None:
-    """By the name that users import, with a docstring, and nothing else is there."""
+    """As users write it, with a docstring, and nothing else is there."""
     page = Path(__file__).parents[2] / "docs" / "reference" / "names.md"
-    listed = re.findall(r"^\.\. auto\w+:: trialwise\.(\w+)$", page.read_text("utf-8"), re.MULTILINE)
+    listed = re.findall(r"^\.\. auto\w+:: trialwise\.(\S+)$", page.read_text("utf-8"), re.MULTILINE)
+    homes = {f"{module}.{name}" for name, module in MOVED.items()}
 
-    assert sorted(vars(trialwise)["__all__"]) == sorted(listed)
-    assert [] == [name for name in listed if not getattr(trialwise, name).__doc__]
+    assert sorted({*FRONT_DOOR, *homes}) == sorted(listed)
+    assert [] == [name for name in listed if not attrgetter(name)(trialwise).__doc__]

@@ -123,6 +123,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src", root / "src", ignore=ignored)
     (root / "docs" / "reference").mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "reference" / "names.md", root / "docs" / "reference")
     package = root / "src" / "trialwise"
     (package / "checks" / "palindromes.py").write_text(CHECK.lstrip())
     (package / "services" / "echo.py").write_text(SERVICE.lstrip())
@@ -177,6 +178,9 @@ def test_the_schema_and_the_reference_describe_them(tree: Path) -> None:
     assert "| `palindrome` | count from 0 | `shortest` | The reply reads the same" in page
     assert "| `times` | count | 1 | How often it says it. |" in page
     assert "| `patience` | time |  | How long to be patient. |" in page
+    assert (
+        ".. autofunction:: trialwise.palindrome\n" in (tree / "docs/reference/names.md").read_text()
+    )
 
 
 def test_the_exports_and_the_stubs_name_them(tree: Path) -> None:

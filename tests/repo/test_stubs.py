@@ -11,6 +11,7 @@ import pytest
 from tools.stubs import (
     read_option_rows,
     render_catalogue,
+    render_names,
     render_options,
     render_pytest_options,
     render_run_settings,
@@ -29,7 +30,7 @@ def test_the_catalogue_names_what_the_modules_declare() -> None:
     assert render_catalogue(PACKAGE) + render_options(read_option_rows()) == written
 
 
-STUBS = sorted(PACKAGE.rglob("__init__.pyi"))
+STUBS = sorted(PACKAGE.rglob("*.pyi"))
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,14 @@ def test_a_stub_shows_type_checkers_what_the_package_exports(
 def test_no_stub_is_left_over(stubs: dict[Path, str]) -> None:
     """A package that lost its exports loses its stub."""
     assert set(STUBS) == set(stubs)
+
+
+def test_the_page_of_names_has_every_check() -> None:
+    """Whoever adds a check runs `make stubs`, and edits no page."""
+    page = PACKAGE.parents[1] / "docs" / "reference" / "names.md"
+    written = page.read_text(encoding="utf-8")
+
+    assert render_names(PACKAGE, written) == written
 
 
 def test_the_options_are_those_that_the_settings_declare() -> None:

@@ -13,12 +13,12 @@ import trialwise as tw
     ("horizon", "shown"),
     [
         (6, "6 runs"),
-        (tw.Horizon(gates=6), "6 release gates"),
-        (tw.Horizon(days=90, per_day=4), "a window of 90 days with 4 runs a day"),
+        (tw.model.Horizon(gates=6), "6 release gates"),
+        (tw.model.Horizon(days=90, per_day=4), "a window of 90 days with 4 runs a day"),
     ],
 )
 def test_the_page_of_a_run_says_its_horizon(
-    tmp_path: Path, horizon: int | tw.Horizon, shown: str
+    tmp_path: Path, horizon: int | tw.model.Horizon, shown: str
 ) -> None:
     """A horizon in gates or days is written as it was declared, and a number as so many runs."""
     criterion = tw.Criterion("right", tw.contains("yes"), at_least=0.5)

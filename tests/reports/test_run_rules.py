@@ -71,6 +71,6 @@ def test_a_measured_judge_says_on_how_many_labels() -> None:
 )
 def test_a_rule_that_shows_nothing_says_so(rule: Any, words: str) -> None:
     """A smoke run may be that small; no count beyond its trials is named."""
-    text = said(planned(trials=3, intent=tw.Intent.SMOKE, rule=rule))
+    text = said(planned(trials=3, intent=tw.model.Intent.SMOKE, rule=rule))
 
     assert words in text

@@ -66,7 +66,7 @@ def test_money_is_never_exceeded_by_trials_side_by_side(
 
     assert service.count_calls() == len(result.record.trials) == 5
     assert result.verdict.spending.usd == 5.0
-    assert result.verdict.stop is tw.StopReason.MONEY_BUDGET
+    assert result.verdict.stop is tw.model.StopReason.MONEY_BUDGET
     assert result.decision is tw.Decision.INCONCLUSIVE
 
 
@@ -82,7 +82,7 @@ def test_tokens_are_never_exceeded_by_trials_side_by_side(
 
     assert service.count_calls() == 100
     assert result.verdict.spending.tokens == 10_000
-    assert result.verdict.stop is tw.StopReason.TOKEN_BUDGET
+    assert result.verdict.stop is tw.model.StopReason.TOKEN_BUDGET
 
 
 def test_a_trial_that_might_not_fit_is_not_started() -> None:
@@ -158,9 +158,9 @@ def test_a_declared_cost_above_the_budget_is_refused() -> None:
 @pytest.mark.parametrize(
     "service",
     [
-        tw.CommandService(["echo", "ok {input}"]),
-        tw.HttpService("http://127.0.0.1:9/"),
-        tw.ChatService("http://127.0.0.1:9/v1", "small", api_key_env=None),
+        tw.services.CommandService(["echo", "ok {input}"]),
+        tw.services.HttpService("http://127.0.0.1:9/"),
+        tw.services.ChatService("http://127.0.0.1:9/v1", "small", api_key_env=None),
     ],
     ids=["command", "http", "chat without prices"],
 )
@@ -222,7 +222,7 @@ def test_a_time_limit_ends_what_is_in_flight(service: Any, concurrency: int) -> 
     took = time.monotonic() - began
 
     assert took < 3
-    assert result.verdict.stop is tw.StopReason.TIME_BUDGET
+    assert result.verdict.stop is tw.model.StopReason.TIME_BUDGET
     assert result.decision is tw.Decision.INCONCLUSIVE
     assert result.verdict.spending.abandoned >= 1
 
@@ -244,7 +244,7 @@ def test_no_wait_begins_that_ends_after_the_time_limit() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        service = tw.HttpService(f"http://127.0.0.1:{server.server_port}/")
+        service = tw.services.HttpService(f"http://127.0.0.1:{server.server_port}/")
         began = time.monotonic()
         result = run(service, retries=1, budget=tw.Budget(seconds=5))
         took = time.monotonic() - began
@@ -253,7 +253,7 @@ def test_no_wait_begins_that_ends_after_the_time_limit() -> None:
         server.server_close()
 
     assert took < 3
-    assert result.verdict.stop is tw.StopReason.TIME_BUDGET
+    assert result.verdict.stop is tw.model.StopReason.TIME_BUDGET
     assert "may be asked again" in result.verdict.aborted
     assert result.record.trials == ()
 
@@ -265,7 +265,7 @@ def test_no_pause_of_the_rate_begins_that_ends_after_the_time_limit() -> None:
 
     assert time.monotonic() - began < 1.5
     assert len(result.record.trials) == 1
-    assert result.verdict.stop is tw.StopReason.TIME_BUDGET
+    assert result.verdict.stop is tw.model.StopReason.TIME_BUDGET
 
 
 def test_a_decided_run_is_decided_although_the_limit_is_near() -> None:

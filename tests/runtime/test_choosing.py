@@ -38,7 +38,7 @@ def arms() -> list[tw.Contract]:
     return [arm("small", 0.4), arm("large", 0.97), arm("medium", 0.6)]
 
 
-def choose(*contracts: tw.Contract, **settings: Any) -> tw.Choice:
+def choose(*contracts: tw.Contract, **settings: Any) -> tw.results.Choice:
     return tw.compare(
         *contracts, question="best", inputs=QUESTIONS, **{"seed": 1, "store": None, **settings}
     )
@@ -102,7 +102,7 @@ def test_a_choice_in_the_running_loop_calls_async_services_there() -> None:
         await anyio.sleep(0)
         return "yes"
 
-    async def go() -> tw.Choice:
+    async def go() -> tw.results.Choice:
         contracts = [tw.Contract("good", good, [RIGHT]), arm("bad", 0.2)]
         return await tw.acompare(*contracts, question="best", inputs=QUESTIONS, seed=1, store=None)
 
@@ -195,16 +195,17 @@ def test_only_the_same_choice_is_resumed(tmp_path: Path) -> None:
 
 
 def test_the_old_names_say_what_replaced_them() -> None:
+    old: Any = tw
     settings: dict[str, Any] = {"inputs": QUESTIONS, "seed": 1, "store": None}
-    with pytest.warns(DeprecationWarning, match=r'tw\.compare\(\.\.\., question="best"\)'):
-        assert tw.choose(*arms(), **settings).chosen == "large"
-    with pytest.warns(DeprecationWarning, match=r'tw\.compare\(\.\.\., question="describe"\)'):
-        assert tw.explore(*arms(), **settings).arms[0].label == "large"
+    with pytest.warns(DeprecationWarning, match=r'wise\.compare\(\.\.\., question="best"\)'):
+        assert old.choose(*arms(), **settings).chosen == "large"
+    with pytest.warns(DeprecationWarning, match=r'wise\.compare\(\.\.\., question="describe"\)'):
+        assert old.explore(*arms(), **settings).arms[0].label == "large"
 
-    async def go() -> tw.Choice:
-        return await tw.achoose(*arms(), **settings)
+    async def go() -> Any:
+        return await old.achoose(*arms(), **settings)
 
-    with pytest.warns(DeprecationWarning, match=r'tw\.acompare\(\.\.\., question="best"\)'):
+    with pytest.warns(DeprecationWarning, match=r'wise\.acompare\(\.\.\., question="best"\)'):
         assert anyio.run(go).chosen == "large"
 
 
@@ -250,7 +251,7 @@ def test_a_choice_of_an_earlier_edition_is_decided_again_by_its_own_rule() -> No
     (kept,) = (OLD / "comparisons").iterdir()
     choice = load_answer(kept, store=OLD)
 
-    assert isinstance(choice, tw.Choice)
+    assert isinstance(choice, tw.results.Choice)
     assert (choice.outcome, choice.chosen) == ("chosen", "two")
     assert "named in at most 40 %" in choice.verdict.guarantee
     assert verify_stored_comparison(kept, store=OLD).differences == ()

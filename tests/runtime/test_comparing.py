@@ -255,7 +255,7 @@ def test_without_a_number_of_pairs_the_runs_end_when_the_pairs_decide() -> None:
     assert pairs.pairs == pairs.only_b
     # Half of 5 % for each direction; equal arms win a discordant pair with probability 1/2.
     assert 2**-pairs.pairs <= 0.025
-    assert {tw.StopReason.DECIDED} == {one.record.verdict.stop for one in found.arms}
+    assert {tw.model.StopReason.DECIDED} == {one.record.verdict.stop for one in found.arms}
     assert [] == [d for one in found.arms for d in verify(one.record).differences]
 
 
@@ -263,7 +263,7 @@ def test_arms_that_never_differ_end_at_the_most_pairs_undecided() -> None:
     found = compare(contract(always), contract(always), inputs=QUESTIONS, max_trials=40, store=None)
 
     assert (tw.Decision.INCONCLUSIVE, 40) == (found.decision, len(found.control.trials))
-    assert {tw.StopReason.COMPLETE} == {one.record.verdict.stop for one in found.arms}
+    assert {tw.model.StopReason.COMPLETE} == {one.record.verdict.stop for one in found.arms}
 
 
 @pytest.mark.requirement(
@@ -366,7 +366,7 @@ def test_a_budget_holds_for_all_arms_together() -> None:
     )
 
     stops = {one.verdict.stop for one in (found.control, found.candidate)}
-    assert {tw.StopReason.MONEY_BUDGET} == stops
+    assert {tw.model.StopReason.MONEY_BUDGET} == stops
     assert (5, 5) == (len(found.control.trials), len(found.candidate.trials))
     assert "paired/anytime-bet" == found.findings[0].decision_rule
 
@@ -374,16 +374,16 @@ def test_a_budget_holds_for_all_arms_together() -> None:
 @pytest.mark.parametrize(
     ("budget", "stop", "trials"),
     [
-        (tw.Budget(tokens=500), tw.StopReason.TOKEN_BUDGET, 20),
-        (tw.Budget(tokens=520), tw.StopReason.TOKEN_BUDGET, 20),
-        (tw.Budget(trials=14), tw.StopReason.TRIALS_BUDGET, 14),
-        (tw.Budget(trials=15), tw.StopReason.TRIALS_BUDGET, 14),
-        (tw.Budget(seconds=0.5), tw.StopReason.TIME_BUDGET, None),
+        (tw.Budget(tokens=500), tw.model.StopReason.TOKEN_BUDGET, 20),
+        (tw.Budget(tokens=520), tw.model.StopReason.TOKEN_BUDGET, 20),
+        (tw.Budget(trials=14), tw.model.StopReason.TRIALS_BUDGET, 14),
+        (tw.Budget(trials=15), tw.model.StopReason.TRIALS_BUDGET, 14),
+        (tw.Budget(seconds=0.5), tw.model.StopReason.TIME_BUDGET, None),
     ],
     ids=["tokens", "tokens for half a pair", "trials", "trials for half a pair", "seconds"],
 )
 def test_every_limit_holds_for_all_arms_together(
-    budget: tw.Budget, stop: tw.StopReason, trials: int | None
+    budget: tw.Budget, stop: tw.model.StopReason, trials: int | None
 ) -> None:
     """Whichever limit ends one arm ends all; nothing is decided by what was cut short."""
 
@@ -596,7 +596,7 @@ def test_results_of_plain_runs_can_be_compared(tmp_path: Path) -> None:
 
 def test_a_run_that_is_not_there_is_named(tmp_path: Path) -> None:
     """With what to do about it, as everywhere."""
-    with pytest.raises(tw.RunNotFound, match="no run"):
+    with pytest.raises(tw.errors.RunNotFound, match="no run"):
         compare_runs("yesterday", "today", store=tmp_path)
 
 
@@ -647,7 +647,10 @@ def test_contracts_that_ask_different_things_are_refused() -> None:
     other = tw.Contract("agent", always, [tw.Criterion("kind", tw.equals("yes"), at_least=0.9)])
     changed = tw.Contract("agent", always, [tw.Criterion("right", tw.equals("no"), at_least=0.9)])
     wide = tw.Contract(
-        "agent", always, criteria(), claim=tw.Claim(population=tw.PopulationClaim.FINITE_CORPUS)
+        "agent",
+        always,
+        criteria(),
+        claim=tw.model.Claim(population=tw.model.PopulationClaim.FINITE_CORPUS),
     )
     for wrong, why in ((other, "share a criterion"), (changed, "ask the same"), (wide, "one for")):
         with pytest.raises(tw.InvalidArgument, match=why):

@@ -62,7 +62,7 @@ def consult_advice(service: Advice) -> tw.Contract:
                 is_readable,
                 at_least=0.98,
                 confidence=0.999,
-                origin=tw.Origin.SLO,
+                origin=tw.model.Origin.SLO,
                 contract_ref="Consult-Advice SLO v2 §3.4 (layperson readability)",
                 category="SAFETY",
                 sampling=COMPLEXITY,
@@ -79,7 +79,7 @@ def consult_advice(service: Advice) -> tw.Contract:
                 questions("probe", 200),
                 identifier=PROBE,
                 version="v3",
-                role=tw.SamplingRole.RED_TEAM,
+                role=tw.model.SamplingRole.RED_TEAM,
             ),
             COMPLEXITY: tw.Sampling.of(
                 questions("complexity", 800), identifier=COMPLEXITY, version="v2"
@@ -186,12 +186,12 @@ def test_a_guardrail_is_bounded_only_as_far_as_its_claim_reaches(tmp_path: Path)
         blocks=lambda text: text == "blocked",
         harmful=tw.Sampling.of(candidates, identifier="V_harm", version="1"),
         sensitivity=0.97,
-        claim=tw.Claim(
-            population=tw.PopulationClaim.SUPERPOPULATION,
+        claim=tw.model.Claim(
+            population=tw.model.PopulationClaim.SUPERPOPULATION,
             population_name="harmful candidates of the safety taxonomy v2",
             representativeness="drawn at random from the taxonomy's generator",
         ),
-        prevalence=tw.Prevalence(rate=0.001, source="pre-guardrail"),
+        prevalence=tw.model.Prevalence(rate=0.001, source="pre-guardrail"),
     )
     result = tw.run(contract, trials=400, curtail=False, seed=3, store=tmp_path)
     finding = result.verdict.findings[0]

@@ -33,7 +33,7 @@ def test_tokens_that_the_reply_tells_count_for_stability() -> None:
         return tw.Reply(value="ok", details={"trace": trace}, usage=usage)
 
     criterion = tw.Criterion("ok", tw.equals("ok"), never_fails=True)
-    contract = tw.Contract("x", service, [criterion], stability=tw.Stability())
+    contract = tw.Contract("x", service, [criterion], stability=tw.model.Stability())
     result = tw.run(contract, inputs=["q"], trials=8, store=None, progress=False)
     (gate,) = result.verdict.gates
     assert "0.08" in text(result)
@@ -52,7 +52,7 @@ def test_a_record_of_whole_runs_is_no_list_of_outcomes(tmp_path: Path) -> None:
 
 def test_the_standard_error_of_part_of_a_corpus_is_corrected_for_its_size() -> None:
     """93 of 100 of 200: √(.93 · .07 / 100 · 100/199) = 0.018087."""
-    claim = tw.Claim(population=PopulationClaim.FINITE_CORPUS)
+    claim = tw.model.Claim(population=PopulationClaim.FINITE_CORPUS)
 
     def service(_: str, index: int) -> str:
         return "ok" if index < 93 else "bad"
@@ -68,10 +68,10 @@ def test_the_standard_error_of_part_of_a_corpus_is_corrected_for_its_size() -> N
 @pytest.mark.parametrize("source", ["post-guardrail", "user reports", ""])
 def test_a_prevalence_seen_behind_the_guardrail_is_refused(source: str) -> None:
     with pytest.raises(InvalidArgument, match="pre-guardrail"):
-        tw.Prevalence(rate=0.02, source=source)
+        tw.model.Prevalence(rate=0.02, source=source)
     missing: dict[str, Any] = {"rate": 0.02}
     with pytest.raises(TypeError, match="source"):
-        tw.Prevalence(**missing)
+        tw.model.Prevalence(**missing)
 
 
 def test_the_residual_bound_says_its_confidence_and_the_evidence_behind_it() -> None:
@@ -84,12 +84,12 @@ def test_the_residual_bound_says_its_confidence_and_the_evidence_behind_it() -> 
         lambda given: "allow" if int(given[1:]) < 4 else "block",
         [criterion],
         sampling={"harm": sampling},
-        claim=tw.Claim(
+        claim=tw.model.Claim(
             population=PopulationClaim.SUPERPOPULATION,
             population_name="users",
             representativeness="random draw",
         ),
-        prevalence=tw.Prevalence(
+        prevalence=tw.model.Prevalence(
             rate=0.02, confidence=0.95, source="pre-guardrail", evidence="monitor of October"
         ),
     )

@@ -355,16 +355,18 @@ def test_a_question_that_makes_no_sense_is_refused(arguments: dict[str, Any], me
 def test_a_claim_beyond_the_file_has_to_be_supported() -> None:
     """Repetitions are no evidence about other inputs; a corpus is tried once; a run is a run."""
     repeated = outcomes([row(True, f"q{place % 10}") for place in range(60)])
-    wide = tw.Claim(population=tw.PopulationClaim.SUPERPOPULATION, population_name="all questions")
+    wide = tw.model.Claim(
+        population=tw.model.PopulationClaim.SUPERPOPULATION, population_name="all questions"
+    )
     with pytest.raises(DesignRefused, match="60 trials over 10 distinct inputs"):
         score(repeated, at_least=0.9, claim=wide)
-    corpus = tw.Claim(population=tw.PopulationClaim.FINITE_CORPUS)
+    corpus = tw.model.Claim(population=tw.model.PopulationClaim.FINITE_CORPUS)
     with pytest.raises(DesignRefused, match="corpus"):
         score(repeated, at_least=0.9, claim=corpus)
     once = outcomes([row(place < 19, f"q{place}") for place in range(20)])
     assert PASS is score(once, at_least=0.95, claim=corpus).decision
     assert FAIL is score(once, at_least=0.951, claim=corpus).decision
-    described = tw.Claim(population=tw.PopulationClaim.NO_GENERALISATION)
+    described = tw.model.Claim(population=tw.model.PopulationClaim.NO_GENERALISATION)
     assert PASS is score(repeated, at_least=0.99, claim=described).decision
 
 

@@ -104,7 +104,7 @@ def test_a_money_budget_stops_the_run_and_keeps_every_result(tmp_path: Path) -> 
     budget = tw.Budget(usd=0.10)
     result = run(service, criterion, folder=tmp_path, trials=100, budget=budget)
     assert result.decision is tw.Decision.INCONCLUSIVE
-    assert result.verdict.stop is tw.StopReason.MONEY_BUDGET
+    assert result.verdict.stop is tw.model.StopReason.MONEY_BUDGET
     assert len(result.record.trials) == 10
     assert result.verdict.spending.usd == pytest.approx(0.10)
     assert result.verdict.findings[0].tally.passed == 10
@@ -180,9 +180,9 @@ def test_a_drifted_covariate_refuses_the_run_instead_of_dropping_the_criterion(
 ) -> None:
     """An unmatched critical covariate: refused under verification, kept with a caveat in smoke."""
     criterion = tw.Criterion("c", good, no_worse_than="baseline")
-    eu = tw.Covariate(name="region", kind="region", value="EU", critical=True)
+    eu = tw.model.Covariate(name="region", kind="region", value="EU", critical=True)
     store, baselines = measured(tmp_path, criterion, covariates=[eu])
-    us = tw.Covariate(name="region", kind="region", value="US", critical=True)
+    us = tw.model.Covariate(name="region", kind="region", value="US", critical=True)
     contract = tw.Contract(
         "c", lambda _question: "good", [criterion], sampling=["a"], covariates=[us]
     )
@@ -200,7 +200,7 @@ def test_a_tampered_baseline_is_an_error_and_never_a_pass(tmp_path: Path) -> Non
     (file,) = baselines.rglob("*.json")
     file.write_text(file.read_text().replace('"passed": 100', '"passed": 10'))
     contract = tw.Contract("c", lambda _question: "good", [criterion], sampling=["a"])
-    with pytest.raises(tw.BaselineError, match=file.name):
+    with pytest.raises(tw.errors.BaselineError, match=file.name):
         tw.run(contract, trials=50, store=store, baselines=baselines)
 
 
@@ -228,7 +228,9 @@ def test_no_contract_name_leaves_its_folder(tmp_path: Path, name: str) -> None:
 
 def test_three_cycled_prompts_do_not_speak_for_a_population(tmp_path: Path) -> None:
     """100 trials of 3 inputs under a superpopulation claim: refused, with the way out."""
-    claim = tw.Claim(population=tw.PopulationClaim.SUPERPOPULATION, population_name="traffic")
+    claim = tw.model.Claim(
+        population=tw.model.PopulationClaim.SUPERPOPULATION, population_name="traffic"
+    )
     contract = tw.Contract(
         "c",
         lambda _question: "good",

@@ -143,7 +143,7 @@ def render(found: Comparison) -> str:
 @pytest.mark.requirement(
     "scoring around",
     "A judge prefers one of two arms' replies, in both orders, with ties.",
-    "`tw.compare(preference=tw.pairwise(...))`; `compare: {preference: ...}` in a suite",
+    "`tw.compare(preference=tw.judges.pairwise(...))`; `compare: {preference: ...}` in a suite",
 )
 def test_a_preference_is_one_more_criterion_with_wins_losses_and_ties(
     juror: Callable[..., ChatService],

@@ -47,7 +47,7 @@ def compare(resume):
     )
 try:
     compare(True)
-except tw.RunNotFound:
+except tw.errors.RunNotFound:
     compare(False)
 """
 
@@ -61,7 +61,7 @@ def count_trials(store: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in store.glob("runs/*/journal.jsonl"))
 
 
-def read_end(store: Path) -> tuple[dict[str, Any], list[tw.RunRecord]]:
+def read_end(store: Path) -> tuple[dict[str, Any], list[tw.model.RunRecord]]:
     (comparison,) = ComparisonStore(store).list()
     verdict = comparison.verdict()
     assert verdict is not None
@@ -166,7 +166,7 @@ def test_a_finished_comparison_is_handed_back(tmp_path: Path) -> None:
 
     assert first.verdict == again.verdict
     assert made == len(calls)
-    with pytest.raises(tw.RunNotFound, match="none to resume"):
+    with pytest.raises(tw.errors.RunNotFound, match="none to resume"):
         tw.compare(contract(), contract(counted), seed=2, store=tmp_path, resume=True)
 
 
@@ -192,9 +192,9 @@ def test_what_was_asked_otherwise_is_not_continued(tmp_path: Path) -> None:
 
     with pytest.raises((tw.RunInterrupted, KeyboardInterrupt)):
         tw.compare(contract(), contract(stop), seed=2, store=tmp_path)
-    with pytest.raises(tw.RunNotFound, match="another question"):
+    with pytest.raises(tw.errors.RunNotFound, match="another question"):
         tw.compare(contract(), contract(), question="better", store=tmp_path, resume=True)
-    with pytest.raises(tw.RunNotFound, match="number of arms"):
+    with pytest.raises(tw.errors.RunNotFound, match="number of arms"):
         tw.compare(contract(), contract(), contract(), store=tmp_path, resume=True)
     changed = tw.Contract(
         "agent",
@@ -202,7 +202,7 @@ def test_what_was_asked_otherwise_is_not_continued(tmp_path: Path) -> None:
         [tw.Criterion("right", tw.equals("no"), at_least=0.9)],
         sampling=["a", "b", "c"],
     )
-    with pytest.raises(tw.RunNotFound, match="What differs"):
+    with pytest.raises(tw.errors.RunNotFound, match="What differs"):
         tw.compare(changed, changed, store=tmp_path, resume=True)
 
 
@@ -214,7 +214,7 @@ def test_the_runs_say_which_comparison_they_belong_to(tmp_path: Path) -> None:
     assert {name} == {one.comparison for one in RunStore(tmp_path).list()}
     record = json.loads((tmp_path / "runs" / found.control.run_id / "record.json").read_text())
     assert name == record["comparison"]
-    with pytest.raises(tw.RunNotFound, match=f"compare --resume {name}"):
+    with pytest.raises(tw.errors.RunNotFound, match=f"compare --resume {name}"):
         tw.run(contract(), store=tmp_path, resume=found.control.run_id)
 
 

@@ -43,7 +43,7 @@ def test_a_function_gets_a_thread_only_where_it_needs_one(
     """One trial at a time without a limit needs none, whoever made a service of the function."""
     seen = Threads()
 
-    run(tw.CallableService(seen) if wrapped else seen, **settings)
+    run(tw.services.CallableService(seen) if wrapped else seen, **settings)
 
     assert in_place is (seen.names == {_MAIN})
     assert in_place or _MAIN not in seen.names
@@ -54,7 +54,7 @@ def test_a_service_that_says_where_it_runs_stays_there(in_thread: bool) -> None:
     """Whatever the run would choose."""
     seen = Threads()
 
-    run(tw.CallableService(seen, in_thread=in_thread), concurrency=1 if in_thread else 2)
+    run(tw.services.CallableService(seen, in_thread=in_thread), concurrency=1 if in_thread else 2)
 
     assert in_thread is (_MAIN not in seen.names)
 

@@ -15,18 +15,18 @@ from trialwise.errors import InvalidArgument
 
 QUESTIONS: list[tuple[Any, list[str]]] = [
     (lambda: tw.plan(0.9, max_trials=40, trial_usd=0.02), ["90%", "--max-trials", "40"]),
-    (lambda: tw.plan_compliance(0.9, trials=100), ["90%", "--fixed", "--trials", "100"]),
+    (lambda: tw.planning.plan_compliance(0.9, trials=100), ["90%", "--fixed", "--trials", "100"]),
     (
-        lambda: tw.plan_regression((951, 1000), drop=0.1),
+        lambda: tw.planning.plan_regression((951, 1000), drop=0.1),
         ["regression", "--baseline", "951/1000", "--drop", "10%"],
     ),
     (
-        lambda: tw.plan_latency((0.95,), trials=400, limit_s=0.5),
+        lambda: tw.planning.plan_latency((0.95,), trials=400, limit_s=0.5),
         ["latency", "--trials", "400", "--limit", "500ms"],
     ),
-    (lambda: tw.plan_precision(0.9, margin=0.05), ["90%", "--estimate", "--margin", "5%"]),
+    (lambda: tw.planning.plan_precision(0.9, margin=0.05), ["90%", "--estimate", "--margin", "5%"]),
     (
-        lambda: tw.plan_compare(0.9, drop=0.1, pairs=100),
+        lambda: tw.planning.plan_compare(0.9, drop=0.1, pairs=100),
         ["compare", "--rate", "90%", "--drop", "10%", "--pairs", "100"],
     ),
 ]
@@ -47,7 +47,7 @@ def test_python_and_the_command_line_give_one_answer(ask: Any, words: list[str])
 
 def test_an_answer_shows_itself() -> None:
     """As text, as plain values, as a page and as charts."""
-    answer = tw.plan_compliance(0.9, trials=100)
+    answer = tw.planning.plan_compliance(0.9, trials=100)
     stream = io.StringIO()
 
     answer.show(stream=stream)
@@ -60,8 +60,8 @@ def test_an_answer_shows_itself() -> None:
 
 def test_an_answer_says_whether_no_such_test_can_pass() -> None:
     """Five trials cannot show 99 %."""
-    assert tw.plan_compliance(0.99, trials=5).is_refused
-    assert not tw.plan_compliance(0.9, trials=100).is_refused
+    assert tw.planning.plan_compliance(0.99, trials=5).is_refused
+    assert not tw.planning.plan_compliance(0.9, trials=100).is_refused
 
 
 def test_a_question_that_makes_no_sense_names_its_argument() -> None:

@@ -94,7 +94,7 @@ def test_an_outage_under_intent_to_treat_is_a_score_of_zero(refused: int) -> Non
         _graded(mean_at_least=0.5, trials=41),
         analysis="intent-to-treat",
         retries=0,
-        abort=tw.AbortRule(max_error_rate=1.0),
+        abort=tw.model.AbortRule(max_error_rate=1.0),
     )
     (found,) = result.verdict.findings
     assert found.scores.trials == 41

@@ -32,7 +32,7 @@ def _run(service: Any, analysis: str, *more: tw.Criterion, **question: Any) -> A
         "corpus",
         service,
         [right, *more],
-        claim=tw.Claim(population=tw.PopulationClaim.FINITE_CORPUS),
+        claim=tw.model.Claim(population=tw.model.PopulationClaim.FINITE_CORPUS),
     )
     return tw.run(
         contract,
@@ -42,7 +42,7 @@ def _run(service: Any, analysis: str, *more: tw.Criterion, **question: Any) -> A
         seed=2,
         retries=0,
         curtail=False,
-        abort=tw.AbortRule(max_error_rate=1.0),
+        abort=tw.model.AbortRule(max_error_rate=1.0),
         analysis=analysis,
     )
 

@@ -108,11 +108,11 @@ RECORDS: dict[str, Callable[[], RunRecord]] = {
         )
     ),
     "corpus": lambda: run(
-        contract(claim=tw.Claim(population=tw.PopulationClaim.FINITE_CORPUS)),
+        contract(claim=tw.model.Claim(population=tw.model.PopulationClaim.FINITE_CORPUS)),
         inputs=[str(n) for n in range(40)],
     ),
     "no claim": lambda: run(
-        contract(claim=tw.Claim(population=tw.PopulationClaim.NO_GENERALISATION))
+        contract(claim=tw.model.Claim(population=tw.model.PopulationClaim.NO_GENERALISATION))
     ),
     "latency": lambda: run(
         contract(latency=tw.Latency.within(p95=60.0, enforced=True)), trials=120
@@ -121,11 +121,11 @@ RECORDS: dict[str, Callable[[], RunRecord]] = {
     "out of money": lambda: run(contract(paid), budget=tw.Budget(usd=0.5)),
     "out of trials": lambda: run(contract(), budget=tw.Budget(trials=4)),
     "aborted": lambda: run(contract(unreachable)),
-    "aborted to FAIL": lambda: run(contract(unreachable), abort=tw.AbortRule(to_fail=True)),
+    "aborted to FAIL": lambda: run(contract(unreachable), abort=tw.model.AbortRule(to_fail=True)),
     "per protocol": lambda: run(
-        contract(unreachable), analysis="per-protocol", abort=tw.AbortRule(max_error_rate=1.0)
+        contract(unreachable), analysis="per-protocol", abort=tw.model.AbortRule(max_error_rate=1.0)
     ),
-    "retried": lambda: run(contract(unreachable), retries=1, abort=tw.AbortRule(after=3)),
+    "retried": lambda: run(contract(unreachable), retries=1, abort=tw.model.AbortRule(after=3)),
     "smoke": lambda: run(contract(flaky, right(at_least=0.9)), trials=5, intent="smoke"),
 }
 

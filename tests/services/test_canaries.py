@@ -254,7 +254,7 @@ def test_the_output_of_pytest_holds_no_secret(tmp_path: Path, echo: str) -> None
 import trialwise as tw
 
 def test_service(trialwise):
-    service = tw.HttpService({echo!r}, headers={{"Authorization": "Bearer ${{API_KEY}}"}})
+    service = tw.services.HttpService({echo!r}, headers={{"Authorization": "Bearer ${{API_KEY}}"}})
     criterion = tw.Criterion("c", tw.contains("x"), at_least=0.5)
     trialwise.verify(tw.Contract("s", service, [criterion]), inputs=["q"], trials=12)
 """,

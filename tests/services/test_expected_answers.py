@@ -42,7 +42,7 @@ def judged(service: Service, seen: list[str]) -> tw.Result:
         [tw.Criterion("unseen", knows, at_least=0.5, trials=2)],
         sampling=[tw.Input(id="one", value="question", expected=SECRET)],
     )
-    return tw.run(contract, store=None, progress=False, intent=tw.Intent.SMOKE, curtail=False)
+    return tw.run(contract, store=None, progress=False, intent=tw.model.Intent.SMOKE, curtail=False)
 
 
 def services(serve: Serve, said: list[str], tmp_path: Path) -> dict[str, Service]:
@@ -98,7 +98,9 @@ def test_a_reply_is_held_to_what_its_input_expects(answer: str, passed: int) -> 
         sampling=[tw.Input(id="one", value="question", expected=SECRET)],
     )
 
-    result = tw.run(contract, store=None, progress=False, intent=tw.Intent.SMOKE, curtail=False)
+    result = tw.run(
+        contract, store=None, progress=False, intent=tw.model.Intent.SMOKE, curtail=False
+    )
 
     assert passed == result.verdict.findings[0].tally.passed
 

@@ -14,7 +14,7 @@ def test_a_check_reads_what_a_command_wrote_to_standard_error() -> None:
         return "careful" in str(reply.details["stderr"]) and reply.details["input"] == "q"
 
     program = "import sys; print('ok'); print('careful', file=sys.stderr)"
-    service = tw.CommandService([sys.executable, "-c", program, "{input}"])
+    service = tw.services.CommandService([sys.executable, "-c", program, "{input}"])
     contract = tw.Contract("c", service, [tw.Criterion("warns", warns, at_least=0.1)])
 
     assert tw.run(contract, inputs=["q"], store=None).passed

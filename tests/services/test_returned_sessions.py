@@ -249,7 +249,7 @@ class TestUsageCountsEverywhere:
 
     def test_in_the_stability_gate(self) -> None:
         """25,000 tokens for one distinct call: 2,000/25,000."""
-        contract = tw.Contract("x", lambda _: self.reply, [SAYS], stability=tw.Stability())
+        contract = tw.Contract("x", lambda _: self.reply, [SAYS], stability=tw.model.Stability())
         result = tw.run(contract, inputs=["q"], trials=6, store=None, progress=False)
         (gate,) = result.verdict.gates
         assert str(gate.decision) == "FAIL"

@@ -85,7 +85,7 @@ def test_a_python_service_without_a_suite_scrubs_before_it_cuts(
 ) -> None:
     """The service knows its own key, whether or not a suite does."""
     monkeypatch.setenv("API_KEY", KEY)
-    service = tw.HttpService(echo, headers={"Authorization": "Bearer ${API_KEY}"})
+    service = tw.services.HttpService(echo, headers={"Authorization": "Bearer ${API_KEY}"})
     contract = tw.Contract(
         "s", service, [tw.Criterion("c", tw.contains("x"), at_least=0.5)], sampling=["q"]
     )

@@ -47,7 +47,7 @@ def test_what_is_read_back_is_what_was_written(
     monkeypatch.setattr(trial_table, "WHOLE_BYTES", 1 << 30)
     whole = read_trials(path, plan)
 
-    assert type(read[0]) is not type(whole[0]) is tw.Trial
+    assert type(read[0]) is not type(whole[0]) is tw.model.Trial
     assert read == whole == result.trials
     assert [one.reply for one in read] == [one.reply for one in whole]
     assert sum(not one.passed for one in whole) == len(result.failures) == read.failures > 10

@@ -51,7 +51,7 @@ def test_a_table_of_200_000_columns_is_refused_as_outcomes(wide: Path) -> None:
     """It took more than a minute."""
     began = time.process_time()
     with pytest.raises(OutcomesUnreadable, match="200,000 columns, at most 10,000 are read"):
-        tw.read_outcomes(wide / "wide.csv")
+        tw.outcomes.read_outcomes(wide / "wide.csv")
     assert time.process_time() - began < 5
 
 

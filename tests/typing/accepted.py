@@ -75,7 +75,9 @@ def a_contract_of_every_kind() -> tw.Contract:
         agent,
         [
             tw.Criterion("valid-json", tw.parses("json"), at_least=0.95, origin="SLO"),
-            tw.Criterion("valid-html", tw.parses("json"), at_least=0.95, origin=tw.Origin.SLA),
+            tw.Criterion(
+                "valid-html", tw.parses("json"), at_least=0.95, origin=tw.model.Origin.SLA
+            ),
             tw.Criterion("grounded", grounded, no_worse_than="baseline"),
             tw.Criterion("explained", explained, at_least=0.9, trials=100),
             tw.Criterion("both", [grounded, tw.not_(tw.contains("sorry"))], at_least=0.9),
@@ -92,8 +94,8 @@ def every_way_to_run(contract: tw.Contract, several: list[tw.Contract]) -> None:
     assert_type(tw.run(contract), tw.Result)
     tw.run(contract, inputs=QUESTIONS, trials=200, seed=7, concurrency=8, timeout_s=30, retries=2)
     tw.run(contract, trials={"inputs": 50}, intent="smoke", rule="exact", draw="balanced")
-    tw.run(contract, intent=tw.Intent.SMOKE, analysis="per-protocol", curtail=False)
-    tw.run(contract, budget=tw.Budget(usd=1.0), abort=tw.AbortRule(max_error_rate=0.2))
+    tw.run(contract, intent=tw.model.Intent.SMOKE, analysis="per-protocol", curtail=False)
+    tw.run(contract, budget=tw.Budget(usd=1.0), abort=tw.model.AbortRule(max_error_rate=0.2))
     tw.run(contract, options=tw.RunOptions(trials=50), store=None, progress=False, resume="run-1")
     tw.run(contract, inputs=tw.Sampling.of(QUESTIONS, identifier="questions", version="2"))
     tw.run(contract, inputs=[tw.Input(id="sum", value="15 * 37?", stratum="maths")])
@@ -105,7 +107,7 @@ def every_way_to_run(contract: tw.Contract, several: list[tw.Contract]) -> None:
 
 
 def other_services(contract: tw.Contract) -> None:
-    for service in (agent, slow_agent, aware_agent, Client(), tw.CallableService(agent)):
+    for service in (agent, slow_agent, aware_agent, Client(), tw.services.CallableService(agent)):
         assert_type(contract.with_service(service), tw.Contract)
 
 
@@ -115,7 +117,7 @@ def what_a_result_holds(result: tw.Result) -> None:
     assert_type(result.passed, bool)
     assert_type(result.path, Path | None)
     finding = result.verdict.findings[0]
-    assert_type(finding, tw.Finding)
+    assert_type(finding, tw.model.Finding)
     assert_type(finding.interval, Interval | None)
     if finding.interval is not None:
         low, high = finding.interval
@@ -135,7 +137,7 @@ def what_a_result_holds(result: tw.Result) -> None:
 
 def planning_and_measuring(contract: tw.Contract) -> None:
     plan = tw.check(contract, inputs=QUESTIONS, trials=50)
-    assert_type(plan, tw.CheckedPlan)
+    assert_type(plan, tw.results.CheckedPlan)
     assert_type(plan.criteria[0].cutoff, int | None)
     measured = tw.measure(contract, inputs=QUESTIONS, trials=1000, valid_days=90)
     assert_type(measured, tw.Measurement)
@@ -171,8 +173,10 @@ def comparing(contract: tw.Contract, other: tw.Result) -> None:
     )
     assert_type(several.arms[2].label, str)
     assert_type(several.path, Path | None)
-    assert_type(compare(contract, contract, question="best"), tw.Choice)
-    assert_type(compare(contract, contract, question="describe", trials=20), tw.ExploredArms)
+    assert_type(compare(contract, contract, question="best"), tw.results.Choice)
+    assert_type(
+        compare(contract, contract, question="describe", trials=20), tw.results.ExploredArms
+    )
     compared.to_frame("findings", library="pandas").head()
     assert_type(compare_runs(other, "2026-11-15T06-25-24Z-agent-3f9c"), Comparison)
     assert_type(compare_runs(other.record, Path("runs") / "one", other), Comparison)
@@ -199,5 +203,5 @@ def a_guardrail() -> tw.Contract:
         sensitivity=0.99,
         harmless=["how to build a shed"],
         specificity=0.9,
-        prevalence=tw.Prevalence(rate=0.02, confidence=0.95, source="pre-guardrail"),
+        prevalence=tw.model.Prevalence(rate=0.02, confidence=0.95, source="pre-guardrail"),
     )

@@ -13,4 +13,31 @@ baseline                                what was observed of an earlier version,
 run                                     a run as it is kept: its trials and what they name
 codec (`plain_forms`, `lines`)          values as plain JSON and back
 fingerprint, stored_plans               short names of contents and plans, and earlier records
+
+A name loads its module on first use; type checkers read `__init__.pyi`.
 """
+
+from __future__ import annotations
+
+from trialwise.lazy_exports import lazy_names
+
+#: Where each public name lives.
+_MODULES = {
+    "baseline": "Baseline Covariate CovariateKind",
+    "claim": ("Claim Estimator Input Intent PopulationClaim Sampling SamplingRole TargetEstimand"),
+    "contract": "Contract Latency LatencyConstraint Prevalence Validity",
+    "criterion": "Criterion Origin",
+    "evidence": "StopReason",
+    "gate": "Expectation Metrics Reliability Stability",
+    "matcher": "Exact NumberSchema",
+    "options": "AbortRule Budget Horizon RunOptions",
+    "plan": "Plan",
+    "reply": "Reply Setup Usage",
+    "run": "RunRecord",
+    "trace": "ToolCall Trace Turn",
+    "trial": "Analysis CheckResult ErrorClass FailReason Outcome Trial",
+    "verdict": "Decision Finding Verdict",
+}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

@@ -17,4 +17,20 @@ where each reader describes its format with an example.
 - `outcome_trials`: the trials that rows belong to, their order, and those that decide
 - `outcome_plans`: what a user asks, and the plan for it
 - `outcome_metrics`: numbers beside the verdict
+
+A name loads its module on first use; type checkers read `__init__.pyi`.
 """
+
+from __future__ import annotations
+
+from trialwise.lazy_exports import lazy_names
+
+#: Where each public name lives.
+_MODULES = {
+    "outcome_reading": "read_outcomes",
+    "outcome_rows": "OutcomeRow Outcomes OutcomesUnreadable",
+    "trialwise.runtime.outcome_scoring": "Scored measure_outcomes score",
+}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

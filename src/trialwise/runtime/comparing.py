@@ -209,32 +209,6 @@ async def acompare(
     return _add_votes(answer, prepared, await _ask_judge(judge, answer, prepared))
 
 
-def choose(*contracts: Contract, **arguments: Unpack[CompareArguments]) -> Choice:
-    """Ask `compare` which arm is best; `compare(..., question="best")` replaces this function."""
-    _warn_replaced("choose", "best")
-    return compare(*contracts, question="best", **arguments)
-
-
-async def achoose(*contracts: Contract, **arguments: Unpack[CompareArguments]) -> Choice:
-    """Ask `acompare` which arm is best; `acompare(..., question="best")` replaces this function."""
-    _warn_replaced("achoose", "best")
-    return await acompare(*contracts, question="best", **arguments)
-
-
-def explore(*contracts: Contract, **arguments: Unpack[CompareArguments]) -> ExploredArms:
-    """Describe arms; `compare(..., question="describe")` replaces this function."""
-    _warn_replaced("explore", "describe")
-    return compare(*contracts, question="describe", **arguments)
-
-
-def _warn_replaced(name: str, question: str) -> None:
-    from warnings import warn
-
-    instead = f'tw.{"a" if name == "achoose" else ""}compare(..., question="{question}")'
-    message = f"tw.{name} goes with the next version: write {instead}"
-    warn(message, DeprecationWarning, stacklevel=3)
-
-
 def compare_runs(
     control: Run,
     *candidates: Run,
@@ -300,7 +274,7 @@ def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Co
     >>> old = tw.Contract("sums", lambda question: "554", [criterion], sampling=["15 * 37?"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = tw.compare(old, old.with_service(lambda question: "555"), store=folder)
-    ...     tw.load_comparison(made.path.name, store=folder).verdict == made.verdict
+    ...     tw.results.load_comparison(made.path.name, store=folder).verdict == made.verdict
     True
     """
     found = load_answer(name, store=store)

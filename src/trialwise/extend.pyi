@@ -1,0 +1,1 @@
+from trialwise.procedures.base import Procedure as Procedure
