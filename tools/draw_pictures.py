@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 
 from trialwise.documents.charts import Guide, chart_shares
-from trialwise.renderers.html.chart_file import render_chart_file
+from trialwise.renderers.html.page_frame import render_chart_file
 from trialwise.stats.sequential import SequentialDesign
 
 ROOT = Path(__file__).parents[1]

@@ -41,9 +41,8 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.pages.decay_curve import POINTS, list_decay_steps
 from trialwise.pages.run_report import render_html
-from trialwise.pages.session_steps import list_steps
-from trialwise.pages.trial_cards import FULL, SHORT, Extent, build_timeline
-from trialwise.pages.worst_trace import find_worst_trace
+from trialwise.pages.trial_cards import FULL, SHORT, Extent, build_timeline, list_steps
+from trialwise.pages.trial_sections import find_worst_trace
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline
 from trialwise.stats.result_types import Interval, Undefined

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.renderers.html.palette import DARK, LIGHT
+from trialwise.renderers.html.markup import DARK, LIGHT
 from trialwise.runtime.comparing import compare
 
 HOSTILE = "</style><script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp"

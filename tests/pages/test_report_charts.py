@@ -18,15 +18,17 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.run import RunRecord, Trials
 from trialwise.model.verdict import Decision
-from trialwise.pages.design_curves import (
+from trialwise.pages.criterion_charts import (
+    chart_path,
     chart_trials,
     chart_verdicts,
+    find_bounds,
     list_chances,
+    list_outcomes,
 )
+from trialwise.pages.criterion_details import build_strips
 from trialwise.pages.failure_groups import TrialIndex
-from trialwise.pages.interval_strips import build_strips
-from trialwise.pages.latency_distribution import find_band, trace_steps
-from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
+from trialwise.pages.latency_details import find_band, trace_steps
 from trialwise.procedures.characteristic import count_fixed, count_mean_trials
 from trialwise.procedures.run_verdict import decide_criterion
 from trialwise.procedures.sequential import walk_design

@@ -22,7 +22,7 @@ from trialwise.documents.charts import (
     list_round_steps,
 )
 from trialwise.renderers.document_text import render_chart_characters
-from trialwise.renderers.html.chart_file import (
+from trialwise.renderers.html.page_frame import (
     BOTTOM,
     HEIGHT,
     LEFT,

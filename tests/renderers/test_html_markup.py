@@ -15,15 +15,18 @@ from trialwise.documents.blocks import Facts, Items, Row, Table
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import (
+    DARK,
+    LIGHT,
+    PAPER,
     Markup,
     Outline,
     element,
     join_markup,
     make_safe,
     make_visible,
+    palette_css,
     quote,
 )
-from trialwise.renderers.html.palette import DARK, LIGHT, PAPER, palette_css
 from trialwise.renderers.html.shapes import render_badge
 
 ANYTHING = st.text(st.characters())  # lone surrogates and controls included

@@ -63,7 +63,7 @@ def calibrate(selected: Selection, **given: Any) -> int:
       trialwise judge calibrate support-agent --criterion polite --json
     """
     from trialwise.cli.printing import say_json, say_page
-    from trialwise.pages.judge_measures import build_calibration_page
+    from trialwise.pages.judge_facts import build_calibration_page
 
     suites, criteria = selected.load(), selected.changes.criteria
     where = " and ".join(str(suite.path) for suite in suites)
@@ -202,7 +202,7 @@ def correct(
     """
     from trialwise.cli.printing import say_json, say_page
     from trialwise.judges import read_calibration
-    from trialwise.pages.judge_measures import build_correction_page, describe_correction
+    from trialwise.pages.judge_facts import build_correction_page, describe_correction
     from trialwise.stats import decide_judged, pooled_rate, rectified_rate, rogan_gladen_rate
 
     passed, trials = judged
@@ -276,7 +276,7 @@ def plan(calibration: Path | None, required: float, expect: float, **given: Any)
       trialwise judge plan gold.calibration.json --at-least 75% --expect 85% --runs 50
     """
     from trialwise.cli.printing import say_json, say_page
-    from trialwise.pages.judge_measures import build_labels_page, describe_plans
+    from trialwise.pages.judge_facts import build_labels_page, describe_plans
     from trialwise.stats import ExpectedJudge, Undefined, plan_labels
 
     if not 0 < required < expect < 1:
@@ -368,7 +368,7 @@ def _calibrate_judge(
 
     from trialwise.engine.ports import ServiceError
     from trialwise.judges import GoldSetError, NothingJudged, write_calibration
-    from trialwise.pages.judge_measures import describe_calibration
+    from trialwise.pages.judge_facts import describe_calibration
 
     assert judge.files is not None
     ask = _prepare_questions(name, judge, given)

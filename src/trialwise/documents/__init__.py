@@ -3,8 +3,7 @@
 - `blocks`: sections, badges, facts, prose, tables, details and cards; a document holds them
 - `charts`: one model for every chart, intervals and bars included, with its axes
 - `results`: the results of a suite, a line for each criterion
-- `numbers`: how numbers are written: rates, percents, counts, money, durations
-- `phrases`: words that several pages share: stop reasons and refusals
+- `numbers`: how numbers are written, and words that several pages share, such as stop reasons
 - `printable`: text that fits its columns and cannot move a cursor, and how much a block takes
 
 Procedures and pages build documents; renderers show them. Nothing here knows a run.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
@@ -296,3 +297,29 @@ class RunSummary:
             return False
         open_end = self.decision not in (Decision.PASS, Decision.FAIL)
         return self.stop is None or (self.stop.is_premature and open_end)
+
+
+class LatencyFacts(NamedTuple):
+    """How long the successful trials took, summed up for every report."""
+
+    successes: int
+    mean_s: float
+    maximum_s: float
+
+
+def summarize_latencies(
+    record: RunRecord, experiments: Collection[str] | None = None
+) -> LatencyFacts | None:
+    """Return mean and maximum; None where no successful trial has a latency.
+
+    Args:
+        record: The run.
+        experiments: Those whose trials count; None where all do.
+    """
+    times = array("d")
+    for one in record.trials.tables:
+        if experiments is None or one.experiment in experiments:
+            times += list_latencies(one, record.plan.reported)
+    if not times:
+        return None
+    return LatencyFacts(len(times), math.fsum(times) / len(times), max(times))

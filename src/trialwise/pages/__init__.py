@@ -5,22 +5,20 @@ A page chooses every sentence and every number. How they look is up to the rende
 Of one finding:
 
 - `finding_facts`: its word, rate and interval, what it asks, and why its trials ended
-- `judge_facts`: what a judge's errors leave of its rate
+- `judge_facts`: what was measured of a judge, and what its errors leave of a rate
+- `gate_facts`: what is said of a gate in the same way everywhere
 
 The report of a run and of a suite, section by section:
 
 - `run_report`: the whole document
 - `verdict_meaning`: the verdict, what it means, what it does not, and how often the rules err
-- `criterion_details`: the criteria one by one
-- `interval_strips`: all intervals on one scale
-- `path_chart`: where the run went, between which bounds
-- `design_curves`: what the design does at every true rate
-- `latency_distribution`: how long trials took
+- `criterion_details`: all intervals on one scale, and the criteria one by one
+- `criterion_charts`: where the run went, and what its design does at every true rate
+- `latency_details`: latency limits, and how long trials took
 - `gate_details`, `decay_curve`: gates and their evidence
 - `failure_reasons`: why trials failed
-- `input_rates`: every input against every criterion
-- `trial_selection`, `trial_cards`: trials to read
-- `session_steps`, `worst_trace`: what an agent said and did, in order
+- `trial_sections`: which trials to read, and every input against every criterion
+- `trial_cards`: one trial to read, with what an agent said and did in order
 
 The results, as every short format shows them:
 
@@ -29,14 +27,12 @@ The results, as every short format shows them:
 - `result_lines`: a line for each criterion, input, latency limit and gate
 - `failure_groups`: which trials a finding counts, and why those that failed did
 - `suite_totals`: what a suite decides, how often it errs, and what it took
-- `gate_facts`, `latency_facts`: what is said of gates and latencies in the same way
 - `json_report`: everything a program may want to know
 
 The full analysis; what only a procedure can say comes from its `explain`:
 
-- `analysis`: the whole document, and what it says of the run
+- `analysis`: the whole document, what it says of the run, and the checklist of conformance
 - `analysis_criterion`: the sections of a criterion
-- `analysis_limits`: the section of latency limits
 
 How many trials are needed:
 

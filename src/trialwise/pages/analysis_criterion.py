@@ -6,20 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import as_computed, as_percent, as_probability
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS, as_computed, as_percent, as_probability
 from trialwise.model.claim import Claim, TargetEstimand
 from trialwise.model.evidence import Breakdown, Diagnostics, Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
-from trialwise.pages.finding_facts import (
-    claims_rate,
-    list_unasked,
-    pick_badge,
-    pick_tally,
-    write_context,
-    write_coverage,
-    write_later,
-)
+from trialwise.pages import finding_facts as facts
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.explanations import (
@@ -78,7 +69,7 @@ def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str
 
 
 def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
-    tally, every = pick_tally(finding), finding.intent_to_treat or finding.tally
+    tally, every = facts.pick_tally(finding), finding.intent_to_treat or finding.tally
     evaluable = every.trials if every.evaluable is None else every.evaluable
     # A criterion that uses the trials of others may have seen more of them than it planned.
     known = finding.planned_trials is not None and every.trials <= finding.planned_trials
@@ -87,7 +78,7 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     if every.trials:
         rows.append(("Observation rate (r_obs)", f"{evaluable / every.trials:.3f}"))
     counts = "every trial counts" if tally.trials == every.trials else f"{verdict.analysis}"
-    if write_later(finding):
+    if facts.write_later(finding):
         counts = "the trials that decided"
     rows += [
         ("Denominator (n)", f"{tally.trials} ({counts})"),
@@ -95,23 +86,28 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
         ("Failures", str(tally.failed)),
     ]
     # Where nothing is claimed about a rate, the counts say everything.
-    if tally.rate is not None and claims_rate(finding):
+    if tally.rate is not None and facts.claims_rate(finding):
         rows.append(("Observed rate", f"p̂ = {tally.rate:.6f}"))
     # Inputs that are decided one by one have these counts of their own.
     if finding.breakdown is not None and not finding.by_input:
         rows += _list_reasons(finding.breakdown)
     if not finding.by_input:
         rows += _list_other_counts(finding)
-    if write_context(finding):
-        rows.append(("Baseline, for context", f"{write_context(finding)}; it decides nothing here"))
-    if write_coverage(finding):
-        rows.append(("Inputs asked", write_coverage(finding)))
-    if list_unasked(finding):
-        rows.append(("Inputs not asked", list_unasked(finding).partition(": ")[2]))
+    if facts.write_context(finding):
+        rows.append(
+            (
+                "Baseline, for context",
+                f"{facts.write_context(finding)}; it decides nothing here",
+            )
+        )
+    if facts.write_coverage(finding):
+        rows.append(("Inputs asked", facts.write_coverage(finding)))
+    if facts.list_unasked(finding):
+        rows.append(("Inputs not asked", facts.list_unasked(finding).partition(": ")[2]))
     if finding.stop is not None:
         rows.append(("Stopped", STOPS[finding.stop].label))
-    if write_later(finding):
-        rows.append(("Later trials", write_later(finding)))
+    if facts.write_later(finding):
+        rows.append(("Later trials", facts.write_later(finding)))
     return rows
 
 
@@ -155,7 +151,12 @@ def _list_inputs(finding: Finding) -> Rows:
         bound = "" if part.lower_bound is None else f", at least {as_computed(part.lower_bound)}"
         stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
         name = part.input_id or "?"
-        rows.append((name, f"{pick_badge(part)}, {_write_counts(pick_tally(part))}{bound}{stop}"))
+        rows.append(
+            (
+                name,
+                f"{facts.pick_badge(part)}, {_write_counts(facts.pick_tally(part))}{bound}{stop}",
+            )
+        )
     note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 
@@ -175,7 +176,7 @@ def _list_decision(finding: Finding) -> Rows:
     has_level = finding.alpha is not None and procedure.long_run
     long_run = word_long_run(procedure.long_run) if has_level else ""
     rows = [
-        ("Statistical verdict", f"{pick_badge(finding)}. {finding.statement}"),
+        ("Statistical verdict", f"{facts.pick_badge(finding)}. {finding.statement}"),
         ("Observed-rate status", _compare_rate(finding)),
         ("Operational caution", _word_caution(finding)),
         ("Confidence statement", finding.confidence_statement or long_run),

@@ -26,8 +26,8 @@ from trialwise.documents.numbers import (
     as_observed,
     as_points,
     as_seconds,
+    keep_few,
 )
-from trialwise.documents.phrases import keep_few
 from trialwise.procedures.choice import (
     ArmStanding,
     ChoiceVerdict,

@@ -18,8 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from trialwise.documents.blocks import Badge, Block, Details, Document, Items, Section
-from trialwise.documents.numbers import as_count, as_money, as_percent, as_points
-from trialwise.documents.phrases import keep_few
+from trialwise.documents.numbers import as_count, as_money, as_percent, as_points, keep_few
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import Status
 from trialwise.pages.comparison_amounts import list_amount_notes

@@ -29,11 +29,10 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.printable import cut_middle
 from trialwise.model.evidence import Spending
-from trialwise.model.run import RunRecord
+from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
 from trialwise.pages.comparison_amounts import list_amount_notes
 from trialwise.pages.comparison_differences import name_arms, name_columns
 from trialwise.pages.comparison_preferences import tabulate_preferences
-from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import write_amounts
 from trialwise.procedures.comparing.findings import (
     AmountDifference,

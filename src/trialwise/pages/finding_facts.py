@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from trialwise.decimals import complement
 from trialwise.documents.numbers import (
+    REFUSED,
+    STOPS,
     as_all,
     as_count,
     as_ends,
@@ -20,7 +22,6 @@ from trialwise.documents.numbers import (
     floor_points,
     word_loss,
 )
-from trialwise.documents.phrases import REFUSED, STOPS
 from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of

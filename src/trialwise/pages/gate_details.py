@@ -5,48 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from trialwise.documents.blocks import (
-    Block,
-    Cell,
-    Column,
-    Details,
-    Name,
-    Prose,
-    Row,
-    Section,
-    Table,
-    Value,
-    build_table,
-)
-from trialwise.documents.numbers import as_count, as_observed, as_percent
-from trialwise.documents.phrases import join_few
+from trialwise.documents import blocks
+from trialwise.documents.numbers import as_count, as_observed, as_percent, join_few
 from trialwise.documents.printable import cut_middle
+from trialwise.model import metrics
 from trialwise.model.gate import Stability, describe_target
-from trialwise.model.metrics import (
-    GateCheck,
-    GateFinding,
-    GateNumber,
-    InputScore,
-    MetricsEvidence,
-    PassK,
-    ReliabilityEvidence,
-    RunStability,
-    StabilityEvidence,
-)
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Verdict
+from trialwise.pages import gate_facts
 from trialwise.pages.decay_curve import chart_decay, describe_decay
-from trialwise.pages.gate_facts import (
-    HELD,
-    as_outward,
-    count_runs,
-    describe_passing,
-    list_gate_notes,
-    list_unlimited,
-    name_gate_section,
-    pick_telling_k,
-)
-from trialwise.pages.input_passes import build_passes_table
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
@@ -75,16 +42,18 @@ _NOTE = (
 )
 
 
-def build_gates_section(record: RunRecord) -> Section | None:
+def build_gates_section(record: RunRecord) -> blocks.Section | None:
     """Build every gate of a run, or None where it has none."""
     gates = record.verdict.gates
     if not gates:
         return None
-    blocks = tuple(build_gate(gate, record.verdict, record) for gate in gates)
-    return Section(heading="Gates", blocks=blocks, note=_NOTE)
+    shown = tuple(build_gate(gate, record.verdict, record) for gate in gates)
+    return blocks.Section(heading="Gates", blocks=shown, note=_NOTE)
 
 
-def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = None) -> Section:
+def build_gate(
+    gate: metrics.GateFinding, verdict: Verdict, record: RunRecord | None = None
+) -> blocks.Section:
     """Build a gate: what was asked, what was measured, and the runs behind it.
 
     Args:
@@ -93,24 +62,27 @@ def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = N
         record: The run, which adds the floors of scores and whether each trial passed.
     """
     word = gate.decision.value if gate.decision else "REPORTED"
-    notes = (*list_gate_notes(gate), *gate.caveats)
-    return Section(
+    notes = (*gate_facts.list_gate_notes(gate), *gate.caveats)
+    return blocks.Section(
         heading=gate.gate,
-        name=name_gate_section(gate),
+        name=gate_facts.name_gate_section(gate),
         badges=(make_badge(gate.decision, word),),
-        aside=count_runs(gate),
+        aside=gate_facts.count_runs(gate),
         blocks=(
             *_list_numbers(gate),
-            *((Prose(paragraphs=notes, tone="quiet"),) if notes else ()),
+            *((blocks.Prose(paragraphs=notes, tone="quiet"),) if notes else ()),
             *_list_evidence(gate, verdict, record),
         ),
     )
 
 
-def _list_numbers(gate: GateFinding) -> Iterator[Table]:
+def _list_numbers(gate: metrics.GateFinding) -> Iterator[blocks.Table]:
     """List what was asked and whether it holds, and then what else was measured."""
-    numbers: list[GateCheck | GateNumber] = [*gate.checks, *list_unlimited(gate)]
-    columns: list[Column[GateCheck | GateNumber]] = [
+    numbers: list[metrics.GateCheck | metrics.GateNumber] = [
+        *gate.checks,
+        *gate_facts.list_unlimited(gate),
+    ]
+    columns: list[blocks.Column[metrics.GateCheck | metrics.GateNumber]] = [
         ("number", lambda one: _name_target(one.target)),
         ("value", _write_value),
         ("interval", lambda one: _write_ends(one.interval, in_percent=_is_percent(one.target))),
@@ -120,7 +92,7 @@ def _list_numbers(gate: GateFinding) -> Iterator[Table]:
         columns += [("result", lambda one: _write_limit(one)[1])]
     columns += [("what it is", lambda one: f"{describe_target(one.target)} ({one.basis})")]
     if numbers:
-        yield build_table(
+        yield blocks.build_table(
             "Numbers",
             numbers,
             *columns,
@@ -148,17 +120,17 @@ def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tup
     return tuple(f"{', '.join(dict.fromkeys(names))}: {said}" for said, names in named.items())
 
 
-def _write_value(one: GateNumber) -> str:
+def _write_value(one: metrics.GateNumber) -> str:
     """Write a number with its unit."""
-    shown = one.shown if isinstance(one, GateCheck) else _write_number(one.value)
+    shown = one.shown if isinstance(one, metrics.GateCheck) else _write_number(one.value)
     known = _is_percent(one.target) and not isinstance(one.value, Undefined)
     return f"{shown} %" if known else shown
 
 
-def _write_limit(one: GateNumber) -> tuple[str, str]:
+def _write_limit(one: metrics.GateNumber) -> tuple[str, str]:
     """Write the limit of a number, and whether it holds."""
-    if isinstance(one, GateCheck):
-        return str(one.matcher), HELD[one.holds]
+    if isinstance(one, metrics.GateCheck):
+        return str(one.matcher), gate_facts.HELD[one.holds]
     return "no limit", "–"
 
 
@@ -171,7 +143,7 @@ def _is_percent(target: str) -> bool:
 def _write_ends(interval: Interval | Undefined, *, in_percent: bool = False) -> str:
     if isinstance(interval, Undefined):
         return "–"
-    return as_outward(interval, in_percent=in_percent)
+    return gate_facts.as_outward(interval, in_percent=in_percent)
 
 
 def _write_number(value: float | Undefined) -> str:
@@ -179,15 +151,15 @@ def _write_number(value: float | Undefined) -> str:
 
 
 def _list_evidence(
-    gate: GateFinding, verdict: Verdict, record: RunRecord | None
-) -> Iterator[Block]:
+    gate: metrics.GateFinding, verdict: Verdict, record: RunRecord | None
+) -> Iterator[blocks.Block]:
     evidence = gate.evidence
-    if isinstance(evidence, ReliabilityEvidence):
+    if isinstance(evidence, metrics.ReliabilityEvidence):
         if len(evidence.decay_curve) > 1:
             yield chart_decay(verdict, gate, evidence)
-            yield Prose(paragraphs=(describe_decay(evidence),), tone="quiet")
+            yield blocks.Prose(paragraphs=(describe_decay(evidence),), tone="quiet")
         yield from _list_reliability(evidence)
-    elif isinstance(evidence, StabilityEvidence):
+    elif isinstance(evidence, metrics.StabilityEvidence):
         yield from _list_stability_blocks(record, gate, evidence)
     else:
         yield from _list_metrics(evidence, gate)
@@ -199,13 +171,13 @@ def _count_rest(count: int) -> tuple[str, ...]:
     return (f"{left} not listed.",) if count > MOST else ()
 
 
-def _write_name(input_id: str) -> Name:
-    return Name(cut_middle(input_id, _NAME))
+def _write_name(input_id: str) -> blocks.Name:
+    return blocks.Name(cut_middle(input_id, _NAME))
 
 
-def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
+def _list_reliability(evidence: metrics.ReliabilityEvidence) -> Iterator[blocks.Block]:
     worst = sorted(evidence.inputs, key=lambda one: one.summary.graceful_degradation)
-    yield build_table(
+    yield blocks.build_table(
         "Runs of each input",
         worst[:MOST],
         ("input", lambda one: _write_name(one.input_id)),
@@ -225,7 +197,7 @@ def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
             "width of Wald, with its z rounded). The command plan precision uses the mean width "
             "at a rate instead of the largest one, and may differ by a few."
         )
-        yield Prose(paragraphs=(said,), tone="quiet")
+        yield blocks.Prose(paragraphs=(said,), tone="quiet")
 
 
 def _draw_outcomes(outcomes: Sequence[bool]) -> str:
@@ -233,16 +205,18 @@ def _draw_outcomes(outcomes: Sequence[bool]) -> str:
     return marks + ("…" if len(outcomes) > _DRAWN else "")
 
 
-def _list_metrics(evidence: MetricsEvidence, gate: GateFinding) -> Iterator[Block]:
-    of = describe_passing(evidence)
+def _list_metrics(
+    evidence: metrics.MetricsEvidence, gate: metrics.GateFinding
+) -> Iterator[blocks.Block]:
+    of = gate_facts.describe_passing(evidence)
     yield _build_pass_k(f"pass@k and pass^k{of} over inputs", evidence.pass_k)
     for one in evidence.criteria:
         title = f"The same of {one.criterion}"
-        yield Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))
+        yield blocks.Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))
     worst = sorted(evidence.inputs, key=lambda one: (one.rate, one.score))
     fewest = min((one.trials for one in evidence.inputs), default=0)
-    k = pick_telling_k([row.k for row in evidence.pass_k], fewest)
-    columns: list[Column[InputScore]] = [
+    k = gate_facts.pick_telling_k([row.k for row in evidence.pass_k], fewest)
+    columns: list[blocks.Column[metrics.InputScore]] = [
         ("input", lambda one: _write_name(one.input_id)),
         ("passed", lambda one: f"{one.passed} of {one.trials}"),
         ("rate", lambda one: as_observed(one.rate)),
@@ -255,14 +229,14 @@ def _list_metrics(evidence: MetricsEvidence, gate: GateFinding) -> Iterator[Bloc
             (f"pass@{k}", lambda one: _write_number(pass_at_k(one.trials, one.passed, k))),
             (f"pass^{k}", lambda one: _write_number(pass_hat_k(one.trials, one.passed, k))),
         ]
-    yield build_table(
+    yield blocks.build_table(
         "Inputs",
         worst[:MOST],
         *columns,
         words=(0, len(columns) - 1),
         notes=_count_rest(len(worst)),
     )
-    passes = build_passes_table(gate)
+    passes = gate_facts.build_passes_table(gate)
     if passes is not None:
         yield passes
     notes = []
@@ -273,11 +247,11 @@ def _list_metrics(evidence: MetricsEvidence, gate: GateFinding) -> Iterator[Bloc
         left, named = as_count(len(evidence.unscored), "input"), join_few(evidence.unscored)
         notes.append(f"{left} without graders or without a run, part of no mean: {named}.")
     if notes:
-        yield Prose(paragraphs=tuple(notes), tone="quiet")
+        yield blocks.Prose(paragraphs=tuple(notes), tone="quiet")
 
 
-def _build_pass_k(heading: str, rows: Sequence[PassK]) -> Table:
-    return build_table(
+def _build_pass_k(heading: str, rows: Sequence[metrics.PassK]) -> blocks.Table:
+    return blocks.build_table(
         heading,
         rows,
         ("k", lambda one: str(one.k)),
@@ -303,8 +277,8 @@ FIRST_RUNS, MOST_RUNS = 10, 200
 
 
 def _list_stability_blocks(
-    record: RunRecord | None, gate: GateFinding, evidence: StabilityEvidence
-) -> Iterator[Block]:
+    record: RunRecord | None, gate: metrics.GateFinding, evidence: metrics.StabilityEvidence
+) -> Iterator[blocks.Block]:
     """List a row for each run, the least steady first; scores below their floor carry a mark."""
     if not evidence.runs:
         return
@@ -321,20 +295,20 @@ def _list_stability_blocks(
     columns = ("run", "weakest", *_list_heads(record, gate, evidence.exclude), "criteria", "input")
     words = (0, len(columns) - 2, len(columns) - 1)
 
-    def tabulate(heading: str, some: Sequence[Row]) -> Table:
-        return Table(heading=heading, columns=columns, rows=tuple(some), words=words)
+    def tabulate(heading: str, some: Sequence[blocks.Row]) -> blocks.Table:
+        return blocks.Table(heading=heading, columns=columns, rows=tuple(some), words=words)
 
     yield tabulate("Runs, the least steady first", rows[:FIRST_RUNS])
     if rows[FIRST_RUNS:]:
         more = as_count(len(rows) - FIRST_RUNS, "further run")
-        yield Details(summary=more, blocks=(tabulate("Further runs", rows[FIRST_RUNS:]),))
+        yield blocks.Details(summary=more, blocks=(tabulate("Further runs", rows[FIRST_RUNS:]),))
     notes = [_write_legend(evidence)]
     if len(worst) > MOST_RUNS:
         notes.insert(0, f"{as_count(len(worst) - MOST_RUNS, 'further run')} not listed.")
-    yield Prose(paragraphs=tuple(notes), tone="quiet")
+    yield blocks.Prose(paragraphs=tuple(notes), tone="quiet")
 
 
-def _sum_scores(run: RunStability, evidence: StabilityEvidence) -> float:
+def _sum_scores(run: metrics.RunStability, evidence: metrics.StabilityEvidence) -> float:
     return math.fsum(getattr(run, name) for name in _list_counting(evidence.exclude))
 
 
@@ -344,8 +318,8 @@ def _list_counting(exclude: Sequence[str]) -> list[str]:
 
 
 def _list_heads(
-    record: RunRecord | None, gate: GateFinding, exclude: Sequence[str]
-) -> Iterator[Cell]:
+    record: RunRecord | None, gate: metrics.GateFinding, exclude: Sequence[str]
+) -> Iterator[blocks.Cell]:
     """List the sub-scores that count, each with its floor."""
     asked = (
         one
@@ -355,16 +329,18 @@ def _list_heads(
     stability = next(asked, None)
     for name in _list_counting(exclude):
         floor = f"floor {getattr(stability.floors, name):g}" if stability else ""
-        yield Value(text=name.replace("_", " "), note=floor)
+        yield blocks.Value(text=name.replace("_", " "), note=floor)
 
 
-def _write_row(run: RunStability, exclude: Sequence[str], passed: Mapping[int, bool]) -> Row:
+def _write_row(
+    run: metrics.RunStability, exclude: Sequence[str], passed: Mapping[int, bool]
+) -> blocks.Row:
     scores = {name: getattr(run, name) for name in _list_counting(exclude)}
     # The one that the weakest score is, where any of them is weak.
     weakest = next((name for name, score in scores.items() if score == run.weakest_score < 1), None)
     outcome = passed.get(run.trial)
     cells = [
-        Value(
+        blocks.Value(
             text=f"{score:.3f}",
             share=score,
             tone="open" if name in run.drift else "plain",
@@ -373,7 +349,7 @@ def _write_row(run: RunStability, exclude: Sequence[str], passed: Mapping[int, b
         )
         for name, score in scores.items()
     ]
-    return Row(
+    return blocks.Row(
         cells=(
             f"trial {run.trial}",
             f"{run.weakest_score:.3f}",
@@ -384,7 +360,7 @@ def _write_row(run: RunStability, exclude: Sequence[str], passed: Mapping[int, b
     )
 
 
-def _write_legend(evidence: StabilityEvidence) -> str:
+def _write_legend(evidence: metrics.StabilityEvidence) -> str:
     meanings = [
         f"{name.replace('_', ' ')} ({_SUB_SCORES[name]})"
         for name in _list_counting(evidence.exclude)

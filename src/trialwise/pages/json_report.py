@@ -13,12 +13,11 @@ from trialwise import __version__
 from trialwise.documents.results import MOST_GROUPS, LineKind, ResultLine
 from trialwise.model.codec import to_plain
 from trialwise.model.plan import Plan
-from trialwise.model.run import RunRecord
+from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages import suite_totals
 from trialwise.pages.failure_groups import TrialIndex
-from trialwise.pages.input_passes import describe_passes
-from trialwise.pages.latency_facts import summarize_latencies
+from trialwise.pages.gate_facts import describe_passes
 from trialwise.pages.results import describe_run
 
 #: Its number grows when a reader of the earlier form would misread the later one.

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.documents import numbers
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS
 from trialwise.documents.results import CheckCount, Fact, Figures, LineKind, ResultLine, Status
 from trialwise.model.evidence import StopReason
-from trialwise.model.run import RunRecord
+from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages import finding_facts, gate_facts, judge_facts
 from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
-from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import pick_status
 from trialwise.pages.verdict_meaning import MEASURED
 from trialwise.procedures.observational import NO_FAILURE_OBSERVED
@@ -377,7 +376,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
 def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     """Return its numbers and their limits; of numbers without limits, the means."""
     # Few runs have gates, and every report comes through here.
-    from trialwise.pages.input_passes import collect_input_facts, list_input_lines
+    from trialwise.pages.gate_facts import collect_input_facts, list_input_lines
 
     if gate.decision is None:
         return ResultLine(

@@ -6,16 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.documents import numbers, results
-from trialwise.documents.phrases import STOPS, join_few
+from trialwise.documents.numbers import STOPS, join_few
 from trialwise.model.claim import Intent
 from trialwise.model.evidence import Guard, NoteKind, StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.run import RunRecord
+from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages import finding_facts, suite_totals
 from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.judge_facts import describe_left_out
-from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.result_lines import describe_lines
 from trialwise.procedures.chances import bound_verdicts
 from trialwise.procedures.partial_findings import SMOKE_PASS

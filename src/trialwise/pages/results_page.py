@@ -12,8 +12,7 @@ from types import MappingProxyType
 
 from trialwise.documents import blocks, results
 from trialwise.documents.charts import Strip
-from trialwise.documents.numbers import as_count
-from trialwise.documents.phrases import keep_few
+from trialwise.documents.numbers import as_count, keep_few
 from trialwise.model.claim import Intent
 
 #: Rows of a table and notes of a list; a notebook is no report.

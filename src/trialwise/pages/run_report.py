@@ -8,18 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 
-from trialwise.documents.blocks import (
-    Block,
-    Cell,
-    Document,
-    Facts,
-    Link,
-    Name,
-    Prose,
-    Section,
-    Table,
-    build_table,
-)
+from trialwise.documents import blocks
 from trialwise.documents.charts import Axis, Bar, Bars, Chart, Line, round_up, spread_hits, thin_out
 from trialwise.documents.numbers import (
     as_all,
@@ -27,64 +16,46 @@ from trialwise.documents.numbers import (
     as_duration,
     as_money,
     as_probability,
+    join_few,
     list_amounts,
 )
-from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import estimate_size
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
+from trialwise.pages import suite_totals, verdict_meaning
 from trialwise.pages.analysis import (
     list_caveat_sections,
     list_closing_sections,
     list_opening_sections,
 )
-from trialwise.pages.criterion_details import build_criteria_section, build_details_section
+from trialwise.pages.criterion_details import (
+    build_criteria_section,
+    build_details_section,
+    map_strips,
+)
 from trialwise.pages.failure_groups import build_failure_bars
 from trialwise.pages.gate_details import build_gates_section
-from trialwise.pages.input_rates import build_inputs_section
-from trialwise.pages.interval_strips import map_strips
-from trialwise.pages.latency_distribution import build_latency_section
+from trialwise.pages.latency_details import build_latency_section
 from trialwise.pages.results import describe_run, describe_suite
 from trialwise.pages.results_page import build_attention, build_card
-from trialwise.pages.suite_totals import (
-    bound_suite_errors,
-    decide_suite,
-    list_error_sentences,
-    list_spent,
-    pick_suite_status,
-    require_runs,
-    sum_spending,
-    write_abandoned,
-    write_amounts,
-)
-from trialwise.pages.trial_selection import build_trials_section
-from trialwise.pages.verdict_meaning import (
-    MOST_NOTES,
-    build_meaning_section,
-    explain_verdict,
-    is_measured,
-    list_figures,
-    make_badge,
-    make_run_badge,
-    make_summary_badge,
-)
+from trialwise.pages.trial_sections import build_inputs_section, build_trials_section
 
 #: Fewer trials make no curve worth a look.
 FEWEST = 5
 CORNERS, COLUMNS, ROWS = 200, 60, 10
 
 
-def build_costs_section(record: RunRecord) -> Section | None:
+def build_costs_section(record: RunRecord) -> blocks.Section | None:
     """Sums, budgets and the course of the run; None where nothing was run."""
     if not record.trials:
         return None
     budgets, course = tuple(_list_budgets(record)), _chart_course(record)
-    blocks: list[Block] = [Facts(pairs=tuple(_list_sums(record)))]
-    blocks += [Bars(bars=budgets)] if budgets else []
-    blocks += [] if course is None else [course]
-    return Section(
+    shown: list[blocks.Block] = [blocks.Facts(pairs=tuple(_list_sums(record)))]
+    shown += [Bars(bars=budgets)] if budgets else []
+    shown += [] if course is None else [course]
+    return blocks.Section(
         heading="Cost and time",
-        blocks=tuple(blocks),
+        blocks=tuple(shown),
         note="Of all trials, also those after a criterion was decided; preparation apart.",
     )
 
@@ -95,7 +66,7 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
-        cost = write_abandoned(spent)
+        cost = suite_totals.write_abandoned(spent)
         yield "abandoned", f"{spent.abandoned:,}, not needed any more{cost}"
     if spent.seconds:
         rate = len(trials) / spent.seconds
@@ -114,8 +85,14 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
         each = f", {as_money(spent.usd / len(trials))} a trial"
         success = f", {as_money(spent.usd / passed)} a success" if passed else ""
         yield "cost", f"{as_money(spent.usd)}{each}{success}"
-    yield "preparation", write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
-    yield "judges", write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
+    yield (
+        "preparation",
+        suite_totals.write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None),
+    )
+    yield (
+        "judges",
+        suite_totals.write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None),
+    )
 
 
 def _list_budgets(record: RunRecord) -> Iterator[Bar]:
@@ -195,17 +172,17 @@ def _chart_course(record: RunRecord) -> Chart | None:
     )
 
 
-def build_caveats(record: RunRecord) -> Section | None:
+def build_caveats(record: RunRecord) -> blocks.Section | None:
     """Violated guardrails and caveats; None where there are none of them."""
     sections = tuple(list_caveat_sections(record.verdict))
     note = "What qualifies the verdict without changing it."
-    return Section(heading="Caveats", blocks=sections, note=note) if sections else None
+    return blocks.Section(heading="Caveats", blocks=sections, note=note) if sections else None
 
 
-def build_provenance(record: RunRecord) -> Section:
+def build_provenance(record: RunRecord) -> blocks.Section:
     """Return what was run, on which inputs, under which conditions and settings."""
-    settings = Facts(heading="Settings", pairs=tuple(_list_settings(record)))
-    return Section(
+    settings = blocks.Facts(heading="Settings", pairs=tuple(_list_settings(record)))
+    return blocks.Section(
         heading="Provenance",
         blocks=(*list_opening_sections(record.verdict), settings),
         note="Enough for a stranger to find the same inputs and conditions again.",
@@ -234,9 +211,9 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
         yield f"postconditions of {name}", fingerprint
 
 
-def build_reproducibility(record: RunRecord) -> Section:
+def build_reproducibility(record: RunRecord) -> blocks.Section:
     """Return what bounds a series of such runs, and the numerical ingredients of this one."""
-    return Section(
+    return blocks.Section(
         heading="Reproducibility",
         blocks=tuple(list_closing_sections(record.verdict)),
         note="The numerical ingredients, to check every step by hand.",
@@ -258,7 +235,9 @@ def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = 
     return render_document(build_report(record, title=title))
 
 
-def build_report(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> Document:
+def build_report(
+    record: RunRecord | Sequence[RunRecord], *, title: str | None = None
+) -> blocks.Document:
     """Build the report of a run or of a suite.
 
     Args:
@@ -268,7 +247,7 @@ def build_report(record: RunRecord | Sequence[RunRecord], *, title: str | None =
     Raises:
         InvalidArgument: There is no record: what was not run is never PASS.
     """
-    records = require_runs((record,) if isinstance(record, RunRecord) else record)
+    records = suite_totals.require_runs((record,) if isinstance(record, RunRecord) else record)
     if len(records) == 1:
         return _build_run(records[0], title or _pick_name(records[0]), Room())
     return _build_suite(records, title or "Suite")
@@ -297,13 +276,13 @@ class Room:
         )
 
 
-def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
+def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> blocks.Document:
     """Build everything about one run, the most important first."""
     # What an engineer needs comes first: what failed and why, then what explains the decisions.
     run = describe_run(record)
     first = build_criteria_section(record, run)
     after = (
-        build_meaning_section(record),
+        verdict_meaning.build_meaning_section(record),
         build_details_section(record, room.charted),
         build_latency_section(record),
         build_gates_section(record),
@@ -316,41 +295,43 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
     reasons = build_failure_bars(run.lines)
     left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
     trials = build_trials_section(record, room.trials, left, reasons)
-    sections: tuple[Section | None, ...] = (first, trials, *after)
-    notes = () if is_measured(record) else run.attention
-    return Document(
+    sections: tuple[blocks.Section | None, ...] = (first, trials, *after)
+    notes = () if verdict_meaning.is_measured(record) else run.attention
+    return blocks.Document(
         kind="Run report",
         title=title,
-        badge=make_run_badge(record),
-        lead=explain_verdict(record),
-        facts=tuple(list_figures(record)),
-        opening=(build_attention(notes, MOST_NOTES),) if notes else (),
+        badge=verdict_meaning.make_run_badge(record),
+        lead=verdict_meaning.explain_verdict(record),
+        facts=tuple(verdict_meaning.list_figures(record)),
+        opening=(build_attention(notes, verdict_meaning.MOST_NOTES),) if notes else (),
         blocks=tuple(section for section in sections if section is not None),
         dateline=tuple(_list_dateline([record])),
         name=name,
     )
 
 
-def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
+def _build_suite(records: Sequence[RunRecord], title: str) -> blocks.Document:
     verdicts = [one.verdict for one in records]
-    room, spent = Room().share(len(records)), sum_spending(verdicts)
+    room, spent = Room().share(len(records)), suite_totals.sum_spending(verdicts)
     names = [f"contract {k} {_pick_name(one)}" for k, one in enumerate(records, start=1)]
-    bounds = list_error_sentences(bound_suite_errors(verdicts))
+    bounds = suite_totals.list_error_sentences(suite_totals.bound_suite_errors(verdicts))
     together = f"Over all contracts together: {' '.join(bounds)}"
-    return Document(
+    return blocks.Document(
         kind="Suite report",
         title=title,
-        badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
+        badge=verdict_meaning.make_badge(
+            suite_totals.decide_suite(verdicts), suite_totals.pick_suite_status(verdicts).value
+        ),
         badge_label="Suite verdict",
         lead=_write_lead(records),
         facts=(
             ("contracts", f"{len(records):,}"),
             ("trials", f"{spent.trials:,}"),
-            *list_spent(spent),
+            *suite_totals.list_spent(spent),
         ),
         opening=(
             _list_contracts(records, names),
-            *((Prose(paragraphs=(together,), tone="quiet"),) if bounds else ()),
+            *((blocks.Prose(paragraphs=(together,), tone="quiet"),) if bounds else ()),
         ),
         blocks=tuple(
             _build_run(one, _pick_name(one), room, name=name)
@@ -360,22 +341,24 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
     )
 
 
-def build_report_card(records: Sequence[RunRecord]) -> Document:
+def build_report_card(records: Sequence[RunRecord]) -> blocks.Document:
     """Build what a notebook shows of the report of a run or of a suite."""
-    runs = require_runs(records)
+    runs = suite_totals.require_runs(records)
     first, verdicts = runs[0], [one.verdict for one in runs]
-    page = Document(
+    page = blocks.Document(
         kind="Run",
         title=_pick_name(first),
-        badge=make_summary_badge(first),
-        lead=explain_verdict(first),
+        badge=verdict_meaning.make_summary_badge(first),
+        lead=verdict_meaning.explain_verdict(first),
         blocks=(),
     )
     if len(runs) > 1:
-        page = Document(
+        page = blocks.Document(
             kind="Suite",
             title="suite",
-            badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
+            badge=verdict_meaning.make_badge(
+                suite_totals.decide_suite(verdicts), suite_totals.pick_suite_status(verdicts).value
+            ),
             lead=_write_lead(runs),
             blocks=(_list_contracts(runs),),
         )
@@ -401,23 +384,23 @@ def _write_lead(records: Sequence[RunRecord]) -> str:
     return " ".join(left) or f"{as_all(len(records), 'contract').capitalize()} passed."
 
 
-def _list_contracts(records: Sequence[RunRecord], targets: Sequence[str] = ()) -> Table:
+def _list_contracts(records: Sequence[RunRecord], targets: Sequence[str] = ()) -> blocks.Table:
     """List the contracts, with links where there is more about them."""
     places = {id(one): target for one, target in zip(records, targets, strict=False)}
 
-    def write_name(one: RunRecord) -> Cell:
+    def write_name(one: RunRecord) -> blocks.Cell:
         name = _pick_name(one)
-        return Link(text=name, target=places[id(one)]) if places else Name(name)
+        return blocks.Link(text=name, target=places[id(one)]) if places else blocks.Name(name)
 
-    return build_table(
+    return blocks.build_table(
         "Contracts",
         records,
         ("contract", write_name),
-        ("verdict", make_summary_badge),
-        ("meaning", explain_verdict),
+        ("verdict", verdict_meaning.make_summary_badge),
+        ("meaning", verdict_meaning.explain_verdict),
         ("trials", lambda one: f"{len(one.trials):,}"),
-        ("time", lambda one: dict(list_spent(one.verdict.spending))["time"] or "–"),
-        ("cost", lambda one: dict(list_spent(one.verdict.spending))["cost"] or "–"),
+        ("time", lambda one: dict(suite_totals.list_spent(one.verdict.spending))["time"] or "–"),
+        ("cost", lambda one: dict(suite_totals.list_spent(one.verdict.spending))["cost"] or "–"),
         words=(0, 1, 2),
         is_headed=False,
     )

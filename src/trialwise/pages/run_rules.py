@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 
 from trialwise.documents import numbers
-from trialwise.documents.phrases import join_few
+from trialwise.documents.numbers import join_few
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.pages.suite_totals import bound_planned_errors, list_error_sentences
 from trialwise.procedures import chances

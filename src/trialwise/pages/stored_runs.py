@@ -16,7 +16,7 @@ from trialwise.documents.printable import cut_middle, make_visible
 from trialwise.model.run import RunRecord, RunTexts
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
-from trialwise.pages.session_steps import count_steps, list_steps
+from trialwise.pages.trial_cards import count_steps, list_steps
 
 TRIALS_SCHEMA = "trialwise.trials/1"
 #: How a session ends that needs no word about it.

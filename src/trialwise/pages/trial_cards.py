@@ -1,37 +1,21 @@
-"""One trial to read: what failed and why, what came back, what was done, what it took."""
+"""One trial to read: what failed and why, what came back, what was done and in which order."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Call,
-    Card,
-    Details,
-    Excerpt,
-    Facts,
-    Message,
-    Prose,
-    Timeline,
-    Tone,
-    Value,
-    Verbatim,
-)
+from trialwise.documents import blocks
 from trialwise.documents.charts import Axis
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
-from trialwise.documents.printable import cut_middle, estimate_size
+from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunTexts
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
 from trialwise.pages.finding_facts import REASONS
 from trialwise.pages.reply_differences import compare_texts
-from trialwise.pages.session_steps import Step, count_steps, knows_turns, list_steps
-from trialwise.pages.worst_trace import Worst
 
 #: Characters of arguments, of a result and of an error that are seen at once, and of a name.
 _GLANCE, _NAME = 160, 80
@@ -73,7 +57,7 @@ FULL = Extent(first=40, last=20, unfolded=12_000)
 """Of the one that is worth reading whole."""
 
 
-def build_timeline(trial: Trial, extent: Extent = SHORT) -> Timeline | None:
+def build_timeline(trial: Trial, extent: Extent = SHORT) -> blocks.Timeline | None:
     """Build the messages and tool calls of a trial in order; None for a trial without a trace.
 
     Args:
@@ -86,7 +70,7 @@ def build_timeline(trial: Trial, extent: Extent = SHORT) -> Timeline | None:
     end_s = _find_end(calls, trial.latency_s)
     builder = _StepBuilder(trial, calls, extent, end_s)
     heading = "; ".join(_list_headings(calls, trial))
-    return Timeline(
+    return blocks.Timeline(
         heading=f"{heading[:1].upper()}{heading[1:]}.",
         steps=tuple(builder.build_all()),
         ticks=_list_ticks(end_s),
@@ -170,7 +154,7 @@ class _StepBuilder:
         self._left = extent.unfolded
         self._end_s = end_s
 
-    def build_all(self) -> Iterator[Call | Message | str]:
+    def build_all(self) -> Iterator[blocks.Call | blocks.Message | str]:
         """Build the first steps and the last, and say how many are left out in between."""
         steps = [*list_steps(self._trial)]
         first, last = self._extent.first, self._extent.last
@@ -182,14 +166,14 @@ class _StepBuilder:
             for step in steps[end:]:
                 yield self._build(step)
 
-    def _build(self, step: Step) -> Call | Message:
+    def _build(self, step: Step) -> blocks.Call | blocks.Message:
         if not isinstance(step, int):
             role, text = step
             speaker = "model" if role == MODEL else cut_middle(role, _NAME) or "without a role"
-            return Message(speaker=speaker, text=self._quote("", text))
+            return blocks.Message(speaker=speaker, text=self._quote("", text))
         return self._build_call(step, self._calls[step], self._trial.tool_calls[step])
 
-    def _build_call(self, place: int, call: ToolCall, raw: Mapping[str, Any]) -> Call:
+    def _build_call(self, place: int, call: ToolCall, raw: Mapping[str, Any]) -> blocks.Call:
         repeated = self._repeats[place]
         more = {key: value for key, value in raw.items() if key not in _KNOWN}
         again = "" if repeated == place else f" · the same as {repeated + 1}"
@@ -198,7 +182,7 @@ class _StepBuilder:
         texts += self._list_ends(call)
         texts += [self._quote("also given", _write_plain(more))] if more else []
         name = "a call without a name" if call.name is None else cut_middle(call.name, _NAME)
-        return Call(
+        return blocks.Call(
             place=f"{place + 1}.",
             name=name,
             about=_write_about(call) + again,
@@ -217,15 +201,15 @@ class _StepBuilder:
         start = call.started_s / self._end_s
         return start, 1 - start if call.duration_s is None else call.duration_s / self._end_s
 
-    def _list_ends(self, call: ToolCall) -> Iterator[Excerpt]:
+    def _list_ends(self, call: ToolCall) -> Iterator[blocks.Excerpt]:
         if call.error is not None:
             yield self._quote("failed", call.error, tone="fail")
         if call.result is not None:
             yield self._quote("returned", call.result)
         if call.failed is None and self._knows_ends:
-            yield Excerpt(label="how it ended is not known", text="")
+            yield blocks.Excerpt(label="how it ended is not known", text="")
 
-    def _quote(self, label: str, text: str, *, tone: Tone = "plain") -> Excerpt:
+    def _quote(self, label: str, text: str, *, tone: blocks.Tone = "plain") -> blocks.Excerpt:
         """Quote a text at a glance, and the rest of it on demand as far as there is room."""
         glance = " ".join(text.split())
         room, rest = min(_UNFOLDED, self._left), None
@@ -233,8 +217,8 @@ class _StepBuilder:
             whole = cut_middle(text, room)
             self._left -= len(whole)
             summary = as_count(len(text), "character")
-            rest = Details(summary=summary, blocks=(Verbatim(text=whole),))
-        return Excerpt(label=label, text=cut_middle(glance, _GLANCE), tone=tone, rest=rest)
+            rest = blocks.Details(summary=summary, blocks=(blocks.Verbatim(text=whole),))
+        return blocks.Excerpt(label=label, text=cut_middle(glance, _GLANCE), tone=tone, rest=rest)
 
 
 def _find_repeats(calls: Sequence[ToolCall]) -> list[int]:
@@ -284,87 +268,65 @@ _ATTEMPTS = 5
 
 
 def build_trial_card(
-    trial: Trial, order: Mapping[str, int], texts: RunTexts, *, several: bool = False
-) -> Card:
-    """Build a trial, folded; a failing one with what a filter asks for.
-
-    Args:
-        trial: Passing or failing.
-        order: The place of each criterion in the contract.
-        texts: What the trials of the run asked.
-        several: Whether the run has several experiments, so that an index alone is no name.
-    """
-    return _build_card(trial, order, texts, several, build_timeline(trial, SHORT))
-
-
-def build_worst_card(
-    worst: Worst, order: Mapping[str, int], texts: RunTexts, size: int, *, several: bool = False
-) -> Card | None:
-    """Build the worst trace, unfolded and as whole as there is room; None where there is none.
-
-    Args:
-        worst: What is to be read first.
-        order: The place of each criterion in the contract.
-        texts: What the trials of the run asked.
-        size: How many bytes it may take.
-        several: Whether the run has several experiments.
-    """
-    why = f"The worst trace of this run: {', '.join(worst.reasons)}."
-    for extent in (FULL, SHORT, BRIEF):
-        timeline = build_timeline(worst.trial, extent)
-        card = _build_card(worst.trial, order, texts, several, timeline, why=why)
-        if estimate_size(card) <= size:
-            return card
-    return None
-
-
-def _build_card(
     trial: Trial,
     order: Mapping[str, int],
     texts: RunTexts,
-    several: bool,
-    session: Timeline | None,
     *,
+    several: bool = False,
+    extent: Extent = SHORT,
     why: str = "",
-) -> Card:
+) -> blocks.Card:
+    """Build a trial, passing or failing; a failing one with what a filter asks for.
+
+    Args:
+        trial: What is shown.
+        order: The place of each criterion in the contract.
+        texts: What the trials of the run asked.
+        several: Whether the run has several experiments, so that an index alone is no name.
+        extent: How much of its session is shown.
+        why: Why it is the worst trace of the run, which is unfolded; empty for the others.
+    """
+    session = build_timeline(trial, extent)
     failed = [outcome for outcome in trial.outcomes if not outcome.passed]
     reasons = dict.fromkeys(str(outcome.result.reason) for outcome in failed)
-    badges = [Badge(word=_shorten(one.criterion), tone="fail") for one in failed]
+    badges = [blocks.Badge(word=_shorten(one.criterion), tone="fail") for one in failed]
     if why:
-        badges.insert(0, Badge(word="worst trace", tone="open"))
+        badges.insert(0, blocks.Badge(word="worst trace", tone="open"))
     where, text = f"{trial.experiment} " if several else "", ""
     if failed:
         text = failed[0].result.explanation or trial.error or REASONS[next(iter(reasons))]
     raised, asked = texts.find_traceback(trial), texts.find_input(trial)
-    blocks: list[Block | None] = [
-        Prose(paragraphs=(why,), tone="quiet") if why else None,
+    shown: list[blocks.Block | None] = [
+        blocks.Prose(paragraphs=(why,), tone="quiet") if why else None,
         *(block for outcome in failed for block in list_failure_blocks(outcome, trial.reply)),
-        Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
-        Verbatim(heading="Metadata", text=cut_middle(asked.metadata, _REPLY))
+        blocks.Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
+        blocks.Verbatim(heading="Metadata", text=cut_middle(asked.metadata, _REPLY))
         if asked and asked.metadata
         else None,
         # The session comes before the reply that it led to.
         session,
         *_list_reply(trial, None if asked is None else asked.expected, session),
-        Verbatim(heading="Traceback", text=raised) if raised else None,
-        Facts(pairs=tuple(_list_facts(trial))),
+        blocks.Verbatim(heading="Traceback", text=raised) if raised else None,
+        blocks.Facts(pairs=tuple(_list_facts(trial))),
     ]
     tags = {
         "criterion": tuple(str(order[outcome.criterion]) for outcome in failed),
         "reason": tuple(reasons),
     }
-    return Card(
+    return blocks.Card(
         label=f"{where}trial {trial.index}",
         name=_shorten(trial.input_id),
         badges=tuple(badges),
         text=cut_middle(text, _EXPLANATION),
-        blocks=tuple(block for block in blocks if block is not None),
+        blocks=tuple(block for block in shown if block is not None),
         is_open=bool(why),
         tags=tags if failed else {},
     )
 
 
-def _list_reply(trial: Trial, expected: str | None, session: Timeline | None) -> Iterator[Block]:
+def _list_reply(
+    trial: Trial, expected: str | None, session: blocks.Timeline | None
+) -> Iterator[blocks.Block]:
     """List what was expected and what came back, beside each other where there are both.
 
     A reply that the timeline just above ends with in full is not repeated.
@@ -373,18 +335,18 @@ def _list_reply(trial: Trial, expected: str | None, session: Timeline | None) ->
         shown = cut_middle(expected, _REPLY), cut_middle(trial.reply, _REPLY)
         yield compare_texts(*shown)
     elif expected is not None:
-        yield Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
+        yield blocks.Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
     elif trial.reply and not _ends_with(session, trial.reply):
-        yield Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
+        yield blocks.Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
 
 
-def _ends_with(session: Timeline | None, reply: str) -> bool:
+def _ends_with(session: blocks.Timeline | None, reply: str) -> bool:
     """Return whether the last step of a session shows a reply in full."""
     last = session.steps[-1] if session is not None and session.steps else None
-    return isinstance(last, Message) and last.text.text == reply
+    return isinstance(last, blocks.Message) and last.text.text == reply
 
 
-def list_failure_blocks(outcome: Outcome, reply: str | None) -> Iterator[Block]:
+def list_failure_blocks(outcome: Outcome, reply: str | None) -> Iterator[blocks.Block]:
     """List why a criterion failed, and what in the reply it failed on.
 
     Args:
@@ -393,15 +355,15 @@ def list_failure_blocks(outcome: Outcome, reply: str | None) -> Iterator[Block]:
     """
     result = outcome.result
     check = f" · {_shorten(outcome.postcondition)}" if outcome.postcondition else ""
-    name = Value(text=_shorten(outcome.criterion), tone="fail", strong=True)
+    name = blocks.Value(text=_shorten(outcome.criterion), tone="fail", strong=True)
     explanation = cut_middle(result.explanation, _EXPLANATION)
     reason = f" · {REASONS[str(result.reason)]}{check}"
-    yield Prose(paragraphs=((name, reason), explanation), tone="fail")
+    yield blocks.Prose(paragraphs=((name, reason), explanation), tone="fail")
     if result.evidence and result.evidence.strip() != (reply or "").strip():
-        yield Verbatim(heading="Evidence", text=cut_middle(result.evidence, _EVIDENCE))
+        yield blocks.Verbatim(heading="Evidence", text=cut_middle(result.evidence, _EVIDENCE))
     for check_name, other in outcome.failed_checks[1:]:
         said = f"{_shorten(check_name)}: {cut_middle(other.explanation, _EXPLANATION)}"
-        yield Prose(paragraphs=(said,), tone="fail")
+        yield blocks.Prose(paragraphs=(said,), tone="fail")
 
 
 def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
@@ -429,3 +391,73 @@ def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
 
 def _shorten(name: str) -> str:
     return cut_middle(name, NAME)
+
+
+# --- The order in which messages and tool calls of a session are shown ----------------------------
+
+Step: TypeAlias = tuple[str, str] | int
+"""A message with its role, or the place of a tool call among the calls of its trial."""
+
+
+def list_steps(trial: Trial) -> Iterator[Step]:
+    """List the messages and the tool calls of a trial in one order.
+
+    A call follows the message of the model that asked for it. A trace may not say which message
+    that was; such a call stands behind the call before it, and the first one before the last
+    message of the model, which is the answer. Messages without a text are left out.
+
+    >>> calls = ({"name": "find", "turn": 1}, {"name": "refund", "turn": 2})
+    >>> said = (("user", "Refund it."), ("assistant", ""), ("assistant", "Found."))
+    >>> trial = Trial(experiment="x", index=0, input_id="1", seed=1, outcomes=(),
+    ...               tool_calls=calls, messages=(*said, ("assistant", "Done.")))
+    >>> [*list_steps(trial)]
+    [('user', 'Refund it.'), 0, ('assistant', 'Found.'), 1, ('assistant', 'Done.')]
+    """
+    places, made = _place_calls(trial), 0
+    for position, message in enumerate(trial.messages):
+        while made < len(places) and places[made] <= position:
+            yield made
+            made += 1
+        if message[1].strip():
+            yield message
+    yield from range(made, len(places))
+
+
+def count_steps(steps: Sequence[Step]) -> str:
+    """Return how many calls and messages there are, in words.
+
+    >>> count_steps([("user", "Refund it."), 0, 1])
+    '2 calls and 1 message'
+    """
+    calls = sum(isinstance(step, int) for step in steps)
+    counts = ((calls, "call"), (len(steps) - calls, "message"))
+    return " and ".join(as_count(count, noun) for count, noun in counts if count)
+
+
+def knows_turns(trial: Trial) -> bool:
+    """Return whether the place of every call among the messages is known."""
+    spoken = sum(role == MODEL for role, _ in trial.messages)
+    return spoken < 2 or all(_read_turn(call) for call in trial.tool_calls)
+
+
+def _place_calls(trial: Trial) -> list[int]:
+    """For each call, how many messages come before it."""
+    spoken = [place for place, (role, _) in enumerate(trial.messages) if role == MODEL]
+    places: list[int] = []
+    for call in trial.tool_calls:
+        turn, before = _read_turn(call), places[-1] if places else 0
+        if turn:
+            # Turns beyond those that are kept come last.
+            place = spoken[turn - 1] + 1 if turn <= len(spoken) else len(trial.messages)
+        elif places:
+            place = before
+        else:
+            place = spoken[-1] if spoken else len(trial.messages)
+        places.append(max(before, place))
+    return places
+
+
+def _read_turn(call: Mapping[str, Any]) -> int:
+    """Return which message of the model asked for a call, from 1; 0 where it is unknown."""
+    turn = call.get("turn")
+    return turn if type(turn) is int and turn > 0 else 0

@@ -15,8 +15,8 @@ from trialwise.documents.numbers import (
     as_level,
     as_probability,
     is_within,
+    join_few,
 )
-from trialwise.documents.phrases import join_few
 from trialwise.documents.results import Status
 from trialwise.model.claim import Intent
 from trialwise.model.run import RunRecord

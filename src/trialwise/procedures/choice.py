@@ -16,8 +16,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from trialwise.decimals import complement
-from trialwise.documents.numbers import as_count, as_level, as_observed, as_points
-from trialwise.documents.phrases import join_few
+from trialwise.documents.numbers import as_count, as_level, as_observed, as_points, join_few
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Tally
 from trialwise.model.plan import Plan

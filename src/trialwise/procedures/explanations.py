@@ -8,8 +8,14 @@ from typing import TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import as_computed, as_count, as_percent, as_points, as_probability
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import (
+    STOPS,
+    as_computed,
+    as_count,
+    as_percent,
+    as_points,
+    as_probability,
+)
 from trialwise.model.criterion import Origin
 from trialwise.model.verdict import Finding
 from trialwise.procedures.sequential_designs import describe_rule

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS
 from trialwise.model.claim import SamplingMode
 from trialwise.model.contract import REPLIED, Contract
 from trialwise.model.evidence import StopReason

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trialwise.decimals import ceil_product, complement, floor_product
-from trialwise.documents.numbers import as_percent, as_probability, as_seconds
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS, as_percent, as_probability, as_seconds
 from trialwise.model.baseline import Baseline
 from trialwise.model.claim import Intent
 from trialwise.model.contract import Contract

@@ -12,8 +12,8 @@ from trialwise.documents.numbers import (
     as_observed,
     as_percent,
     as_probability,
+    join_few,
 )
-from trialwise.documents.phrases import join_few
 from trialwise.model.claim import CHALLENGES, Intent
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, StopReason, Tally

@@ -6,8 +6,7 @@ import math
 from dataclasses import replace
 
 from trialwise.decimals import as_written
-from trialwise.documents.numbers import as_count, as_observed, as_percent, as_probability
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS, as_count, as_observed, as_percent, as_probability
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Tally
 from trialwise.model.plan import CriterionPlan

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS
 from trialwise.model.evidence import (
     ExperimentSummary,
     Reproducibility,

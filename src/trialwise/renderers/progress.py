@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from typing import Protocol, TextIO
 
 from trialwise.documents import numbers
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import STOPS
 from trialwise.documents.printable import count_cells
 from trialwise.engine import ports
 from trialwise.model.claim import Intent

@@ -99,7 +99,7 @@ class SizingAnswer:
         page = build_sizing_page(self.plan, short=short and format_ == "text")
         if format_ == "svg":
             from trialwise.documents.charts import Chart
-            from trialwise.renderers.html.chart_file import render_chart_file
+            from trialwise.renderers.html.page_frame import render_chart_file
 
             return render_chart_file([one for one in page.blocks if isinstance(one, Chart)])
         if format_ == "html":

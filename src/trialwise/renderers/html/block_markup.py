@@ -6,30 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Card,
-    Cards,
-    Cell,
-    Choice,
-    Columns,
-    Compared,
-    Details,
-    Facts,
-    Items,
-    Link,
-    Name,
-    Pairs,
-    Piece,
-    Prose,
-    Row,
-    Section,
-    Table,
-    Timeline,
-    Value,
-    Verbatim,
-)
+from trialwise.documents import blocks
 from trialwise.documents.charts import Bars, Chart, Strip, Strips
 from trialwise.documents.numbers import as_count
 from trialwise.renderers.html.figures import draw_strip, render_bars, render_strips, render_timeline
@@ -42,24 +19,24 @@ _STEPS = (0.0, 0.02, 0.10, 0.25, 0.50, 0.75)
 _SHORT = 64
 
 
-def render_blocks(blocks: Iterable[Block], outline: Outline) -> Markup:
+def render_blocks(given: Iterable[blocks.Block], outline: Outline) -> Markup:
     """Blocks one after the other."""
-    return join_markup(render_block(block, outline) for block in blocks)
+    return join_markup(render_block(block, outline) for block in given)
 
 
-def render_block(block: Block, outline: Outline) -> Markup:
+def render_block(block: blocks.Block, outline: Outline) -> Markup:
     """Render a block below a heading of the outline's level."""
     return _BLOCKS[type(block)](block, outline)
 
 
-def render_under(heading: str, block: Block, outline: Outline) -> Markup:
+def render_under(heading: str, block: blocks.Block, outline: Outline) -> Markup:
     """Render a block below a heading, which it does not repeat where its own is the same."""
     if getattr(block, "heading", "") != heading:
         return render_block(block, outline)
     match block:
-        case Table():
+        case blocks.Table():
             return _render_table(replace(block, is_headed=False), outline)
-        case Facts() | Prose() | Items():
+        case blocks.Facts() | blocks.Prose() | blocks.Items():
             return render_block(replace(block, heading=""), outline)
         case Chart():
             return render_chart(block, None, _render_values(block, outline))
@@ -72,17 +49,17 @@ def _render_chart(chart: Chart, outline: Outline) -> Markup:
 
 
 def _render_values(chart: Chart, outline: Outline) -> Markup:
-    rows = tuple(Row(cells=row) for row in chart.rows)
-    table = Table(heading=chart.heading, columns=chart.columns, rows=rows, is_headed=False)
+    rows = tuple(blocks.Row(cells=row) for row in chart.rows)
+    table = blocks.Table(heading=chart.heading, columns=chart.columns, rows=rows, is_headed=False)
     return _render_table(table, outline)
 
 
-def render_cell(cell: Cell, outline: Outline) -> Markup:
+def render_cell(cell: blocks.Cell, outline: Outline) -> Markup:
     """Render what a table, a list or a paragraph holds."""
     return make_safe(cell) if isinstance(cell, str) else _CELLS[type(cell)](cell, outline)
 
 
-def render_facts(pairs: Pairs, outline: Outline, class_: str = "") -> Markup:
+def render_facts(pairs: blocks.Pairs, outline: Outline, class_: str = "") -> Markup:
     """Terms with what they are; pairs without a value are left out."""
     known = [(term, value) for term, value in pairs if value not in (None, "")]
     if not known:
@@ -104,7 +81,7 @@ def render_facts(pairs: Pairs, outline: Outline, class_: str = "") -> Markup:
 # --- Words ------------------------------------------------------------------------------------
 
 
-def _render_columns(block: Columns, outline: Outline) -> Markup:
+def _render_columns(block: blocks.Columns, outline: Outline) -> Markup:
     if all(isinstance(one, Chart) for one in block.blocks):
         return element("div", render_blocks(block.blocks, outline), class_="plots")
     inside = (element("div", render_block(one, outline)) for one in block.blocks)
@@ -117,7 +94,7 @@ def _render_headed(heading: str, content: Markup, outline: Outline) -> Markup:
     return element("div", outline.render_heading(element("bdi", heading)), content)
 
 
-def _render_prose(block: Prose, outline: Outline) -> Markup:
+def _render_prose(block: blocks.Prose, outline: Outline) -> Markup:
     kind = {"plain": None, "quiet": "note"}.get(block.tone, block.tone)
     paragraphs = [
         element("p", render_cell(one, outline), class_=kind, dir="auto" if kind == "fail" else None)
@@ -127,7 +104,7 @@ def _render_prose(block: Prose, outline: Outline) -> Markup:
     return _render_headed(block.heading, join_markup(paragraphs), outline)
 
 
-def _render_items(block: Items, outline: Outline) -> Markup:
+def _render_items(block: blocks.Items, outline: Outline) -> Markup:
     if not block.items and not block.heading:
         return Markup("")
     entries = [element("li", render_cell(item, outline)) for item in block.items]
@@ -137,12 +114,12 @@ def _render_items(block: Items, outline: Outline) -> Markup:
     return join_markup([heading, items])
 
 
-def _render_verbatim(block: Verbatim, _: Outline) -> Markup:
+def _render_verbatim(block: blocks.Verbatim, _: Outline) -> Markup:
     label = element("p", block.heading, class_="label") if block.heading else None
     return element("div", label, element("pre", quote(block.text), dir="auto"), class_="quoted")
 
 
-def _render_compared(block: Compared, _: Outline) -> Markup:
+def _render_compared(block: blocks.Compared, _: Outline) -> Markup:
     """Side by side where there is room; what differs is deleted from one, inserted in the other."""
     texts = zip(block.headings, (block.left, block.right), ("del", "ins"), strict=True)
     return element(
@@ -152,13 +129,13 @@ def _render_compared(block: Compared, _: Outline) -> Markup:
     )
 
 
-def _render_pieces(heading: str, pieces: Sequence[Piece], mark: str) -> Markup:
+def _render_pieces(heading: str, pieces: Sequence[blocks.Piece], mark: str) -> Markup:
     parts = [element(mark, quote(one.text)) if one.differs else quote(one.text) for one in pieces]
     label = element("p", heading, class_="label")
     return element("div", label, element("pre", *parts, dir="auto"), class_="quoted")
 
 
-def _render_details(block: Details, outline: Outline) -> Markup:
+def _render_details(block: blocks.Details, outline: Outline) -> Markup:
     return element(
         "details",
         element("summary", block.summary),
@@ -168,7 +145,7 @@ def _render_details(block: Details, outline: Outline) -> Markup:
     )
 
 
-def _render_part(block: Section, outline: Outline) -> Markup:
+def _render_part(block: blocks.Section, outline: Outline) -> Markup:
     """Render a section inside another: one of several under a heading of its own."""
     identity = outline.find(block.name) if block.name else None
     badges = [part for badge in block.badges for part in (" ", render_badge(badge))]
@@ -191,7 +168,7 @@ def _render_part(block: Section, outline: Outline) -> Markup:
     )
 
 
-def _pick_part_class(block: Section) -> str:
+def _pick_part_class(block: blocks.Section) -> str:
     tone = "" if block.tone == "plain" else f" tone-{block.tone}"
     return f"part{' deep' if block.depth == 'analysis' else ''}{tone}"
 
@@ -199,7 +176,7 @@ def _pick_part_class(block: Section) -> str:
 # --- Tables -----------------------------------------------------------------------------------
 
 
-def _render_table(table: Table, outline: Outline) -> Markup:
+def _render_table(table: blocks.Table, outline: Outline) -> Markup:
     numeric = [None if place in table.words else "num" for place in range(len(table.columns))]
     heads = [
         element("th", render_cell(column, outline), scope="col", class_=kind)
@@ -219,8 +196,8 @@ def _render_table(table: Table, outline: Outline) -> Markup:
     return join_markup([scroll, *(element("p", note, class_="note") for note in table.notes)])
 
 
-def _pick_table_class(table: Table) -> str | None:
-    cells = [cell for row in table.rows for cell in row.cells if isinstance(cell, Value)]
+def _pick_table_class(table: blocks.Table) -> str | None:
+    cells = [cell for row in table.rows for cell in row.cells if isinstance(cell, blocks.Value)]
     if any(cell.shade is not None for cell in cells):
         return "heat"
     if any(cell.share is not None for cell in cells):
@@ -228,15 +205,15 @@ def _pick_table_class(table: Table) -> str | None:
     return "compact" if len(table.columns) <= 4 else None
 
 
-def _render_row(row: Row, numeric: Sequence[str | None], outline: Outline) -> Markup:
+def _render_row(row: blocks.Row, numeric: Sequence[str | None], outline: Outline) -> Markup:
     name, *values = zip(row.cells, numeric, strict=True)
     first = element("th", render_cell(name[0], outline), scope="row", class_=name[1])
     cells = [_render_table_cell(cell, kind, outline) for cell, kind in values]
     return element("tr", first, *cells, class_=None if row.tone == "plain" else row.tone)
 
 
-def _render_table_cell(cell: Cell, kind: str | None, outline: Outline) -> Markup:
-    if not isinstance(cell, Value) or cell.shade is None:
+def _render_table_cell(cell: blocks.Cell, kind: str | None, outline: Outline) -> Markup:
+    if not isinstance(cell, blocks.Value) or cell.shade is None:
         return element("td", render_cell(cell, outline), class_=kind)
     return element(
         "td",
@@ -256,7 +233,7 @@ def _pick_step(shade: float) -> int:
     return sum(shade > bound for bound in _STEPS[:-1]) if shade < 0.75 else len(_STEPS) - 1
 
 
-def _render_value(value: Value, _: Outline) -> Markup:
+def _render_value(value: blocks.Value, _: Outline) -> Markup:
     text: object = element("b", element("bdi", value.text)) if value.strong else value.text
     parts: list[object] = [text]
     if value.tone in ("pass", "fail", "open"):
@@ -277,7 +254,7 @@ def _render_value(value: Value, _: Outline) -> Markup:
 # --- Cards ------------------------------------------------------------------------------------
 
 
-def _render_cards(block: Cards, outline: Outline) -> Markup:
+def _render_cards(block: blocks.Cards, outline: Outline) -> Markup:
     cards = [_render_card(card, outline) for card in block.cards]
     filtered = any(card.tags for card in block.cards)
     form = _render_filter(block) if block.choices or block.is_searched else None
@@ -285,7 +262,7 @@ def _render_cards(block: Cards, outline: Outline) -> Markup:
     return join_markup([form, listed])
 
 
-def _render_filter(block: Cards) -> Markup:
+def _render_filter(block: blocks.Cards) -> Markup:
     """Choices that a script makes work; without one they stay hidden and all cards are shown."""
     return element(
         "form",
@@ -302,13 +279,13 @@ def _render_search() -> Markup:
     return element("label", "Search ", element("input", type="search", name="words"))
 
 
-def _render_choice(choice: Choice) -> Markup:
+def _render_choice(choice: blocks.Choice) -> Markup:
     options = [element("option", text, value=value) for value, text in choice.options]
     everything = element("option", choice.everything, value="")
     return element("select", everything, *options, name=choice.name)
 
 
-def _render_card(card: Card, outline: Outline) -> Markup:
+def _render_card(card: blocks.Card, outline: Outline) -> Markup:
     chips = [
         element("span", element("bdi", badge.word), class_=f"chip tone-{badge.tone}")
         for badge in card.badges
@@ -330,42 +307,42 @@ def _render_card(card: Card, outline: Outline) -> Markup:
     )
 
 
-def _render_in_card(block: Block, outline: Outline) -> Markup:
-    if isinstance(block, Facts):
+def _render_in_card(block: blocks.Block, outline: Outline) -> Markup:
+    if isinstance(block, blocks.Facts):
         return render_facts(block.pairs, outline, "facts meta")
     return element("div", render_block(block, outline))
 
 
-def _render_link(link: Link, outline: Outline) -> Markup:
+def _render_link(link: blocks.Link, outline: Outline) -> Markup:
     return element("a", element("bdi", link.text), href=f"#{outline.find(link.target)}")
 
 
 _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
-    Facts: lambda block, outline: _render_headed(
+    blocks.Facts: lambda block, outline: _render_headed(
         block.heading, render_facts(block.pairs, outline), outline
     ),
-    Prose: _render_prose,
-    Items: _render_items,
-    Verbatim: _render_verbatim,
-    Compared: _render_compared,
-    Table: _render_table,
-    Details: _render_details,
-    Columns: _render_columns,
-    Section: _render_part,
+    blocks.Prose: _render_prose,
+    blocks.Items: _render_items,
+    blocks.Verbatim: _render_verbatim,
+    blocks.Compared: _render_compared,
+    blocks.Table: _render_table,
+    blocks.Details: _render_details,
+    blocks.Columns: _render_columns,
+    blocks.Section: _render_part,
     Chart: _render_chart,
     Strips: render_strips,
     Bars: render_bars,
-    Cards: _render_cards,
-    Timeline: lambda block, outline: render_timeline(
+    blocks.Cards: _render_cards,
+    blocks.Timeline: lambda block, outline: render_timeline(
         block, lambda details: _render_details(details, outline)
     ),
 }
 _CELLS: Mapping[type, Callable[[Any, Outline], Markup]] = {
-    Name: lambda name, _: element("bdi", name.text),
-    Link: _render_link,
-    Badge: lambda badge, _: render_badge(badge),
-    Value: _render_value,
-    Verbatim: lambda text, _: element(
+    blocks.Name: lambda name, _: element("bdi", name.text),
+    blocks.Link: _render_link,
+    blocks.Badge: lambda badge, _: render_badge(badge),
+    blocks.Value: _render_value,
+    blocks.Verbatim: lambda text, _: element(
         "div", f"{text.heading} ", element("code", quote(text.text), dir="auto")
     ),
     Strip: lambda strip, _: element("span", draw_strip(strip), class_="picture"),

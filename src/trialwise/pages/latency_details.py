@@ -1,4 +1,4 @@
-"""How long successful trials took: the distribution, with limits, percentiles and its band."""
+"""Latency: how long successful trials took, and by which ranks their limits were decided."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 
+from trialwise.documents import charts
 from trialwise.documents.blocks import Block, Cell, Details, Section, build_table
-from trialwise.documents.charts import (
-    Area,
-    Axis,
-    Chart,
-    Guide,
-    Hit,
-    Line,
-    Mark,
-    Place,
-    round_up,
-    thin_out,
-)
-from trialwise.documents.numbers import as_count, as_probability, as_seconds
+from trialwise.documents.numbers import as_computed, as_count, as_probability, as_seconds
 from trialwise.model.run import RunRecord, list_latencies
-from trialwise.model.verdict import LatencyFinding
-from trialwise.pages.analysis_limits import explain_latency
-from trialwise.pages.finding_facts import LATENCY, list_latency_marks
-from trialwise.pages.path_chart import INKS
+from trialwise.model.verdict import LatencyFinding, Verdict
+from trialwise.pages.criterion_charts import INKS
+from trialwise.pages.finding_facts import LATENCY, list_latency_marks, pick_badge
 from trialwise.pages.verdict_meaning import make_badge
-from trialwise.stats.latency_percentiles import latency_summary
+from trialwise.procedures.explanations import Rows, make_section
+from trialwise.procedures.latency import find_false_alarm
+from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
+from trialwise.stats.latency_limits import LatencyLimitDecision
+from trialwise.stats.latency_percentiles import (
+    SUPPORTED_PERCENTILES,
+    emission_minimum,
+    latency_summary,
+)
 from trialwise.stats.result_types import Undefined
 
 #: Fewer latencies are a list, not a distribution.
@@ -55,11 +51,11 @@ def build_latency_section(record: RunRecord) -> Section | None:
     timings = [one for one in _list_timings(record) if len(one.latencies) >= FEWEST]
     if not timings and not record.verdict.latency:
         return None
-    charts = [_chart_latencies(timing, several=len(timings) > 1) for timing in timings]
+    drawn = [_chart_latencies(timing, several=len(timings) > 1) for timing in timings]
     return Section(
         heading="Latency",
         name=LATENCY,
-        blocks=(*_list_findings(record), *charts),
+        blocks=(*_list_findings(record), *drawn),
         note="Of successful trials only: how fast a failure came says nothing about the service.",
     )
 
@@ -108,22 +104,22 @@ def _list_timings(record: RunRecord) -> Iterator[Timing]:
         )
 
 
-def _chart_latencies(timing: Timing, *, several: bool) -> Chart:
+def _chart_latencies(timing: Timing, *, several: bool) -> charts.Chart:
     times, axis = timing.latencies, _make_axis(timing)
     steps = trace_steps(times, axis.high)
-    lines = [Line(name="this run", ink="one", points=steps)]
+    lines = [charts.Line(name="this run", ink="one", points=steps)]
     if timing.baseline:
         base = trace_steps(timing.baseline, axis.high)
-        lines.insert(0, Line(name="baseline", ink="quiet", points=base, dashed=True))
-    return Chart(
+        lines.insert(0, charts.Line(name="baseline", ink="quiet", points=base, dashed=True))
+    return charts.Chart(
         heading=f"How long successful trials took{f' of {timing.experiment}' if several else ''}",
         summary=_write_summary(times),
         x=axis,
-        y=Axis(low=0, high=1, label="share of trials", unit="rate"),
+        y=charts.Axis(low=0, high=1, label="share of trials", unit="rate"),
         areas=(find_band(steps, len(times)),),
         lines=tuple(lines),
         marks=tuple(
-            Mark(
+            charts.Mark(
                 x=one.observed,
                 y=one.percentile,
                 label=one.constraint,
@@ -134,7 +130,9 @@ def _chart_latencies(timing: Timing, *, several: bool) -> Chart:
             if one.observed is not None
         ),
         guides=tuple(
-            Guide(value=one.threshold, label=f"{one.constraint} limit {as_seconds(one.threshold)}")
+            charts.Guide(
+                value=one.threshold, label=f"{one.constraint} limit {as_seconds(one.threshold)}"
+            )
             for one in timing.findings
             if one.threshold is not None
         ),
@@ -144,18 +142,20 @@ def _chart_latencies(timing: Timing, *, several: bool) -> Chart:
     )
 
 
-def _make_axis(timing: Timing) -> Axis:
+def _make_axis(timing: Timing) -> charts.Axis:
     limits = [one.threshold for one in timing.findings if one.threshold is not None]
     values = array("d", chain(timing.latencies, timing.baseline, limits))
     most, least = max(values), min((value for value in values if value > 0), default=1.0)
     if most > REACH * least:
         # What is shorter still than a millionth of the longest is drawn on the edge.
         low = max(0.8 * least, most / 1e6)
-        return Axis(low=low, high=most * 1.1, label="latency", unit="seconds", logarithmic=True)
-    return Axis(low=0, high=round_up(most), label="latency", unit="seconds")
+        return charts.Axis(
+            low=low, high=most * 1.1, label="latency", unit="seconds", logarithmic=True
+        )
+    return charts.Axis(low=0, high=charts.round_up(most), label="latency", unit="seconds")
 
 
-def trace_steps(ordered: Sequence[float], end: float) -> tuple[Place, ...]:
+def trace_steps(ordered: Sequence[float], end: float) -> tuple[charts.Place, ...]:
     """Return the empirical distribution as a line of steps, thinned where no eye could tell.
 
     Args:
@@ -163,13 +163,13 @@ def trace_steps(ordered: Sequence[float], end: float) -> tuple[Place, ...]:
         end: Where the line ends.
     """
     count = len(ordered)
-    places: list[Place] = [(ordered[0], 0.0)]
-    for rank in thin_out(count, STEPS):
+    places: list[charts.Place] = [(ordered[0], 0.0)]
+    for rank in charts.thin_out(count, STEPS):
         places += [(ordered[rank], places[-1][1]), (ordered[rank], (rank + 1) / count)]
     return (*places, (end, 1.0))
 
 
-def find_band(steps: Sequence[Place], count: int) -> Area:
+def find_band(steps: Sequence[charts.Place], count: int) -> charts.Area:
     """Holds the whole true distribution with the stated confidence (Massart 1990).
 
     Args:
@@ -177,7 +177,7 @@ def find_band(steps: Sequence[Place], count: int) -> Area:
         count: Of how many latencies.
     """
     reach = math.sqrt(math.log(2 / (1 - BAND)) / (2 * count))
-    return Area(
+    return charts.Area(
         name=f"{100 * BAND:.0f} % band",
         ink="one",
         upper=tuple((x, min(1.0, y + reach)) for x, y in steps),
@@ -185,7 +185,7 @@ def find_band(steps: Sequence[Place], count: int) -> Area:
     )
 
 
-def _list_hits(ordered: Sequence[float], axis: Axis) -> tuple[Hit, ...]:
+def _list_hits(ordered: Sequence[float], axis: charts.Axis) -> tuple[charts.Hit, ...]:
     if axis.logarithmic:
         ratio = (axis.high / axis.low) ** (1 / COLUMNS)
         edges = [axis.low * ratio**k for k in range(COLUMNS + 1)]
@@ -196,7 +196,7 @@ def _list_hits(ordered: Sequence[float], axis: Axis) -> tuple[Hit, ...]:
         within, count = bisect_right(ordered, high), len(ordered)
         share, limit = as_probability(within / count, digits=1), float(f"{high:.3g}")
         said = f"{share} within {as_seconds(limit)} ({within:,} of {count:,})"
-        hits.append(Hit(low=low, high=high, text=said))
+        hits.append(charts.Hit(low=low, high=high, text=said))
     return tuple(hits)
 
 
@@ -225,3 +225,107 @@ def _write_summary(ordered: Sequence[float]) -> str:
     ]
     said = f"{as_count(summary.trials, 'successful trial')}: {', '.join(known)}"
     return f"{said}; the longest took {as_seconds(summary.maximum)}."
+
+
+# --- Latency limits in the full analysis, with their ranks and counts (companion §12) -------------
+
+_INDICATIVE = "a directional signal, not a statistically reliable estimate"
+
+
+_COVERAGE = "of the baseline's own percentile (§12.4.3)"
+
+
+def explain_latency(verdict: Verdict) -> Section:
+    """Explain every constraint with the ranks and counts it was decided on."""
+    rows: Rows = []
+    for finding in verdict.latency:
+        rows += _explain_constraint(finding, verdict)
+    rows.append(("", "Latencies of successful trials only; distribution-free, no model."))
+    return make_section("LATENCY", rows)
+
+
+def _explain_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
+    marks = list_latency_marks(finding, verdict)
+    qualified = f" ({', '.join(marks)})" if marks else ""
+    rows = [
+        (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
+        ("  rule", f"{finding.decision_rule}{_write_level(finding)}"),
+        ("  observed", _write_observed(finding)),
+    ]
+    if finding.threshold is not None:
+        rows.append(("  threshold", as_seconds(finding.threshold)))
+    rows += _explain_evidence(finding)
+    if "indicative" in marks and finding.percentile in SUPPORTED_PERCENTILES:
+        fewest = emission_minimum(finding.percentile)
+        few = f"n = {finding.trials}, at least {fewest} recommended: {_INDICATIVE}"
+        rows.append(("  indicative", few))
+    if finding.refusals:
+        rows.append(("  refused because", ", ".join(finding.refusals)))
+    return rows
+
+
+def _write_level(finding: LatencyFinding) -> str:
+    return "" if finding.level is None else f", α = {finding.level:g}"
+
+
+def _write_observed(finding: LatencyFinding) -> str:
+    of = f"{as_count(finding.trials, 'successful trial')}"
+    if finding.observed is None:
+        return f"no latency, {of}"
+    return f"Q({finding.percentile:g}) = {as_seconds(finding.observed)} by nearest rank, {of}"
+
+
+def _explain_evidence(finding: LatencyFinding) -> Rows:
+    evidence = finding.evidence
+    if isinstance(evidence, LatencyLimitDecision):
+        half = "no evidence asked for: a service at its limit passes about half the time"
+        return _explain_limit(evidence) if finding.rule != "wilson" else [("  error rate", half)]
+    if isinstance(evidence, OrderStatisticBound):
+        alarm = find_false_alarm(finding)
+        told = "" if alarm is None else f"{as_computed(alarm)} = P(FAIL) if nothing changed, exact"
+        return [*_explain_bound(evidence), *([("  false alarm", told)] if told else [])]
+    return _explain_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
+
+
+def _explain_limit(evidence: LatencyLimitDecision) -> Rows:
+    rows = []
+    if evidence.within is not None:
+        needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
+        rows.append(("  within the limit", f"{evidence.within} of {evidence.trials}, {needed}"))
+    if evidence.clopper_pearson_lower is not None:
+        share = as_computed(evidence.clopper_pearson_lower)
+        rows.append(("  share within, at least", f"{share} at 1 − α, exact"))
+    if evidence.false_compliance is not None:
+        rows.append(("  achieved size", f"{as_computed(evidence.false_compliance)}, exact"))
+    return rows
+
+
+def _explain_bound(evidence: OrderStatisticBound) -> Rows:
+    rows = _explain_baseline(evidence.baseline_percentile, evidence.trials)
+    if evidence.saturated:
+        rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
+        if evidence.advisory_value is not None:
+            largest = f"t({evidence.trials}) = {as_seconds(evidence.advisory_value)}"
+            rows.append(("  advisory", f"{largest}, the largest latency; it is not a bound"))
+        return rows
+    rows.append(("  rank", f"{evidence.rank} of {evidence.trials}"))
+    if evidence.achieved_coverage is not None:
+        coverage = as_computed(evidence.achieved_coverage)
+        rows.append(("  achieved coverage", f"{coverage} {_COVERAGE}"))
+    return rows
+
+
+def _explain_precedence(evidence: PrecedenceThreshold) -> Rows:
+    rows = _explain_baseline(evidence.baseline_percentile, evidence.baseline_trials)
+    if evidence.saturated:
+        rows.append(("  saturated", "no rank of this baseline keeps α"))
+    if evidence.rank is not None:
+        rows.append(("  rank", f"{evidence.rank} of {evidence.baseline_trials}"))
+    if evidence.breach_probability is not None:
+        value = as_computed(evidence.breach_probability)
+        rows.append(("  achieved size", f"{value} = P(breach) if nothing changed, exact"))
+    return rows
+
+
+def _explain_baseline(percentile: float, trials: int) -> Rows:
+    return [("  baseline", f"Q = {as_seconds(percentile)} of {trials} latencies")]
