@@ -8,20 +8,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from trialwise.checks import reply_reading
 from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
 from trialwise.checks.quoting import failed, label, preview, shown
-from trialwise.checks.reply_reading import (
-    MAX_DEPTH,
-    check_json,
-    json_of,
-    number_of,
-    parse_json,
-    parse_number,
-    parse_xml,
-    parse_yaml,
-    same,
-    text_of,
-)
 from trialwise.checks.texts import check_pattern, has_match
 from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import is_number
@@ -100,7 +89,7 @@ class JsonPath(Check, spelling="json_path"):
         require_choice("require", self.require, get_args(Require))
         for argument in ("equals", "contains"):
             if (value := getattr(self, argument)) is not UNSET:
-                self._keep(**{argument: check_json(argument, value)})
+                self._keep(**{argument: reply_reading.check_json(argument, value)})
         if self.matches is not None:
             check_pattern("matches", self.matches)
         if self.minimum is not None or self.maximum is not None:
@@ -153,7 +142,7 @@ class JsonPath(Check, spelling="json_path"):
             yield str(Limits(self.minimum, self.maximum))
 
     def _examine(self, reply: Reply) -> CheckResult:
-        nodes = select(self.path, json_of(reply))
+        nodes = select(self.path, reply_reading.json_of(reply))
         problem = self._number_of_nodes(nodes)
         if problem or not self._compares:
             first = f"{nodes[0][0]} = {shown(nodes[0][1])}" if nodes else ""
@@ -181,7 +170,7 @@ class JsonPath(Check, spelling="json_path"):
 
     def _compare(self, value: Any) -> str:
         """Return what is wrong with one value, or nothing."""
-        if self.equals is not UNSET and not same(value, self.equals):
+        if self.equals is not UNSET and not reply_reading.same(value, self.equals):
             return f"expected {label(self.equals)}"
         if self.contains is not UNSET and not _holds(value, self.contains):
             return f"expected it to contain {label(self.contains)}"
@@ -242,7 +231,7 @@ def _query(path: str) -> JSONPathQuery:
 
     class Environment(JSONPathEnvironment):
         # Documents are bounded when they are read, so that `..` always reaches their end.
-        max_recursion_depth = MAX_DEPTH + 1
+        max_recursion_depth = reply_reading.MAX_DEPTH + 1
 
     return Environment().compile(path)
 
@@ -253,7 +242,7 @@ def _holds(value: Any, part: Any) -> bool:
     if isinstance(value, dict):
         return isinstance(part, str) and part in value
     elements: Iterable[Any] = value if isinstance(value, list) else ()
-    return any(same(element, part) for element in elements)
+    return any(reply_reading.same(element, part) for element in elements)
 
 
 def _explain_mismatch(value: Any, pattern: str) -> str:
@@ -267,7 +256,12 @@ def _explain_mismatch(value: Any, pattern: str) -> str:
 # --- what a whole reply can be read as
 
 Format = Literal["json", "yaml", "xml", "number"]
-_PARSERS = {"json": parse_json, "yaml": parse_yaml, "xml": parse_xml, "number": parse_number}
+_PARSERS = {
+    "json": reply_reading.parse_json,
+    "yaml": reply_reading.parse_yaml,
+    "xml": reply_reading.parse_xml,
+    "number": reply_reading.parse_number,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +301,7 @@ class Parses(Check, spelling="parses"):
     def _examine(self, reply: Reply) -> CheckResult:
         if reply.value is not None and not isinstance(reply.value, str):
             return self._examine_object(reply)
-        text = text_of(reply)
+        text = reply_reading.text_of(reply)
         try:
             _PARSERS[self.format](text)
         except ValueError as error:
@@ -317,9 +311,9 @@ class Parses(Check, spelling="parses"):
     def _examine_object(self, reply: Reply) -> CheckResult:
         """What is no text may be a JSON value or a number; it is no document."""
         if self.format == "number":
-            number_of(reply)
+            reply_reading.number_of(reply)
         elif self.format == "json":
-            json_of(reply)
+            reply_reading.json_of(reply)
         else:
             kind = type(reply.value).__name__
             raise Unreadable(f"the reply is not text but of type {kind}", shown(reply.value))
@@ -361,7 +355,7 @@ class NumericRange(Check, spelling="numeric_range"):
     def _examine(self, reply: Reply) -> CheckResult:
         if self.path is not None:
             return JsonPath(self.path, minimum=self.minimum, maximum=self.maximum).check(reply)
-        number, limits = number_of(reply), Limits(self.minimum, self.maximum)
+        number, limits = reply_reading.number_of(reply), Limits(self.minimum, self.maximum)
         if limits.hold(number):
             return CheckResult.ok()
         return failed(f"expected a number {limits}", shown(number))

@@ -16,14 +16,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trialwise.checks.check_base import (
-    Check,
-    CountLimits,
-    Limits,
-    Unreadable,
-    check_flags,
-    check_texts,
-)
+from trialwise.checks import check_base
+from trialwise.checks.check_base import Check, CountLimits, Limits, Unreadable
 from trialwise.checks.parsable import Require
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
@@ -125,7 +119,7 @@ class ToolNotCalled(Check, spelling="tool_not_called"):
     server: str | None = None
 
     def __post_init__(self) -> None:
-        self._keep(tool=check_texts("tool", self.tool))
+        self._keep(tool=check_base.check_texts("tool", self.tool))
         _check_tool(self.tool[0], self.server)
 
     @property
@@ -164,8 +158,8 @@ class ToolsInOrder(Check, spelling="tools_in_order"):
     exact: bool = False
 
     def __post_init__(self) -> None:
-        check_flags(exact=self.exact)
-        self._keep(tools=check_texts("tools", self.tools))
+        check_base.check_flags(exact=self.exact)
+        self._keep(tools=check_base.check_texts("tools", self.tools))
 
     @property
     def name(self) -> str:
@@ -235,7 +229,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
             self._keep(schema=check_json("schema", self.schema))
             self._keep(_source=check_schema("schema", self.schema))
         else:
-            check_texts("expression", (self.expression,))
+            check_base.check_texts("expression", (self.expression,))
             _expression(str(self.expression))
 
     @property
@@ -329,9 +323,9 @@ def _is_settled(count: int, limits: Limits) -> bool:
 
 
 def _check_tool(tool: object, server: object) -> None:
-    check_texts("tool", (tool,))
+    check_base.check_texts("tool", (tool,))
     if server is not None:
-        check_texts("server", (server,))
+        check_base.check_texts("server", (server,))
 
 
 @lru_cache(maxsize=64)

@@ -35,23 +35,8 @@ from typing import (
     get_type_hints,
 )
 
-from trialwise.declarations.scalars import (
-    MISSING,
-    Choice,
-    Count,
-    Data,
-    Duration,
-    Flag,
-    Kind,
-    Mode,
-    Money,
-    Number,
-    Object,
-    Rate,
-    Scalar,
-    Text,
-    Whole,
-)
+from trialwise.declarations import scalars
+from trialwise.declarations.scalars import MISSING, Kind, Mode, Scalar
 from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
 from trialwise.declarations.written import INVALID, Reader, Written
 from trialwise.errors import InvalidArgument
@@ -83,15 +68,15 @@ class Arg:
     otherwise: Any = MISSING
 
 
-Natural = Annotated[int, Arg(kind=Count(0))]
+Natural = Annotated[int, Arg(kind=scalars.Count(0))]
 """A whole number from 0 on."""
-Positive = Annotated[int, Arg(kind=Count())]
+Positive = Annotated[int, Arg(kind=scalars.Count())]
 """A whole number from 1 on."""
-Seconds = Annotated[float, Arg(kind=Duration())]
+Seconds = Annotated[float, Arg(kind=scalars.Duration())]
 """A time, which a suite writes with its unit."""
-Dollars = Annotated[float, Arg(kind=Money())]
+Dollars = Annotated[float, Arg(kind=scalars.Money())]
 """An amount of US dollars."""
-Share = Annotated[float, Arg(kind=Rate())]
+Share = Annotated[float, Arg(kind=scalars.Rate())]
 """A share of one, such as 0.9 or 90%."""
 
 
@@ -142,7 +127,7 @@ def read_arguments(constructor: Callable[..., Any]) -> dict[str, str]:
 def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, texts: Mode) -> Key:
     kind, arg = _kind_of(annotation, texts)
     name = arg.key or parameter.name
-    if not arg.key and isinstance(kind, Duration | Money):
+    if not arg.key and isinstance(kind, scalars.Duration | scalars.Money):
         # A suite writes the unit beside the number.
         name = name.removesuffix("_s").removesuffix("_usd")
     required = parameter.default is inspect.Parameter.empty and arg.otherwise is MISSING
@@ -193,22 +178,22 @@ def _either(annotation: Any, texts: Mode, arg: Arg) -> tuple[Kind, Arg]:
 def _plain_kind(annotation: Any, texts: Mode) -> Kind:
     origin, members = get_origin(annotation), get_args(annotation)
     simple: dict[Any, Kind] = {
-        str: Text(environment=texts),
-        bool: Flag(),
-        int: Whole(),
-        float: Number(),
-        Any: Data("read" if texts == "read" else "kept"),
+        str: scalars.Text(environment=texts),
+        bool: scalars.Flag(),
+        int: scalars.Whole(),
+        float: scalars.Number(),
+        Any: scalars.Data("read" if texts == "read" else "kept"),
     }
     if annotation in simple:
         return simple[annotation]
     if isinstance(annotation, type) and issubclass(annotation, StrEnum):
         origin, members = Literal, tuple(annotation)
     if origin is Literal:
-        return Choice(*members)
+        return scalars.Choice(*members)
     if origin is Mapping:
         values = _kind_of(members[1], texts)[0]
-        if isinstance(values, Data):
-            return Object(values.environment)
+        if isinstance(values, scalars.Data):
+            return scalars.Object(values.environment)
         return MapOf(values, f"{values.plural} by name")
     if origin in _LISTS:
         item = _kind_of(members[0], texts)[0]
@@ -436,7 +421,7 @@ def show_default(value: object, kind: Kind) -> str:
         return str(value.value).lower()
     if not isinstance(value, str | int | float):
         return ""  # nothing, or an object that the declaration puts into words
-    if isinstance(kind, Duration):
+    if isinstance(kind, scalars.Duration):
         return f"{value:g}s"
     if kind.spelled == "rate" and isinstance(value, float):
         return f"{value * 100:g}%"
@@ -455,8 +440,8 @@ class Names(Either):
     """One name or several."""
 
     def __init__(self) -> None:
-        listing = Listing(Text(), "a list of texts")
-        super().__init__("a name or a list of names", scalar=Text(), listing=listing)
+        listing = Listing(scalars.Text(), "a list of texts")
+        super().__init__("a name or a list of names", scalar=scalars.Text(), listing=listing)
 
     def finish(self, value: Any, node: Any, label: str, reader: Any) -> tuple[str, ...]:  # noqa: ARG002
         """Return the names."""

@@ -7,15 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from trialwise.declarations.signatures import (
-    Arg,
-    Made,
-    Natural,
-    Positive,
-    Seconds,
-    derive_keys,
-    summarise,
-)
+from trialwise.declarations import signatures
 from trialwise.declarations.structures import MapOf
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
@@ -31,15 +23,17 @@ __all__ = ["AgentService", "McpServer"]
 
 #: As many as a trace keeps.
 _MOST = 1_000
-_SERVER = Made(
+_SERVER = signatures.Made(
     "server",
     McpServer,
-    derive_keys(McpServer, texts="read"),
+    signatures.derive_keys(McpServer, texts="read"),
     one_of=(("command", "url"),),
-    doc=summarise(McpServer),
+    doc=signatures.summarise(McpServer),
 )
 
-Servers = Annotated[Mapping[str, McpServer], Arg(kind=MapOf(_SERVER, "MCP servers by name"))]
+Servers = Annotated[
+    Mapping[str, McpServer], signatures.Arg(kind=MapOf(_SERVER, "MCP servers by name"))
+]
 """MCP servers by the names that traces show."""
 
 
@@ -105,18 +99,18 @@ class AgentService:
         api_key_env: KeyName = OPENAI_KEY,
         system: str | None = None,
         temperature: float | None = None,
-        max_tokens: Positive | None = None,
+        max_tokens: signatures.Positive | None = None,
         extra: Mapping[str, Any] | None = None,
         send_seed: bool = False,
         prices: PricesArgument | None = None,
-        max_turns: Positive = 20,
-        max_tool_calls: Natural = 50,
-        tool_timeout_s: Seconds = 30.0,
-        start_timeout_s: Seconds = 30.0,
-        result_limit: Positive = 50_000,
-        timeout_s: Seconds | None = None,
-        connect_timeout_s: Seconds = 10.0,
-        response_limit: Positive = 2**22,
+        max_turns: signatures.Positive = 20,
+        max_tool_calls: signatures.Natural = 50,
+        tool_timeout_s: signatures.Seconds = 30.0,
+        start_timeout_s: signatures.Seconds = 30.0,
+        result_limit: signatures.Positive = 50_000,
+        timeout_s: signatures.Seconds | None = None,
+        connect_timeout_s: signatures.Seconds = 10.0,
+        response_limit: signatures.Positive = 2**22,
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:

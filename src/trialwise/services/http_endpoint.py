@@ -18,15 +18,8 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text
+from trialwise.services import model_apis
 from trialwise.services._reported_sessions import Pointer, ReportPlaces, Unparsed
-from trialwise.services.model_apis import (
-    encode,
-    fill_json,
-    fill_text,
-    parse_json,
-    quote_url,
-    to_json,
-)
 from trialwise.services.service_factors import (
     Headers,
     HttpFailure,
@@ -201,9 +194,13 @@ class HttpService:
 
     def _request(self, trial: TrialContext) -> Request:
         environment = self._environment
-        url = resolve(self._url, environment, lambda text: fill_text(text, trial, quote=quote_url))
+        url = resolve(
+            self._url,
+            environment,
+            lambda text: model_apis.fill_text(text, trial, quote=model_apis.quote_url),
+        )
         headers = {
-            name: resolve(value, environment, lambda text: fill_text(text, trial))
+            name: resolve(value, environment, lambda text: model_apis.fill_text(text, trial))
             for name, value in self._headers.items()
         }
         content, content_type = self._content(trial)
@@ -215,8 +212,12 @@ class HttpService:
         if self._body is None:
             return None, ""
         if isinstance(self._body, str):
-            return encode(fill_text(self._body, trial)), "text/plain; charset=utf-8"
-        return encode(to_json(fill_json(self._body, trial))), "application/json"
+            return model_apis.encode(
+                model_apis.fill_text(self._body, trial)
+            ), "text/plain; charset=utf-8"
+        return model_apis.encode(
+            model_apis.to_json(model_apis.fill_json(self._body, trial))
+        ), "application/json"
 
     def _scrub(self, text: str) -> str:
         return scrub(text, [self._url, *self._headers.values()], self._environment)
@@ -227,7 +228,7 @@ class HttpService:
 
 def _parse(answer: Answer) -> Any:
     try:
-        return parse_json(answer.body)
+        return model_apis.parse_json(answer.body)
     except ValueError as error:
         return Unparsed(str(error), answer.body)
 

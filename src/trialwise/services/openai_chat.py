@@ -19,26 +19,9 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
+from trialwise.services import model_apis, service_factors
 from trialwise.services.http_endpoint import Answer, Exchange, Request, check_url, describe_answer
-from trialwise.services.model_apis import (
-    OPENAI_KEY,
-    OPENAI_URL,
-    ApiName,
-    ModelApi,
-    encode,
-    find_api,
-    input_text,
-    parse_json,
-    to_json,
-)
-from trialwise.services.service_factors import (
-    HttpFailure,
-    MalformedReply,
-    RequestRefused,
-    describe_model,
-    resolve,
-    scrub,
-)
+from trialwise.services.service_factors import HttpFailure, MalformedReply, RequestRefused
 from trialwise.validation import require_real
 
 _SLOT = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
@@ -114,7 +97,7 @@ def _find(slot: str, given: Any) -> str:
             has = isinstance(value, Mapping)
             known = f"it has {', '.join(map(str, value))}" if has else "it has no fields"
             raise PromptUnfilled(slot, known)
-    return input_text(value)
+    return model_apis.input_text(value)
 
 
 __all__ = ["ChatService", "Prices"]
@@ -152,7 +135,7 @@ class Prices:
 
 BaseUrl = Annotated[
     str,
-    Arg(otherwise=OPENAI_URL, default="that of OpenAI, or of Anthropic"),
+    Arg(otherwise=model_apis.OPENAI_URL, default="that of OpenAI, or of Anthropic"),
 ]
 """The beginning of the addresses of an endpoint."""
 KeyName = Annotated[
@@ -226,8 +209,8 @@ class ChatService:
         base_url: BaseUrl,
         model: str,
         *,
-        api: ApiName = "chat-completions",
-        api_key_env: KeyName = OPENAI_KEY,
+        api: model_apis.ApiName = "chat-completions",
+        api_key_env: KeyName = model_apis.OPENAI_KEY,
         system: str | None = None,
         prompt: PromptArgument | None = None,
         temperature: float | None = None,
@@ -242,14 +225,14 @@ class ChatService:
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._api = find_api(api)
-        base_url = self._api.usual_url if base_url == OPENAI_URL else base_url
+        self._api = model_apis.find_api(api)
+        base_url = self._api.usual_url if base_url == model_apis.OPENAI_URL else base_url
         self._base_url = check_url("base_url", base_url).rstrip("/")
         self._model = model
         self._environment = os.environ if environment is None else environment
         if send_seed and not self._api.takes_seed:
             raise InvalidArgument("send_seed", send_seed, f"be false: the API {api} takes no seed")
-        api_key_env = self._api.usual_key if api_key_env == OPENAI_KEY else api_key_env
+        api_key_env = self._api.usual_key if api_key_env == model_apis.OPENAI_KEY else api_key_env
         if api_key_env is not None and not self._environment.get(api_key_env):
             raise InvalidArgument("api_key_env", api_key_env, _no_key(api_key_env))
         self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
@@ -289,8 +272,12 @@ class ChatService:
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record."""
         messages = None if self._prompt is None else self._prompt.messages
-        url = self._base_url if self._api.path == ModelApi.path else self._base_url + self._api.path
-        return describe_model(url, self._system, self._fields, messages=messages)
+        url = (
+            self._base_url
+            if self._api.path == model_apis.ModelApi.path
+            else self._base_url + self._api.path
+        )
+        return service_factors.describe_model(url, self._system, self._fields, messages=messages)
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -305,10 +292,10 @@ class ChatService:
         if self._send_seed:
             body["seed"] = trial.seed % 2**_SEED_BITS
         headers = {"Content-Type": "application/json"}
-        key = resolve(self._key, self._environment) if self._key else ""
+        key = service_factors.resolve(self._key, self._environment) if self._key else ""
         headers |= self._api.make_headers(key)
         url = f"{self._base_url}{self._api.path}"
-        return Request("POST", url, headers, encode(to_json(body)))
+        return Request("POST", url, headers, model_apis.encode(model_apis.to_json(body)))
 
     def _messages(self, given: Any) -> list[Any]:
         before: list[Any] = (
@@ -319,7 +306,7 @@ class ChatService:
         conversation: Any = given.get("messages") if isinstance(given, Mapping) else given
         if _is_conversation(conversation):
             return before + list(conversation)
-        return [*before, {"role": "user", "content": input_text(given)}]
+        return [*before, {"role": "user", "content": model_apis.input_text(given)}]
 
     def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
         try:
@@ -377,7 +364,7 @@ class ChatService:
         return HttpFailure(message, error_class, status=status, retry_after_s=answer.retry_after_s)
 
     def _scrub(self, text: str) -> str:
-        return scrub(text, [self._key], self._environment)
+        return service_factors.scrub(text, [self._key], self._environment)
 
     def __repr__(self) -> str:
         return f"ChatService({self._base_url!r}, {self._model!r})"
@@ -403,7 +390,7 @@ def _document(answer: Answer) -> Mapping[str, Any]:
     """Return the response's JSON object; a proxy's error page has none."""
     try:
         # A usage of NaN is unknown; the answer beside it counts all the same.
-        document = parse_json(answer.body, allows_nan=True)
+        document = model_apis.parse_json(answer.body, allows_nan=True)
     except ValueError:
         document = None
     return document if isinstance(document, dict) else {}
@@ -438,7 +425,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(arguments, str):
         # What the model wrote instead of JSON is what a postcondition should see.
         with suppress(ValueError):
-            arguments = parse_json(arguments) if arguments else {}
+            arguments = model_apis.parse_json(arguments) if arguments else {}
     return {"name": function["name"], "args": arguments}
 
 

@@ -17,14 +17,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text, redact_values
+from trialwise.services import _reported_sessions, service_factors
 from trialwise.services._process import Finished, Limits, finish_process, start_process
-from trialwise.services._reported_sessions import (
-    Pointer,
-    ReportPlaces,
-    Unparsed,
-    add_report,
-    report_trace,
-)
 from trialwise.services.model_apis import (
     encode,
     fill_text,
@@ -33,13 +27,7 @@ from trialwise.services.model_apis import (
     placeholders,
     to_json,
 )
-from trialwise.services.service_factors import (
-    MalformedReply,
-    ReplyTooLarge,
-    Variables,
-    describe_code,
-    describe_value,
-)
+from trialwise.services.service_factors import MalformedReply, ReplyTooLarge, Variables
 from trialwise.validation import require_choice, require_count, require_real
 
 if TYPE_CHECKING:
@@ -201,12 +189,12 @@ class CommandService:
         ] = None,
         parse_json: bool = False,
         strip_newline: bool = True,
-        extract: Pointer | None = None,
-        trace: Pointer | None = None,
-        usage: Pointer | None = None,
-        cost: Pointer | None = None,
-        setup: Pointer | None = None,
-        error: Pointer | None = None,
+        extract: _reported_sessions.Pointer | None = None,
+        trace: _reported_sessions.Pointer | None = None,
+        usage: _reported_sessions.Pointer | None = None,
+        cost: _reported_sessions.Pointer | None = None,
+        setup: _reported_sessions.Pointer | None = None,
+        error: _reported_sessions.Pointer | None = None,
         cwd: Annotated[str | Path | None, Arg(kind=Folder(), default="the suite's folder")] = None,
         env: Variables | None = None,
         inherit_env: bool = True,
@@ -230,7 +218,7 @@ class CommandService:
         self._parse_json = parse_json
         self._strip_newline = strip_newline
         self._wants_trace = trace == "file"
-        self._places = ReportPlaces(
+        self._places = _reported_sessions.ReportPlaces(
             extract=extract,
             trace=None if self._wants_trace else trace,
             usage=usage,
@@ -264,7 +252,7 @@ class CommandService:
         ) as files:
             if self._wants_trace:
                 # A program that is ended has done what it wrote until then.
-                trial.keep(lambda: report_trace(files.trace))
+                trial.keep(lambda: _reported_sessions.report_trace(files.trace))
             argv = [fill_text(argument, trial, more=files.placeholders) for argument in self._argv]
             started = self._clock()
             try:
@@ -279,7 +267,9 @@ class CommandService:
             finished = await finish_process(process, stdin, limits=self._limits, clock=self._clock)
         reply = self._reply(finished, max(0.0, finished.ended - started))
         if not self._places:
-            return reply if files.trace is None else add_report(reply, files.trace)
+            return (
+                reply if files.trace is None else _reported_sessions.add_report(reply, files.trace)
+            )
         try:
             document = _parse(finished.stdout)
             return self._places.read(document, reply, trial, files.trace)
@@ -296,9 +286,9 @@ class CommandService:
     @property
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record; the code is that of the files it names."""
-        code = describe_code(self._argv, self._cwd)
+        code = service_factors.describe_code(self._argv, self._cwd)
         return {
-            "command": describe_value(shlex.join(redact_values(list(self._argv)))),
+            "command": service_factors.describe_value(shlex.join(redact_values(list(self._argv)))),
             **({} if code is None else {"code": code}),
         }
 
@@ -361,7 +351,7 @@ def _parse(output: bytes) -> Any:
     try:
         return parse_json(output)
     except ValueError as error:
-        return Unparsed(str(error), output)
+        return _reported_sessions.Unparsed(str(error), output)
 
 
 def _not_started(program: str, error: OSError | ValueError) -> ServiceError:

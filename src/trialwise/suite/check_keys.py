@@ -11,17 +11,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
+from trialwise.declarations import written
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
-from trialwise.declarations.written import (
-    INVALID,
-    Invalid,
-    Reader,
-    Written,
-    show_value,
-    suggest_name,
-)
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
@@ -125,7 +119,9 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
             name = next((key.name for key in self.keys if key.field == argument), argument)
             node = fields.at(name)
             what = f"`{self.name}`" if node is fields.node else f"`{name}`"
-            return context.refuse(node, f"{what} must {error.allowed}, got {show_value(node)}")
+            return context.refuse(
+                node, f"{what} must {error.allowed}, got {written.show_value(node)}"
+            )
 
 
 class _Combined(Kind):
@@ -242,7 +238,7 @@ class _Python(PythonPath):
         try:
             return predicate(function)
         except InvalidArgument as error:
-            message = f"`{self.name}` must {error.allowed}, got {show_value(node)}"
+            message = f"`{self.name}` must {error.allowed}, got {written.show_value(node)}"
             return context.refuse(node, message)
 
 
@@ -330,7 +326,7 @@ class _Grader(Kind):
         weight = fields.get("weight", 1.0)
         if weight <= 0:
             at = fields.at("weight")
-            return reader.refuse(at, f"the weight must be above 0, got {show_value(at)}")
+            return reader.refuse(at, f"the weight must be above 0, got {written.show_value(at)}")
         spec = next(one for one in fields.values.values() if isinstance(one, CheckSpec))
         return GraderSpec(spec, float(weight), fields.get("name"), fields)
 
@@ -412,5 +408,5 @@ RUN_GRADERS = Listing(_Grader(lambda: RUN_GRADER), "a list of graders")
 
 def _refuse_name(name: str) -> str:
     known = (*CHECK_KINDS, *extension_names(CHECKS))
-    hint = suggest_name(name, known, f"known are {', '.join(known)}")
+    hint = written.suggest_name(name, known, f"known are {', '.join(known)}")
     return f"unknown postcondition `{name}`; {hint}"

@@ -16,16 +16,8 @@ from trialwise.model.claim import Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
+from trialwise.suite import contract_parts
 from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_arm
-from trialwise.suite.contract_parts import (
-    build_criteria,
-    build_factors,
-    build_options,
-    build_parts,
-    build_samplings,
-    list_critical,
-    names_of,
-)
 from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.loaded_suite import SuiteContract
 from trialwise.suite.reading_context import Context, check_sampling, make_model
@@ -124,11 +116,11 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
     before = len(context.problems)
     fields = top.fields if own is None else _overlaid(own, top.fields)
     services = _services(fields, top, context)
-    samplings = build_samplings(fields, context)
+    samplings = contract_parts.build_samplings(fields, context)
     names = None if isinstance(samplings, Invalid) else list(samplings)
-    criteria = build_criteria(fields, names, context)
-    options = build_options(fields, names, context)
-    parts = build_parts(fields, criteria, names, context) | {
+    criteria = contract_parts.build_criteria(fields, names, context)
+    options = contract_parts.build_options(fields, names, context)
+    parts = contract_parts.build_parts(fields, criteria, names, context) | {
         "activity": _import(fields, "activity", context),
         "before_each": None
         if context.without_services
@@ -177,7 +169,7 @@ class _Making(NamedTuple):
             fields: The keys of the contract.
             changed: Parts that an arm has instead of the contract's.
         """
-        parts, tags = {**self.parts, **changed}, names_of(fields, "tags")
+        parts, tags = {**self.parts, **changed}, contract_parts.names_of(fields, "tags")
         if one.model is not None:
             parts["factors"] = parts["factors"] | {"model": one.model}
             tags = (*tags, one.model)
@@ -219,8 +211,8 @@ def _arms(
             continue
         service = _service(changed, model, top, arm.at("service"), is_arm=True)
         parts: dict[str, Any] = {
-            "factors": build_factors(changed, context),
-            "critical_factors": list_critical(changed),
+            "factors": contract_parts.build_factors(changed, context),
+            "critical_factors": contract_parts.list_critical(changed),
             "description": changed.get("description", ""),
         }
         if "before_each" in arm.nodes and not context.without_services:

@@ -19,16 +19,9 @@ from trialwise.declarations.written import (
     Reader,
 )
 from trialwise.errors import InvalidArgument
+from trialwise.model import contract
 from trialwise.model.baseline import Covariate
 from trialwise.model.claim import Claim, Sampling
-from trialwise.model.contract import (
-    MARKER_PARTS,
-    PERCENTILES,
-    Latency,
-    LatencyConstraint,
-    Prevalence,
-    Validity,
-)
 from trialwise.model.criterion import Criterion
 from trialwise.model.gate import GATES
 from trialwise.model.options import RunOptions
@@ -56,10 +49,10 @@ def build_parts(
         "claim": make_part(fields, "claim", build_claim, Claim(), reader),
         "latency": make_part(fields, "latency", build_latency, None, reader),
         "prevalence": make_part(
-            fields, "prevalence", lambda given: Prevalence(**given.values), None, reader
+            fields, "prevalence", lambda given: contract.Prevalence(**given.values), None, reader
         ),
         "validity": make_part(
-            fields, "validity", lambda given: Validity(**given.values), None, reader
+            fields, "validity", lambda given: contract.Validity(**given.values), None, reader
         ),
         "covariates": build_covariates(fields, reader),
         "factors": build_factors(fields, reader),
@@ -83,7 +76,7 @@ def read_parts(
     """
     from trialwise.suite.keys import CONTRACT
 
-    keys = tuple(key for key in CONTRACT.keys if key.name in MARKER_PARTS)
+    keys = tuple(key for key in CONTRACT.keys if key.name in contract.MARKER_PARTS)
     written = {name: value for name, value in given.items() if _is_written(value)}
     reader = PythonReader()
     fields = Record("marker", keys).read(PythonValue(written), "@pytest.mark.trials", reader)
@@ -129,16 +122,20 @@ def build_claim(given: Fields) -> Claim:
     return Claim(**{names.get(name, name): value for name, value in given.values.items()})
 
 
-def build_latency(given: Fields) -> Latency:
+def build_latency(given: Fields) -> contract.Latency:
     """Limits on latency."""
     limits = [
-        LatencyConstraint(percentile=one, limit_s=given[one]) for one in PERCENTILES if one in given
+        contract.LatencyConstraint(percentile=one, limit_s=given[one])
+        for one in contract.PERCENTILES
+        if one in given
     ]
     for one in given.get("baseline", ()):
         if one in given:
             raise InvalidArgument("baseline", one, f"leave out {one}, which has a limit")
-        limits.append(LatencyConstraint(percentile=one))
-    return Latency(constraints=tuple(limits), **given.given("enforced", "confidence", "sampling"))
+        limits.append(contract.LatencyConstraint(percentile=one))
+    return contract.Latency(
+        constraints=tuple(limits), **given.given("enforced", "confidence", "sampling")
+    )
 
 
 def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:

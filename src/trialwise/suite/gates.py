@@ -6,17 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trialwise.declarations import written
 from trialwise.declarations.scalars import Choice, Kind, Number, Schema, Text
 from trialwise.declarations.signatures import setting_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
-from trialwise.declarations.written import (
-    Invalid,
-    Reader,
-    Written,
-    find_nearest,
-    show_value,
-    suggest_name,
-)
+from trialwise.declarations.written import Invalid, Reader, Written
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.gate import (
@@ -268,7 +262,9 @@ def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader
     several: list[str] = given.get("samplings", [])
     for name in several if samplings is not None else ():
         if name not in (samplings or ()):
-            hint = suggest_name(name, samplings or [], f"there are {_list_words(samplings or [])}")
+            hint = written.suggest_name(
+                name, samplings or [], f"there are {_list_words(samplings or [])}"
+            )
             context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
     return bool(several)
 
@@ -303,7 +299,7 @@ def _check_criteria(
     weights = given.get("weights")
     unknown = [one for one in weights.nodes if one not in names] if weights else []
     for name in unknown:
-        hint = suggest_name(name, names, f"there are {_list_words(names)}")
+        hint = written.suggest_name(name, names, f"there are {_list_words(names)}")
         context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
     promised = [name for name in names if not _is_reported(name, criteria)]
     if weights and not unknown and not set(promised) <= weights.nodes.keys():
@@ -328,7 +324,9 @@ def _weights_are_sound(given: Fields, context: Reader) -> bool:
     wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
     for name in wrong:
         node = weights.at(name)
-        context.refuse(node, f"the weight of `{name}` must be above 0, got {show_value(node)}")
+        context.refuse(
+            node, f"the weight of `{name}` must be above 0, got {written.show_value(node)}"
+        )
     return not wrong
 
 
@@ -359,7 +357,7 @@ def _refuse_target(gate: str, target: str) -> str:
     known = targets_of(gate)
     # All of them begin alike, so that only the rest tells which is near.
     names = [one.removeprefix(f"{gate}.") for one in known]
-    close = find_nearest(target.removeprefix(f"{gate}."), names)
+    close = written.find_nearest(target.removeprefix(f"{gate}."), names)
     hint = f"there are {', '.join(known)}"
     if close:
         path = f"{gate}.{close}"

@@ -16,23 +16,14 @@ from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, Reader, show_value, suggest_name
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
+from trialwise.suite import yaml_reading
 from trialwise.suite.environment import Environment, EnvironmentText
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import (
-    MAX_BYTES,
-    MAX_DEPTH,
-    MAX_NODES,
-    Entries,
-    Node,
-    Source,
-    parse_yaml,
-    scalar_of,
-    shown_path,
-)
+from trialwise.suite.yaml_reading import Entries, Node, Source
 
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
-_MAX_TOTAL_BYTES = 4 * MAX_BYTES
+_MAX_TOTAL_BYTES = 4 * yaml_reading.MAX_BYTES
 T = TypeVar("T")
 #: What the model calls a field, where the suite's key is another word.
 _KEYS = {
@@ -110,7 +101,7 @@ class Context:
     def fill_scalar(self, node: Node, text: str) -> Any:
         """Fill what a text with references is once they are replaced; a number is no secret."""
         filled = self.environment.filled(node, text, note=False)
-        return INVALID if filled is None else scalar_of(str(filled).strip())
+        return INVALID if filled is None else yaml_reading.scalar_of(str(filled).strip())
 
     def mark_filled(self, text: str, written: str) -> str:
         """Return a text that holds a value of the environment."""
@@ -205,14 +196,14 @@ class Context:
         """Load the root of a file that a node includes; nothing includes the suite itself."""
         chain = node.source.chain
         self._reads += 1
-        if self._reads > _MAX_FILES or len(chain) >= MAX_DEPTH:
+        if self._reads > _MAX_FILES or len(chain) >= yaml_reading.MAX_DEPTH:
             self.refuse(node, f"a suite includes at most {_MAX_FILES} files")
             return None
         try:
-            text = read_text(path, limit=MAX_BYTES)
+            text = read_text(path, limit=yaml_reading.MAX_BYTES)
         except FileUnreadable as error:
             if chain:
-                self.refuse(node, f"{shown_path(path)} {error.reason}")
+                self.refuse(node, f"{yaml_reading.shown_path(path)} {error.reason}")
             else:
                 source = Source(path, error.text)
                 self.problems.add_at(source, error.line, error.column, f"the file {error.reason}")
@@ -224,7 +215,9 @@ class Context:
         if path not in self.files:
             self.files.append(path)
         source = Source(path, text, chain=(*chain, path.resolve()))
-        root, size = parse_yaml(source, self.problems, room=MAX_NODES - self._values)
+        root, size = yaml_reading.parse_yaml(
+            source, self.problems, room=yaml_reading.MAX_NODES - self._values
+        )
         self._values += size
         return root
 

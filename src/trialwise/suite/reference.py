@@ -4,24 +4,9 @@ from __future__ import annotations
 
 import json
 
+from trialwise.declarations import structures
 from trialwise.declarations.scalars import Kind, Schema
-from trialwise.declarations.structures import (
-    OTHERS,
-    Definitions,
-    Either,
-    Key,
-    Listing,
-    MapOf,
-    Record,
-    Short,
-)
-from trialwise.suite.check_keys import (
-    CHECK_KINDS,
-    GRADER,
-    MORE_CHECKS,
-    RUN_GRADER,
-    DeclaredCheck,
-)
+from trialwise.suite import check_keys
 from trialwise.suite.keys import SUITE, records
 from trialwise.suite.suite_services import DeclaredService
 
@@ -128,9 +113,9 @@ def suite_reference(*, installed: bool = False) -> str:
     ]
     for record in found.values():
         if record.name == "criterion":
-            for one in (record, GRADER, RUN_GRADER):
+            for one in (record, check_keys.GRADER, check_keys.RUN_GRADER):
                 parts += _section(
-                    one, tuple(key for key in one.keys if key.name not in CHECK_KINDS)
+                    one, tuple(key for key in one.keys if key.name not in check_keys.CHECK_KINDS)
                 )
             parts.append(_postconditions(installed))
         else:
@@ -138,15 +123,15 @@ def suite_reference(*, installed: bool = False) -> str:
     return "\n".join(parts)
 
 
-def _section(record: Record, keys: tuple[Key, ...]) -> list[str]:
+def _section(record: structures.Record, keys: tuple[structures.Key, ...]) -> list[str]:
     return [f"## {record.name}\n\n{record.doc}{_rules(record)}\n", _table(keys)]
 
 
-def _rules(record: Record) -> str:
+def _rules(record: structures.Record) -> str:
     rules = [f"`{name}` is required." for name in record.required]
     unless = f", or none with `{record.unless}`" if record.unless else ""
     for group in record.one_of:
-        is_check = OTHERS in group and CHECK_KINDS.keys() <= {*group}
+        is_check = structures.OTHERS in group and check_keys.CHECK_KINDS.keys() <= {*group}
         rules.append(
             "Exactly one check." if is_check else f"Exactly one of {_names(group)}{unless}."
         )
@@ -158,10 +143,10 @@ def _rules(record: Record) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names if name != OTHERS)
+    return ", ".join(f"`{name}`" for name in names if name != structures.OTHERS)
 
 
-def _table(keys: tuple[Key, ...]) -> str:
+def _table(keys: tuple[structures.Key, ...]) -> str:
     rows = ["| key | value | without it | meaning |", "|---|---|---|---|"]
     for key in keys:
         cells = (f"`{key.name}`", _cell(_value(key.kind)), _cell(key.default), _cell(key.doc))
@@ -180,10 +165,13 @@ def _postconditions(installed: bool) -> str:
         "| name | value | arguments | meaning |",
         "|---|---|---|---|",
     ]
-    more = [key.kind for key in MORE_CHECKS.list_keys(Definitions(installed=installed))]
-    for kind in (*CHECK_KINDS.values(), *more):
+    more = [
+        key.kind
+        for key in check_keys.MORE_CHECKS.list_keys(structures.Definitions(installed=installed))
+    ]
+    for kind in (*check_keys.CHECK_KINDS.values(), *more):
         arguments = ""
-        if isinstance(kind, DeclaredCheck):
+        if isinstance(kind, check_keys.DeclaredCheck):
             arguments = ", ".join(f"`{key.name}`" for key in kind.keys)
         cells = (f"`{kind.name}`", _cell(kind.spelled), arguments, _cell(kind.doc))
         rows.append("| " + " | ".join(cells) + " |")
@@ -194,15 +182,15 @@ def _value(kind: Kind) -> str:
     """Return what a key may hold, with a link where that has a section of its own."""
     if isinstance(kind, DeclaredService):
         kind = kind.kind
-    if isinstance(kind, Record):
+    if isinstance(kind, structures.Record):
         return f"[{kind.name}](#{kind.name})"
-    if isinstance(kind, Short):
+    if isinstance(kind, structures.Short):
         return f"{_value(kind.first.kind)}, or [{kind.record.name}](#{kind.record.name})"
-    if isinstance(kind, Listing):
+    if isinstance(kind, structures.Listing):
         return f"list of {_value(kind.item)}" if kind.item.spelled != "data" else "list"
-    if isinstance(kind, MapOf):
+    if isinstance(kind, structures.MapOf):
         return f"name: {_value(kind.kind)}"
-    if isinstance(kind, Either):
+    if isinstance(kind, structures.Either):
         return " or ".join(dict.fromkeys(_value(one) for one in kind.kinds))
     return kind.spelled or kind.expected
 
@@ -229,7 +217,7 @@ def suite_schema(*, installed: bool = False) -> Schema:
     >>> suite_schema()["$schema"]
     'https://json-schema.org/draft/2020-12/schema'
     """
-    defs = Definitions(installed=installed)
+    defs = structures.Definitions(installed=installed)
     definition = SUITE.definition(defs)
     contract = {
         "allOf": [
