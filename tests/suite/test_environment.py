@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trialwise.suite import Redaction, Suite, SuiteError
-from trialwise.suite.environment import EnvironmentText
+from trialwise.suite.reading_context import EnvironmentText
 
 Load = Callable[..., Suite]
 Refused = Callable[..., SuiteError]

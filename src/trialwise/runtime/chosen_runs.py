@@ -67,8 +67,8 @@ def _read_folders(suite: Path) -> dict[str, str]:
         return {}
     named: dict[str, str] = {}
     for name, (_, node) in context.entries(entry[1]).items():
-        text = context.environment.filled(node, node.value) if type(node.value) is str else None
-        if text:
+        text = context.fill(node, node.value) if type(node.value) is str else None
+        if isinstance(text, str) and text:
             named[name] = text
     return named
 

@@ -2,8 +2,8 @@
 
 A name loads its module on first use; type checkers read `__init__.pyi`.
 
-    yaml_reading, environment         YAML with places, and what `${NAME}` in it stands for
-    reading_context, suite_problems   the suite being read, and what is wrong with it
+    yaml_reading, suite_problems      YAML with places, and what is wrong at a place
+    reading_context                   the suite being read, with its includes and `${NAME}`
     keys                              the keys of a suite, derived from declarations, and those of
     check_keys, suite_services        checks; services and judges: with how they are built
     inputs, gates                     inputs; gates: likewise
@@ -20,9 +20,8 @@ from trialwise.lazy_exports import lazy_names
 _MODULES = {
     "loading": "load_suite",
     "suite_problems": "Problem SuiteError SuiteNotFound",
-    "environment": "Redaction",
     "reference": "suite_reference suite_schema",
-    "loaded_suite": "SUITE_NAMES Report Suite SuiteContract find_suite",
+    "loaded_suite": "SUITE_NAMES Redaction Report Suite SuiteContract find_suite",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

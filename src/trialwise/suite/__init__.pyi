@@ -1,5 +1,5 @@
-from trialwise.suite.environment import Redaction as Redaction
 from trialwise.suite.loaded_suite import SUITE_NAMES as SUITE_NAMES
+from trialwise.suite.loaded_suite import Redaction as Redaction
 from trialwise.suite.loaded_suite import Report as Report
 from trialwise.suite.loaded_suite import Suite as Suite
 from trialwise.suite.loaded_suite import SuiteContract as SuiteContract

@@ -18,9 +18,8 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.suite import contract_parts
 from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_arm
-from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.loaded_suite import SuiteContract
-from trialwise.suite.reading_context import Context, check_sampling, make_model
+from trialwise.suite.reading_context import Context, EnvironmentText, check_sampling, make_model
 from trialwise.suite.suite_services import build_service, hash_service, service_label
 from trialwise.suite.yaml_reading import Node
 

@@ -2,18 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
-from trialwise.suite.environment import Redaction
 from trialwise.suite.suite_problems import SuiteNotFound
 
 if TYPE_CHECKING:
     from trialwise.judges.preference import Pairwise
+
+#: Shorter values are no secrets, and replacing every `1` would leave no report to read.
+_SHORTEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """Takes out of a text what must not be stored or shown.
+
+    >>> redaction = Redaction((r"[0-9]{16}",), {"API_KEY": "sk-12345"})
+    >>> redaction("key sk-12345, card 4111111111111111")
+    'key ${API_KEY}, card [redacted]'
+    """
+
+    patterns: tuple[str, ...] = ()
+    """Regular expressions whose matches are replaced."""
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values that the suite took from the environment, by variable."""
+    _spellings: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        longest_first = dict(sorted(self.secrets.items(), key=lambda item: -len(item[1])))
+        put(self, "secrets", MappingProxyType(longest_first))
+        spelled = {
+            name: _list_spellings(value)
+            for name, value in longest_first.items()
+            if len(value) >= _SHORTEST
+        }
+        put(self, "_spellings", spelled)
+
+    def __call__(self, text: str) -> str:
+        """The text without them."""
+        if not (self.secrets or self.patterns):  # most suites, and every reply comes by here
+            return text
+        text = self.without_secrets(text)
+        if self.patterns:
+            from trialwise.checks.texts import replace_matches
+
+            for pattern in self.patterns:
+                text = replace_matches(pattern, text, "[redacted]")
+        return text
+
+    def without_secrets(self, text: str) -> str:
+        """Return the text with the values of variables replaced by their names."""
+        for name, spellings in self._spellings.items():
+            for spelling in spellings:
+                text = text.replace(spelling, f"${{{name}}}")
+        return text
+
+
+def _list_spellings(secret: str) -> tuple[str, ...]:
+    """Return a secret as it is, as JSON and as Python's `repr` writes it, each once.
+
+    An error message may quote any of them, also in a text that is quoted again. They differ where
+    the secret holds a quote, a line end or another letter than those of ASCII.
+    """
+    once = [secret, *_quote(secret)]
+    twice = [spelling for one in once for spelling in _quote(one)]
+    # The longest first: it may hold the others.
+    return tuple(sorted({*once, *twice}, key=len, reverse=True))
+
+
+def _quote(text: str) -> Iterator[str]:
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    yield repr(text)[1:-1]
+    # A text with both quotes is written in single ones.
+    yield repr(f'"{text}')[2:-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

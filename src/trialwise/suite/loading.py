@@ -13,9 +13,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.contract_building import Built, Top, build_contract
 from trialwise.suite.contract_parts import names_of
-from trialwise.suite.environment import Redaction
 from trialwise.suite.keys import SUITE, homes
-from trialwise.suite.loaded_suite import CompareSection, Report, Suite, SuiteContract
+from trialwise.suite.loaded_suite import CompareSection, Redaction, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import build_preference
 from trialwise.suite.yaml_reading import MAX_NODES, Node, Source, parse_yaml
@@ -55,12 +54,11 @@ def _load(node: Node, context: Context) -> None:
     except FileUnreadable as error:
         context.refuse(node, f"the file {error.reason}")
         return
-    own = context.environment.variables is os.environ
-    if own:
+    if context.variables is os.environ:
         for name, value in found.items():
             os.environ.setdefault(name, value)
     else:
-        context.environment.variables = {**found, **context.environment.variables}
+        context.variables = {**found, **context.variables}
 
 
 def parse_env(text: str) -> dict[str, str]:
@@ -169,7 +167,7 @@ def load_suite(
         # Each file is bounded; includes within includes add up.
         context.problems.add_at(Source(path, ""), 0, 0, "the suite nests too deeply")
         suite = None
-    context.problems.check(Redaction((), context.environment.taken))
+    context.problems.check(Redaction((), context.taken))
     assert suite is not None
     return suite
 
@@ -203,7 +201,7 @@ def _suite(context: Context, settings: Sequence[str]) -> Suite | None:
         ),
         runs_folder=context.file(folders.get("runs", ".trialwise")),
         baselines_folder=context.file(folders.get("baselines", "baselines")),
-        redaction=Redaction(patterns, context.environment.taken),
+        redaction=Redaction(patterns, context.taken),
         files=tuple(context.files),
     )
 

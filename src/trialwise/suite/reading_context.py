@@ -7,6 +7,7 @@ refuses is reported where it stands.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,13 +18,14 @@ from trialwise.declarations.written import INVALID, Invalid, Reader, show_value,
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite import yaml_reading
-from trialwise.suite.environment import Environment, EnvironmentText
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Entries, Node, Source
 
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
 _MAX_TOTAL_BYTES = 4 * yaml_reading.MAX_BYTES
+#: A reference, its characters meant as such (`$${`), or the beginning of something malformed.
+_PART = r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?"
 T = TypeVar("T")
 #: What the model calls a field, where the suite's key is another word.
 _KEYS = {
@@ -39,6 +41,31 @@ _KEYS = {
 }
 #: Where a field stands that is none of the contract's own.
 _WITHIN = {"expected": ("inputs", "samplings")}
+
+
+class EnvironmentText(str):
+    """A text with a value of the environment in it, which `repr` does not show.
+
+    >>> text = EnvironmentText("Bearer abc", "Bearer ${KEY}")
+    >>> text == "Bearer abc", text
+    (True, 'Bearer ${KEY}')
+    """
+
+    __slots__ = ("template",)
+
+    def __new__(cls, value: str, template: str) -> EnvironmentText:
+        """Both what it is and what was written."""
+        text = super().__new__(cls, value)
+        text.template = template
+        return text
+
+    template: str
+
+    def __repr__(self) -> str:
+        return repr(self.template)
+
+    def __reduce__(self) -> tuple[type[EnvironmentText], tuple[str, str]]:
+        return EnvironmentText, (str(self), self.template)
 
 
 class Context:
@@ -62,8 +89,13 @@ class Context:
         self.path = path
         self.folder = path.parent
         self.problems = Problems()
-        self.environment = Environment(variables, self.problems)
-        self._homes = homes
+        self.variables = variables
+        """The variables of the environment."""
+        self.taken: dict[str, str] = {}
+        """The values that the suite asked for, by variable: whatever comes from there may be a
+        secret, so that records and reports leave it out."""
+        self.homes = homes
+        """Returns the records in which a key belongs that was written elsewhere."""
         self.without_services = without_services
         """Whether contracts are made without what is under test."""
         self.with_arms = with_arms
@@ -84,33 +116,64 @@ class Context:
         """How many problems were reported so far."""
         return len(self.problems)
 
-    def homes(self, key: str) -> list[str]:
-        """Return the records in which a key belongs that was written elsewhere."""
-        return self._homes(key)
-
     def fill(self, node: Node, text: str) -> str | Invalid:
         """Fill a text with its references to the environment replaced."""
-        filled = self.environment.filled(node, text)
-        return INVALID if filled is None else filled
+        return self._fill_references(node, text)
 
     def fill_template(self, node: Node, text: str) -> str | Invalid:
-        """Fill a text with references that a service resolves at each call."""
-        filled = self.environment.template(node, text)
-        return INVALID if filled is None else filled
+        """Check the references in a text, which a service resolves at each call.
+
+        Defaults are filled in, so that what is left are names of variables that are set.
+        """
+        return self._fill_references(node, text, keeps=True)
 
     def fill_scalar(self, node: Node, text: str) -> Any:
-        """Fill what a text with references is once they are replaced; a number is no secret."""
-        filled = self.environment.filled(node, text, note=False)
-        return INVALID if filled is None else yaml_reading.scalar_of(str(filled).strip())
+        """Read what a text with references is once they are replaced; a number is no secret."""
+        filled = self._fill_references(node, text, notes=False)
+        return INVALID if filled is INVALID else yaml_reading.scalar_of(str(filled).strip())
 
     def mark_filled(self, text: str, written: str) -> str:
         """Return a text that holds a value of the environment."""
         return EnvironmentText(text, written)
 
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The variables of the environment."""
-        return self.environment.variables
+    def note_variable(self, name: str | None) -> None:
+        """Remember the value of a variable that a service reads by itself."""
+        if name is not None and self.variables.get(name):
+            self.taken[name] = self.variables[name]
+
+    def _fill_references(
+        self, node: Node, text: str, *, keeps: bool = False, notes: bool = True
+    ) -> str | Invalid:
+        """Return a text with its references replaced, or `INVALID` where one of them is wrong.
+
+        Args:
+            node: Where it stands.
+            text: As it is written.
+            keeps: Whether references to variables stay as they are.
+            notes: Whether the values are to be kept out of records.
+        """
+        parts: list[str | Invalid] = []
+        end, is_marked = 0, False
+        for match in re.finditer(_PART, text):
+            parts.append(text[end : match.start()])
+            end = match.end()
+            name, default = match[1], match[2]
+            # As in a shell, a default also stands for a variable that is empty.
+            if name and (self.variables.get(name) or (default is None and name in self.variables)):
+                is_marked = True
+                if notes:
+                    self.taken[name] = self.variables[name]
+                parts.append(f"${{{name}}}" if keeps else self.variables[name])
+            elif name and default is not None and "${" not in default:
+                parts.append(default)
+            elif match[0] == "$${" and not keeps:
+                parts.append("${")
+            else:
+                parts.append(self.refuse(node, _explain_reference(match[0], name, default)))
+        if INVALID in parts:
+            return INVALID
+        filled = "".join(map(str, (*parts, text[end:])))
+        return EnvironmentText(filled, text) if is_marked and not keeps else filled
 
     def import_function(self, node: Node, path: str) -> Any:
         """Return a function of the user's own modules, or of any that are installed."""
@@ -220,6 +283,23 @@ class Context:
         )
         self._values += size
         return root
+
+
+def _explain_reference(written: str, name: str | None, default: str | None) -> str:
+    """Return what is wrong with a reference to the environment."""
+    if written == "$${":
+        return "a literal `${` cannot stand here"
+    if name is None:
+        return (
+            "`${` begins a reference such as ${NAME} or ${NAME:-default}; "
+            "write $${ for the characters themselves"
+        )
+    if default is not None:
+        return f"the default of ${{{name}}} cannot hold a reference of its own"
+    return (
+        f"the environment variable {name} is not set: set it, or give a default "
+        f"as in ${{{name}:-value}}"
+    )
 
 
 def import_function(node: Node, where: str, context: Context) -> Callable[..., Any] | Invalid:

@@ -82,7 +82,7 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
     for key in declared.keys:
         if isinstance(key.kind, SecretName):
             # Made or not, its key is to be kept out of records.
-            context.environment.note(given.get(key.name, _usual_key(key, given)))
+            context.note_variable(given.get(key.name, _usual_key(key, given)))
     if context.without_services and not needed:
         return None
     try:
