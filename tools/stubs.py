@@ -210,11 +210,6 @@ def render_catalogue(package: Path) -> str:
     for name, table in tables.items():
         rows = "".join(f'    "{key}": {_literal(value)},\n' for key, value in table.items())
         parts.append(f"\n#: {notes[name]}\n{name} = {{\n{rows}}}\n")
-    functions = sorted(
-        path.partition(":")[2] for path in checks.values() if path.startswith("checks.")
-    )
-    parts.append("\n#: The constructors of checks, as `trialwise` itself exports them.\n")
-    parts.append(f"CHECK_FUNCTIONS = {_literal(' '.join(functions))}\n")
     return "".join(parts)
 
 
@@ -273,10 +268,13 @@ def _exports(package: Path, name: str) -> dict[str, str]:
 
 
 def _public_names(tree: ast.Module) -> list[str]:
+    names: list[str] = []
     for one in tree.body:
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__":
-            return [str(name) for name in ast.literal_eval(one.value)]
-    return []
+        if isinstance(one, ast.Assign | ast.AugAssign):
+            target = one.target if isinstance(one, ast.AugAssign) else one.targets[0]
+            if ast.unparse(target) == "__all__":
+                names += [str(name) for name in ast.literal_eval(one.value)]
+    return names
 
 
 def _stub(package: Path, name: str) -> str:

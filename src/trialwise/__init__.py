@@ -20,7 +20,7 @@ What most tests write stands here. The rest is one step further, as in `tw.servi
 Nothing is imported until it is used; type checkers read `__init__.pyi`.
 """
 
-from trialwise.catalogue import CHECK_FUNCTIONS
+from trialwise.catalogue import CHECKS
 from trialwise.lazy_exports import lazy_names
 
 __version__ = "0.2.0.dev1"
@@ -28,7 +28,8 @@ __version__ = "0.2.0.dev1"
 #: Where each public name lives.
 # fmt: off
 _MODULES = {
-    "checks": f"{CHECK_FUNCTIONS} all_of any_of named not_ predicate",
+    "checks": "all_of any_of named not_ predicate "
+    + " ".join(name for name, where in CHECKS.items() if where.startswith("checks.")),
     "engine.ports": "ServiceError TrialContext",
     "errors": "BrokenCheck DesignRefused InvalidArgument RunInterrupted TrialwiseError",
     "judges": "judge similar",

@@ -55,8 +55,8 @@ CHECK_EXPORTS = {
     ),
     "predicates": "Predicate predicate",
     "resources": (
-        "ExitCode FinalAnswer MaxCost MaxLatency MaxRepeatedFailures MaxTokens MaxTurns "
-        "exit_code final_answer max_cost max_latency max_repeated_failures max_tokens "
+        "ExitCode MaxCost MaxLatency MaxTokens exit_code max_cost max_latency max_tokens "
+        "FinalAnswer MaxRepeatedFailures MaxTurns final_answer max_repeated_failures "
         "max_turns"
     ),
     "texts": (
@@ -64,8 +64,8 @@ CHECK_EXPORTS = {
         "length matches not_contains starts_with"
     ),
     "tools": (
-        "ToolCallCount ToolCalled ToolCalledWith ToolNotCalled ToolsInOrder "
-        "tool_call_count tool_called tool_called_with tool_not_called tools_in_order"
+        "ToolCalled ToolCalledWith ToolNotCalled tool_called tool_called_with "
+        "tool_not_called ToolCallCount ToolsInOrder tool_call_count tools_in_order"
     ),
     "whole_reply": (
         "AsExpected Comparison Equals JsonSchema as_expected equals json_schema"
@@ -85,14 +85,6 @@ SERVICE_EXPORTS = {
         "ReportedFailure RequestRefused"
     ),
 }
-
-#: The constructors of checks, as `trialwise` itself exports them.
-CHECK_FUNCTIONS = (
-        "as_expected contains ends_with equals exit_code expression final_answer "
-        "json_path json_schema length matches max_cost max_latency max_repeated_failures "
-        "max_tokens max_turns not_contains numeric_range parses starts_with "
-        "tool_call_count tool_called tool_called_with tool_not_called tools_in_order"
-    )
 
 #: The options of a run in plain values, from the fields of `RunOptions`: `--help` shows them and
 #: loads no more. The name of each option, the field that it sets, its kind and what it means.

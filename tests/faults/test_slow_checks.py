@@ -218,8 +218,8 @@ def test_a_process_that_was_killed_is_replaced() -> None:
     assert in_thread(lambda: has_match("^(a+)+$", "aaa"))
     first = time_limits._process
     assert first is not None
-    first.kill()
-    first.wait()
+    first[0].kill()
+    first[0].wait()
 
     assert in_thread(lambda: has_match("^(a+)+$", "aaa"))
     assert time_limits._process is not first

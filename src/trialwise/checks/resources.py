@@ -20,22 +20,10 @@ from trialwise.model.trace import MAX_TURNS
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count, require_integer, require_real
 
-__all__ = [
-    "ExitCode",
-    "FinalAnswer",
-    "MaxCost",
-    "MaxLatency",
-    "MaxRepeatedFailures",
-    "MaxTokens",
-    "MaxTurns",
-    "exit_code",
-    "final_answer",
-    "max_cost",
-    "max_latency",
-    "max_repeated_failures",
-    "max_tokens",
-    "max_turns",
-]
+__all__ = ["ExitCode", "MaxCost", "MaxLatency", "MaxTokens"]
+__all__ += ["exit_code", "max_cost", "max_latency", "max_tokens"]
+__all__ += ["FinalAnswer", "MaxRepeatedFailures", "MaxTurns"]
+__all__ += ["final_answer", "max_repeated_failures", "max_turns"]
 
 
 @dataclass(frozen=True, slots=True)

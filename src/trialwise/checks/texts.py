@@ -27,20 +27,8 @@ from trialwise.model.trial import CheckResult
 from trialwise.redaction import LOOKED_AT, redact_text
 from trialwise.validation import require_count
 
-__all__ = [
-    "Contains",
-    "EndsWith",
-    "Length",
-    "Matches",
-    "NotContains",
-    "StartsWith",
-    "contains",
-    "ends_with",
-    "length",
-    "matches",
-    "not_contains",
-    "starts_with",
-]
+__all__ = ["Contains", "EndsWith", "Length", "Matches", "NotContains", "StartsWith"]
+__all__ += ["contains", "ends_with", "length", "matches", "not_contains", "starts_with"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from importlib import import_module
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import BrokenCheck
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 # A process that makes calls with a limit on their time, for threads that no signal reaches.
 #
@@ -33,10 +36,10 @@ from trialwise.errors import BrokenCheck
 # search either. The process is started with the first call, takes one call at a time and ends with
 # the process that started it. It runs functions of this package only.
 
-_LENGTH_BYTES = 8
-_PROGRAM = "from trialwise.checks.time_limits import serve; serve()"
+_PROGRAM = "from trialwise.checks.time_limits import serve; serve(%d)"
 _lock = Lock()
-_process: subprocess.Popen[bytes] | None = None
+#: The process, and our end of what it is spoken to through.
+_process: tuple[subprocess.Popen[bytes], Connection] | None = None
 
 
 def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float) -> T:
@@ -51,10 +54,9 @@ def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float)
         TimeIsUp: It took longer.
         ProcessLost: The process is gone.
     """
-    request = pickle.dumps((function.__module__, function.__qualname__, arguments, limit_s))
     with _lock:
         try:
-            kind, value = pickle.loads(_exchange(request))
+            kind, value = _exchange((function, arguments, limit_s))
         except (OSError, EOFError) as error:
             _end()
             raise ProcessLost(f"the process for it was lost ({error})") from None
@@ -66,94 +68,76 @@ def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float)
     return result
 
 
-def _exchange(request: bytes) -> bytes:
+def _exchange(request: object) -> tuple[str, Any]:
     global _process  # noqa: PLW0603 - one for all checks of a process
-    if _process is not None and _process.poll() is not None:
+    if _process is not None and _process[0].poll() is not None:
         _end()
     if _process is None:
         _process = _start()
-    assert _process.stdin is not None
-    assert _process.stdout is not None
-    _write(_process.stdin.fileno(), request)
-    return _read(_process.stdout.fileno())
+    _process[1].send(request)
+    answer: tuple[str, Any] = _process[1].recv()
+    return answer
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start() -> tuple[subprocess.Popen[bytes], Connection]:
+    from multiprocessing import Pipe
+
     package = str(Path(__file__).parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return subprocess.Popen(
-        # -P: files beside the suite must not replace modules of Python.
-        [sys.executable, "-P", "-c", _PROGRAM],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        # Without buffers, a copy of this process can close the files whatever state they are in.
-        bufsize=0,
-    )
-
-
-def _write(file: int, message: bytes) -> None:
-    rest = memoryview(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
-    while rest:
-        rest = rest[os.write(file, rest) :]
-
-
-def _read(file: int) -> bytes:
-    return _read_bytes(file, int.from_bytes(_read_bytes(file, _LENGTH_BYTES), "big"))
-
-
-def _read_bytes(file: int, count: int) -> bytes:
-    pieces: list[bytes] = []
-    while count > 0:
-        piece = os.read(file, min(count, 1 << 20))
-        if not piece:
-            raise EOFError("it ended")
-        pieces.append(piece)
-        count -= len(piece)
-    return b"".join(pieces)
+    ours, theirs = Pipe()
+    with theirs:
+        process = subprocess.Popen(
+            # -P: files beside the suite must not replace modules of Python.
+            [sys.executable, "-P", "-c", _PROGRAM % theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            pass_fds=[theirs.fileno()],
+        )
+    return process, ours
 
 
 @atexit.register
 def _end() -> None:
     """End the process. The next call starts a new one."""
     global _process
-    process, _process = _process, None
-    if process is not None:
-        process.kill()
-        process.communicate()
+    held, _process = _process, None
+    if held is not None:
+        held[1].close()
+        held[0].kill()
+        held[0].wait()
 
 
 def _forget() -> None:
     """Leave the process to the parent of a copy of this one."""
     global _process, _lock
-    process, _process, _lock = _process, None, Lock()
-    if process is not None:
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
-        process.returncode = 0  # it is not ours to wait for
+    held, _process, _lock = _process, None, Lock()
+    if held is not None:
+        held[1].close()
+        held[0].returncode = 0  # it is not ours to wait for
 
 
 os.register_at_fork(after_in_child=_forget)
 
 
-def serve() -> None:
-    """Make the calls that come in, until nobody can send any."""
+def serve(file: int) -> None:
+    """Make the calls that come in, until nobody can send any.
+
+    Args:
+        file: The open file of the connection.
+    """
+    from multiprocessing.connection import Connection
+
     # Ctrl-C is for the run, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    while True:
-        try:
-            request = _read(0)
-        except EOFError:
-            return
-        _write(1, pickle.dumps(_answer(request)))
+    with Connection(file) as caller, suppress(EOFError):
+        while True:
+            caller.send(_answer(*caller.recv()))
 
 
-def _answer(request: bytes) -> tuple[str, Any]:
-    module, name, arguments, limit_s = pickle.loads(request)
+def _answer(function: Callable[..., Any], arguments: Any, limit_s: float) -> tuple[str, Any]:
     try:
-        function = getattr(import_module(module), name)
         return "value", call_with_timer(function, *arguments, limit_s=limit_s)
     except TimeIsUp:
         return "late", None

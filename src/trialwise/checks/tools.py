@@ -33,17 +33,14 @@ if TYPE_CHECKING:
     from trialwise.checks.expressions import Expression
 
 __all__ = [
-    "ToolCallCount",
     "ToolCalled",
     "ToolCalledWith",
     "ToolNotCalled",
-    "ToolsInOrder",
-    "tool_call_count",
     "tool_called",
     "tool_called_with",
     "tool_not_called",
-    "tools_in_order",
 ]
+__all__ += ["ToolCallCount", "ToolsInOrder", "tool_call_count", "tools_in_order"]
 
 
 Tool = Annotated[str, Arg(aliases=("name",))]

@@ -26,15 +26,8 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.validation import require_choice
 
-__all__ = [
-    "AsExpected",
-    "Comparison",
-    "Equals",
-    "JsonSchema",
-    "as_expected",
-    "equals",
-    "json_schema",
-]
+__all__ = ["AsExpected", "Comparison", "Equals", "JsonSchema"]
+__all__ += ["as_expected", "equals", "json_schema"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LONG_MESSAGE = 150

@@ -58,48 +58,60 @@ class Written(Protocol):
 
 
 class Reader(Protocol):
-    """What reads values: it takes problems, knows the environment and follows includes."""
+    """What reads values: it takes problems, knows the environment and follows includes.
+
+    What is done here is what a reader does that knows neither files nor an environment.
+    """
 
     takes_python: bool
     """Whether values come from Python, where a number of seconds needs no unit."""
+    variables: Mapping[str, str]
+    """The variables of the environment."""
 
     @property
     def problem_count(self) -> int:
         """How many problems were reported so far."""
+        return 0
 
     def refuse(self, node: Any, message: str, *, hide: bool = False) -> Invalid:
         """Report a problem with a value."""
+        raise NotImplementedError
 
-    def fill(self, node: Any, text: str) -> str | Invalid:
+    def fill(self, node: Any, text: str) -> str | Invalid:  # noqa: ARG002
         """Replace the references to the environment in a text."""
+        return text
 
-    def fill_template(self, node: Any, text: str) -> str | Invalid:
+    def fill_template(self, node: Any, text: str) -> str | Invalid:  # noqa: ARG002
         """Check the references in a text that a service resolves by itself at each call."""
+        return text
 
-    def fill_scalar(self, node: Any, text: str) -> Any:
+    def fill_scalar(self, node: Any, text: str) -> Any:  # noqa: ARG002
         """Read a text with references as the scalar that it is then."""
+        return text
 
-    def mark_filled(self, text: str, written: str) -> str:
+    def mark_filled(self, text: str, written: str) -> str:  # noqa: ARG002
         """Mark a text that holds a value of the environment, so that no message shows it."""
+        return text
 
     def entries(self, node: Any) -> Mapping[str, tuple[Any, Any]]:
         """Return the keys and values of a mapping, with those that it includes."""
+        found: Mapping[str, tuple[Any, Any]] = node.entries
+        return found
 
     def items(self, node: Any) -> Iterator[Any]:
         """Return the items of a list, with those that it includes."""
+        yield from node.items()
 
-    def homes(self, key: str) -> Sequence[str]:
+    def homes(self, key: str) -> Sequence[str]:  # noqa: ARG002
         """Return the records in which a key of this name belongs."""
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The variables of the environment."""
+        return ()
 
     def import_function(self, node: Any, path: str) -> Any:
         """Import a function that is named as `module:name`."""
 
     def file(self, text: str) -> Path:
         """Return a path from the folder of the suite."""
+        return Path(text)
 
     def read_json_file(self, node: Any, path: Path) -> Any:
         """Read a JSON document that the suite names."""
@@ -156,54 +168,22 @@ class PythonValue:
         return map(PythonValue, self.value)
 
 
-class PythonReader:
-    """Reads Python values: it knows neither files nor an environment."""
+class PythonReader(Reader):
+    """Reads Python values: code reads files and the environment by itself."""
 
     takes_python = True
-    problem_count = 0
     variables: Mapping[str, str] = {}
 
     def refuse(self, node: Any, message: str, *, hide: bool = False) -> NoReturn:  # noqa: ARG002
         """Raise a problem with a value."""
         raise ValueRefused(message)
 
-    def fill(self, node: Any, text: str) -> str:  # noqa: ARG002
-        """Return a text as it is: Python code reads the environment by itself."""
-        return text
-
-    fill_template = fill
-
-    def fill_scalar(self, node: Any, text: str) -> Any:  # noqa: ARG002
-        """Return a text as it is."""
-        return text
-
-    def mark_filled(self, text: str, written: str) -> str:  # noqa: ARG002
-        """Return a text as it is."""
-        return text
-
-    def entries(self, node: Any) -> Mapping[str, tuple[Any, Any]]:
-        """Return the keys and values of a mapping."""
-        found: Mapping[str, tuple[Any, Any]] = node.entries
-        return found
-
-    def items(self, node: Any) -> Iterator[Any]:
-        """Return the items of a list."""
-        yield from node.items()
-
-    def homes(self, key: str) -> tuple[str, ...]:  # noqa: ARG002
-        """Return nothing: a marker has one place for keys."""
-        return ()
-
-    def file(self, text: str) -> Path:
-        """Return a path."""
-        return Path(text)
-
     def read_json_file(self, node: Any, path: Path) -> Any:
-        """Refuse a file: Python code reads it by itself."""
+        """Refuse a file."""
         self.refuse(node, f"{path} cannot be read here: give the document itself")
 
     def import_function(self, node: Any, path: str) -> Any:
-        """Refuse a name: Python code has the function itself."""
+        """Refuse a name."""
         self.refuse(node, f"{path} cannot be imported here: give the function itself")
 
 

@@ -249,15 +249,8 @@ def describe_code(arguments: Iterable[str], folder: str | None) -> str | None:
 # ├── RequestRefused               an endpoint that would not answer this input: likewise
 # └── RecordedFailure              a failure of the service's own, played back
 
-__all__ = [
-    "HttpFailure",
-    "MalformedReply",
-    "RecordedFailure",
-    "RecordingError",
-    "ReplyTooLarge",
-    "ReportedFailure",
-    "RequestRefused",
-]
+__all__ = ["HttpFailure", "MalformedReply", "RecordedFailure", "RecordingError"]
+__all__ += ["ReplyTooLarge", "ReportedFailure", "RequestRefused"]
 
 
 class HttpFailure(ServiceError):
