@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from trialwise.declarations.scalars import (
     Choice,
-    Count,
     Duration,
     Flag,
     Kind,
@@ -27,8 +26,6 @@ from trialwise.model.contract import PERCENTILES, Prevalence, Validity
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format
-from trialwise.stats.multiplicity import CORRECTIONS
-from trialwise.stats.paired_questions import PAIRED_QUESTIONS
 from trialwise.suite.check_keys import (
     CHECK_KINDS,
     GRADERS,
@@ -40,7 +37,8 @@ from trialwise.suite.check_keys import (
 from trialwise.suite.contract_arms import ServiceChange
 from trialwise.suite.gates import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.inputs import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.suite_services import PREFERENCE_KEYS, SERVICE, DeclaredService
+from trialwise.suite.loaded_suite import CompareSection
+from trialwise.suite.suite_services import SERVICE, DeclaredService
 
 #: The clock gives their values, so that their kind says all.
 _BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
@@ -277,66 +275,9 @@ STORE = Record(
     ),
     doc="Folders for runs and baselines, relative to the suite's folder.",
 )
-_EXPECTED_RATES = Listing(
-    Rate(), "the rates of the control and of the candidate", minimum=2, maximum=2
-)
-PREFERENCE = Record(
-    "preference",
-    PREFERENCE_KEYS,
-    required=("rubric", "juror"),
-    doc="A judge that prefers one of two replies, asked in both orders.",
-)
 COMPARE = Record(
     "compare",
-    (
-        Key(
-            "control",
-            Text(),
-            "The contract or arm that the others are compared with.",
-            default="the only contract that has arms",
-        ),
-        Key(
-            "candidates",
-            _NAMES,
-            "The contracts and arms to compare with it.",
-            default="the arms of the control",
-        ),
-        Key(
-            "question",
-            Choice(*PAIRED_QUESTIONS),
-            "What is asked of each candidate: whether it is `different`, `better` by more than "
-            "`margin`, `not-worse` by more than it, or `equivalent` within it.",
-            default="different",
-        ),
-        Key("margin", Rate(), "The margin of the question, such as `2%`."),
-        Key(
-            "guardrails",
-            MapOf(Rate(), "margins by criterion"),
-            "Criteria that no candidate may lower by more than their margin, whatever is asked of "
-            "the others.",
-        ),
-        Key(
-            "expect",
-            _EXPECTED_RATES,
-            "The rates you expect of the control and of a candidate: `[80%, 90%]`. The number of "
-            "pairs is planned for them.",
-        ),
-        Key("trials", Count(1), "A fixed number of pairs.", default="stops as soon as it can"),
-        Key("max_trials", Count(1), "Upper limit on pairs."),
-        Key("confidence", Rate(), "The confidence of all tests together.", default="95%"),
-        Key(
-            "correction",
-            Choice(*CORRECTIONS),
-            "How several tests share the level.",
-            default="holm",
-        ),
-        Key("all_pairs", Flag(), "Whether candidates are also compared with one another."),
-        Key(
-            "preference",
-            PREFERENCE,
-            "A judge that says of every pair of replies which one is better: one more criterion.",
-        ),
-    ),
+    derive_keys(CompareSection, texts="refused"),
     doc="What `trialwise compare` asks where the command line does not say.",
 )
 SUITE = Record(

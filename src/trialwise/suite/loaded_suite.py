@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Annotated, Any
 
+from trialwise.declarations.scalars import Choice, Count, Rate
+from trialwise.declarations.signatures import Arg, Names, Positive, Share
+from trialwise.declarations.structures import Listing, MapOf
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
+from trialwise.stats.multiplicity import CORRECTIONS
+from trialwise.stats.paired_questions import PairedQuestion
 from trialwise.suite.suite_problems import SuiteNotFound
-
-if TYPE_CHECKING:
-    from trialwise.judges.preference import Pairwise
+from trialwise.suite.suite_services import PREFERENCE
 
 #: Shorter values are no secrets, and replacing every `1` would leave no report to read.
 _SHORTEST = 4
@@ -122,23 +125,50 @@ class Report:
     path: Path
 
 
+_MARGINS = Arg(kind=MapOf(Rate(), "margins by criterion"))
+_EXPECTED = Arg(
+    kind=Listing(Rate(), "the rates of the control and of the candidate", minimum=2, maximum=2)
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareSection:
-    """What a suite says about its comparison; None where it says nothing."""
+    """What a suite says about its comparison; None where it says nothing.
 
-    control: str | None = None
-    candidates: tuple[str, ...] = ()
-    question: str | None = None
-    margin: float | None = None
-    guardrails: Mapping[str, float] = field(default_factory=dict)
-    expect: tuple[float, float] | None = None
-    trials: int | None = None
-    max_trials: int | None = None
-    confidence: float | None = None
-    correction: str | None = None
-    all_pairs: bool = False
-    preference: Pairwise | None = None
-    """The judge that prefers one of two replies, made by `judges.pairwise`."""
+    Args:
+        control: The contract or arm that the others are compared with.
+        candidates: The contracts and arms to compare with it.
+        question: What is asked of each candidate: whether it is `different`, `better` by more than
+            `margin`, `not-worse` by more than it, or `equivalent` within it.
+        margin: The margin of the question, such as `2%`.
+        guardrails: Criteria that no candidate may lower by more than their margin, whatever is
+            asked of the others.
+        expect: The rates you expect of the control and of a candidate: `[80%, 90%]`. The number of
+            pairs is planned for them.
+        trials: A fixed number of pairs.
+        max_trials: Upper limit on pairs.
+        confidence: The confidence of all tests together.
+        correction: How several tests share the level.
+        all_pairs: Whether candidates are also compared with one another.
+        preference: A judge that says of every pair of replies which one is better: one more
+            criterion.
+    """
+
+    control: Annotated[str | None, Arg(default="the only contract that has arms")] = None
+    candidates: Annotated[
+        tuple[str, ...], Arg(kind=Names(), default="the arms of the control")
+    ] = ()
+    question: Annotated[PairedQuestion | None, Arg(default="different")] = None
+    margin: Share | None = None
+    guardrails: Annotated[Mapping[str, float], _MARGINS] = field(default_factory=dict)
+    expect: Annotated[tuple[float, float] | None, _EXPECTED] = None
+    trials: Annotated[int | None, Arg(kind=Count(), default="stops as soon as it can")] = None
+    max_trials: Positive | None = None
+    confidence: Annotated[float | None, Arg(kind=Rate(), default="95%")] = None
+    correction: Annotated[str | None, Arg(kind=Choice(*CORRECTIONS), default="holm")] = None
+    all_pairs: Annotated[bool, Arg(default="")] = False
+    #: Made by `judges.pairwise`, which is loaded with a suite that names a judge.
+    preference: Annotated[Any, Arg(kind=PREFERENCE)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trialwise.declarations.signatures import build_declared
 from trialwise.declarations.structures import Fields
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.contract_building import Built, Top, build_contract
-from trialwise.suite.contract_parts import names_of
-from trialwise.suite.keys import SUITE, homes
+from trialwise.suite.keys import COMPARE, SUITE, homes
 from trialwise.suite.loaded_suite import CompareSection, Redaction, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import build_preference
@@ -104,15 +105,13 @@ def build_compare(fields: Any, context: Context) -> CompareSection:
         context.refuse(fields.keys["margin"], message)
     if "trials" in fields.nodes and "max_trials" in fields.nodes:
         context.refuse(fields.keys["max_trials"], "`trials` fixes the number of pairs: keep one")
-    guardrails = fields.get("guardrails")
-    expected = fields.get("expect")
-    return CompareSection(
-        candidates=names_of(fields, "candidates"),
-        guardrails=dict(guardrails.values) if isinstance(guardrails, Fields) else {},
-        expect=tuple(expected) if expected is not None and len(expected) == 2 else None,
+    made: CompareSection = build_declared(CompareSection, COMPARE.keys, fields, context)
+    expected = fields.get("expect", ())
+    return replace(
+        made,
+        # A rate that was refused is missing.
+        expect=tuple(expected) if len(expected) == 2 else None,
         preference=build_preference(fields.get("preference"), context),
-        **fields.given("control", "question", "margin", "trials", "max_trials"),
-        **fields.given("confidence", "correction", "all_pairs"),
     )
 
 

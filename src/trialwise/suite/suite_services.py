@@ -280,20 +280,25 @@ JUDGE_KEYS = (
 
 
 _JUDGE = {key.name: key for key in JUDGE_KEYS}
-PREFERENCE_KEYS = (
-    Key(
-        "rubric",
-        Text(environment="kept"),
-        "What makes one reply better than another, in words.",
+PREFERENCE = Record(
+    "preference",
+    (
+        Key(
+            "rubric",
+            Text(environment="kept"),
+            "What makes one reply better than another, in words.",
+        ),
+        Key("juror", SERVICE, "The model to ask, in both orders of the two replies."),
+        Key(
+            "gold",
+            _PATH,
+            "Pairs of outputs with what people prefer. Without it the preference is advisory.",
+        ),
+        *(_JUDGE[name] for name in ("calibration", "cache", "output_limit", "timeout", "retries")),
+        Key("name", Text(), "The name of the criterion in reports.", default="preference"),
     ),
-    Key("juror", SERVICE, "The model to ask, in both orders of the two replies."),
-    Key(
-        "gold",
-        _PATH,
-        "Pairs of outputs with what people prefer. Without it the preference is advisory.",
-    ),
-    *(_JUDGE[name] for name in ("calibration", "cache", "output_limit", "timeout", "retries")),
-    Key("name", Text(), "The name of the criterion in reports.", default="preference"),
+    required=("rubric", "juror"),
+    doc="A judge that prefers one of two replies, asked in both orders.",
 )
 
 
