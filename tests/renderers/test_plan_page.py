@@ -13,8 +13,7 @@ import pytest
 
 from trialwise.documents.blocks import Document, Row, Table
 from trialwise.documents.charts import Chart, Guide, Line, Mark, chart_lines
-from trialwise.pages.sizing import build_sizing_page
-from trialwise.pages.sizing_words import make_prose
+from trialwise.pages.sizing import build_sizing_page, make_prose
 from trialwise.procedures.sizing.comparison_sizing import CompareQuestion, plan_compare
 from trialwise.procedures.sizing.fixed_sizing import (
     ComplianceQuestion,

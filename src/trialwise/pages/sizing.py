@@ -1,50 +1,323 @@
-"""The page of each sizing question."""
+"""The page of each question of `trialwise plan`: what all say alike, regression and latency.
+
+Each page has the same four parts: what was asked, the answer in a sentence or two, tables of what
+every rule really does, and a chart. A person chooses by the sentence and checks it by the tables.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
-from trialwise.documents.blocks import Block, Column, Document, Row, Table, build_table
-from trialwise.documents.charts import Chart, Guide
+from trialwise.documents.blocks import (
+    Block,
+    Column,
+    Details,
+    Document,
+    Prose,
+    Row,
+    Section,
+    Table,
+    Tone,
+    build_table,
+)
+from trialwise.documents.charts import Chart, Guide, Ink, Line, Place, Unit, chart_lines
 from trialwise.documents.numbers import (
-    as_count,
     as_duration,
-    as_mean_trials,
     as_money,
     as_percent,
     as_points,
     as_probability,
 )
-from trialwise.pages.sizing_differences import build_comparison_page, build_regression_page
-from trialwise.pages.sizing_fixed import build_compliance_page, build_precision_page
-from trialwise.pages.sizing_sequential import (
-    build_sequential_page,
-    build_short_sequential_page,
-)
-from trialwise.pages.sizing_words import chart_chances, format_cost, guide_rates
-from trialwise.procedures.sizing import paired_sizing
-from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
-from trialwise.procedures.sizing.sizing_base import NO_PRICES, SizingPlan
-from trialwise.stats.result_types import Undefined
+from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+from trialwise.stats.result_types import Refusal, Undefined
 
-_SHOW_NOTE = (
-    "To show: more than an extreme of the run. To bound: some observed latency lies above the true "
-    "percentile in at least"
-)
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
+    from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
+    from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
+
+_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
+#: Why a design is refused, as the rest of a sentence.
+REFUSALS = {
+    Refusal.TEST_LARGER_THAN_BASELINE: "the test is larger than its baseline",
+    Refusal.COMPLIANCE_INFEASIBLE: "even without a failure it could not PASS",
+    Refusal.ZERO_BASELINE: "the baseline has no success to degrade from",
+    Refusal.BASELINE_TOO_SMALL: "no test up to the baseline's size reaches the power and keeps it",
+}
+
+
+def build_sizing_page(plan: SizingPlan, *, short: bool = False) -> Document:
+    """Build the answer to a sizing question as a page of words, tables and charts.
+
+    Args:
+        plan: The answer.
+        short: Whether its first table is enough, where it has several.
+    """
+    # A plan answers one question, and these pages begin with what stands in this module.
+    from trialwise.pages import sizing_compare, sizing_fixed, sizing_sequential
+
+    sequential = sizing_sequential.build_sequential_page
+    builders: dict[str, Callable[[Any], Document]] = {
+        "rate": sizing_sequential.build_short_sequential_page if short else sequential,
+        "compliance": sizing_fixed.build_compliance_page,
+        "precision": sizing_fixed.build_precision_page,
+        "regression": build_regression_page,
+        "latency": build_latency_page,
+        "compare": sizing_compare.build_comparison_page,
+        "pairs": sizing_compare.build_pairs_page,
+    }
+    return builders[plan.form](plan)
+
+
+# --- What the pages of all questions say in the same way ------------------------------------------
+
+
+def make_page(
+    question: str, facts: Iterable[tuple[str, str]], lead: str, blocks: Iterable[Block]
+) -> Document:
+    """Make the page that answers a question."""
+    return Document(
+        kind="Plan", title=f"Plan: {question}", facts=tuple(facts), lead=lead, blocks=tuple(blocks)
+    )
+
+
+def make_prose(
+    heading: str,
+    paragraphs: tuple[str, ...],
+    *,
+    details: tuple[str, ...] = (),
+    details_heading: str = "",
+) -> Section:
+    """Make a few sentences under a heading, with what is too long for a terminal below them."""
+    blocks: tuple[Block, ...] = (Prose(paragraphs=paragraphs),)
+    if details:
+        more = Prose(paragraphs=details)
+        blocks = (*blocks, Details(summary=details_heading, blocks=(more,)))
+    return Section(heading=heading, blocks=blocks)
+
+
+def chart_chances(
+    heading: str,
+    summary: str,
+    x_label: str,
+    y_label: str,
+    curves: Iterable[tuple[str, Iterable[Place]]],
+    *,
+    guides: tuple[Guide, ...],
+    x_unit: Unit = "rate",
+) -> Chart:
+    """Probabilities as lines, each under its name, in the order of importance."""
+    lines = [
+        Line(name=name, ink=_INKS[k % len(_INKS)], points=tuple(points))
+        for k, (name, points) in enumerate(curves)
+    ]
+    return chart_lines(
+        heading,
+        summary,
+        x_label,
+        y_label,
+        lines,
+        guides=guides,
+        x_unit=x_unit,
+        y_unit="rate",
+        y_high=1,
+    )
+
+
+def guide_rates(*rates: float, axis: Literal["x", "y"] = "x") -> tuple[Guide, ...]:
+    """Rates worth a line across a chart."""
+    return tuple(Guide(value=one, label=as_percent(round(one, 4)), axis=axis) for one in rates)
+
+
+def format_cost(prices: Prices, trials: int) -> str:
+    """Format what some trials cost, as the rest of a sentence; nothing where that is not known."""
+    parts = [as_money(trials * prices.trial_usd)] if prices.trial_usd is not None else []
+    parts += [as_duration(trials * prices.trial_s)] if prices.trial_s is not None else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def write_chance(value: float | None, digits: int = 2) -> str:
+    """Write a probability, or nothing where there is none."""
+    return "" if value is None else as_probability(value, digits=digits)
+
+
+# --- Regression: has the rate dropped from a measured baseline? -----------------------------------
+
+
+def build_regression_page(plan: RegressionPlan) -> Document:
+    """Build the regression plan as a page."""
+    question = plan.question
+    lower = max(0.0, question.alternative_rate)
+    rate, alternative = (as_percent(round(one, 6)) for one in (question.baseline_rate, lower))
+    seen = f"FAIL in at least {as_percent(question.power)} of runs"
+    counts = f"{question.baseline_successes} of {question.baseline_trials}"
+    return make_page(
+        f"has the rate dropped from {rate}?",
+        (
+            ("baseline", f"{counts} ({rate})"),
+            ("no change", f"FAIL in at most {as_percent(question.alpha)} of runs"),
+            ("a drop of", f"{as_points(question.drop)}, to {alternative}: {seen}"),
+        ),
+        _recommend_regression(plan),
+        _list_regression_blocks(plan, as_percent(round(lower, 4))),
+    )
+
+
+def _recommend_regression(plan: RegressionPlan) -> str:
+    question, refusal = plan.question, plan.refusal
+    if refusal is not None:
+        return f"Refused: {REFUSALS[refusal]}{''.join(f'; {one}' for one in _list_remedies(plan))}."
+    trials = question.trials or plan.exact.trials or 0
+    row = next(row for row in plan.rows if row.trials == trials)
+    alarm, power = row.exact.design_false_alarm, row.exact_power or 0.0
+    alarms = "" if alarm is None else f" and in {as_probability(alarm)} if nothing changed"
+    start, enough = f"Run {trials} trials{format_cost(question.prices, trials)} and", ""
+    if question.trials is not None:
+        start = f"With {trials} trials"
+        if plan.exact.trials is not None:
+            power_takes = f"a power of {as_percent(question.power)} takes"
+            enough = f"; {power_takes} {plan.exact.trials} trials"
+    return (
+        f"{start} FAIL below {row.exact.cutoff} successes (exact rule): that happens in "
+        f"{as_probability(power)} of runs after a drop of {as_points(question.drop)}"
+        f"{alarms}{enough}."
+    )
+
+
+def _list_remedies(plan: RegressionPlan) -> Iterator[str]:
+    question, equal = plan.question, plan.equal_sizes
+    if plan.refusal is Refusal.TEST_LARGER_THAN_BASELINE:
+        yield f"use at most {question.baseline_trials} trials"
+    if plan.refusal is not Refusal.BASELINE_TOO_SMALL:
+        return
+    if not isinstance(plan.detectable_drop, Undefined):
+        seen = as_points(round(plan.detectable_drop, 4))
+        yield f"a drop of {seen} is the smallest this baseline can show"
+    if equal is not None and equal.trials_each is not None:
+        yield (
+            f"for {as_points(question.drop)} measure a baseline of at least {equal.trials_each} "
+            "trials and test as many"
+        )
+
+
+def _list_regression_blocks(plan: RegressionPlan, lower: str) -> Iterator[Block]:
+    yield make_prose("Sizes", tuple(_list_regression_sizes(plan)))
+    loud = {row.trials for row in plan.rows if _is_alarming(plan, row)}
+
+    def pick_tone(row: RegressionRow) -> Tone:
+        return "chosen" if row is plan.drawn else "broken" if row.trials in loud else "plain"
+
+    notes = [
+        "A false alarm is a FAIL when nothing changed, the baseline's own sampling error included. "
+        "Power is P(FAIL) after the drop, against this baseline."
+    ]
+    if loud:
+        notes.append(
+            f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "
+            f"{as_percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
+        )
+    yield build_table(
+        "Fewest successes that PASS, true false alarm, power",
+        plan.rows,
+        ("trials", lambda one: f"{one.trials}{' !' if one.trials in loud else ''}"),
+        ("wilson\nPASS from", lambda one: _or_refused(one.wilson.cutoff)),
+        ("false\nalarm", lambda one: write_chance(one.wilson.design_false_alarm, 1)),
+        (f"power\nat {lower}", lambda one: write_chance(one.wilson_power, 1)),
+        ("exact\nPASS from", lambda one: _or_refused(one.exact.cutoff)),
+        ("false\nalarm", lambda one: write_chance(one.exact.design_false_alarm, 1)),
+        (f"power\nat {lower}", lambda one: write_chance(one.exact_power, 1)),
+        notes=tuple(notes),
+        tone=pick_tone,
+    )
+    if plan.chosen:
+        yield _tabulate_chosen(plan, lower)
+    if plan.drawn is not None and plan.curve:
+        yield _chart_regression(plan, plan.drawn)
+
+
+def _list_regression_sizes(plan: RegressionPlan) -> Iterator[str]:
+    exact, floor = plan.exact, plan.floor
+    if exact.trials is not None and exact.power is not None:
+        yield (
+            f"exact: {exact.trials} trials keep the power from there on; "
+            f"{as_probability(exact.power)} at {exact.trials}."
+        )
+    elif exact.refusal is not None:
+        yield f"exact: refused ({exact.refusal}), because {REFUSALS[exact.refusal]}."
+    if floor.trials is not None and floor.power is not None:
+        yield (
+            f"wilson: {floor.trials} trials by the moving floor, a normal approximation that takes "
+            "the baseline's rate as known."
+        )
+    elif floor.refusal is not None:
+        yield f"wilson: refused ({floor.refusal})."
+    if not isinstance(plan.detectable_drop, Undefined):
+        yield (
+            f"The smallest drop that {plan.question.baseline_trials} trials show with this "
+            f"power is {as_points(round(plan.detectable_drop, 4))} (exact)."
+        )
+
+
+def _tabulate_chosen(plan: RegressionPlan, lower: str) -> Table:
+    """Tabulate what a threshold that somebody chose amounts to, by trials (companion §6.3)."""
+    return build_table(
+        f"A threshold of {as_percent(plan.question.threshold or 0.0)}: the false alarms it implies",
+        plan.chosen,
+        ("trials", lambda one: f"{one.trials}{'' if one.is_sound else ' !'}"),
+        ("PASS\nfrom", lambda one: str(one.cutoff)),
+        ("false\nalarm", lambda one: write_chance(one.false_alarm, 1)),
+        ("implied α\nnormal", lambda one: write_chance(one.normal_alpha, 1)),
+        ("implied α\nwilson", lambda one: write_chance(one.wilson_alpha, 1)),
+        ("implied α\nexact", lambda one: write_chance(one.exact_alpha, 1)),
+        (f"power\nat {lower}", lambda one: write_chance(one.power, 1)),
+        notes=(
+            (
+                "The false alarm is P(FAIL) at the baseline's rate, computed exactly. Implied α is "
+                "the level at which a rule would have this threshold."
+            ),
+            "! FAILs in more than 20 % of runs although nothing changed.",
+        ),
+        tone=lambda one: "plain" if one.is_sound else "broken",
+    )
+
+
+def _is_alarming(plan: RegressionPlan, row: RegressionRow) -> bool:
+    """Return whether the wilson rule raises far more false alarms than its level allows."""
+    alarm = row.wilson.design_false_alarm
+    return alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
+
+
+def _or_refused(cutoff: int | None) -> str:
+    return "refused" if cutoff is None else str(cutoff)
+
+
+def _chart_regression(plan: RegressionPlan, row: RegressionRow) -> Chart:
+    curves = {
+        "exact": [(one.rate, one.exact) for one in plan.curve if one.exact is not None],
+        "wilson": [(one.rate, one.wilson) for one in plan.curve if one.wilson is not None],
+    }
+    return chart_chances(
+        "P(FAIL), by true rate",
+        "How often each rule signals a degradation at a given true rate.",
+        "true rate",
+        "P(FAIL)",
+        [(f"{name}, {row.trials} trials", points) for name, points in curves.items() if points],
+        guides=guide_rates(max(0.0, plan.question.alternative_rate), plan.question.baseline_rate),
+    )
+
+
+# --- Latency: is a percentile low enough? ---------------------------------------------------------
 
 
 def build_latency_page(plan: LatencyPlan) -> Document:
     """Build the latency plan as a page."""
-    question = plan.question
     names = ", ".join(_level(row.percentile) for row in plan.rows)
-    return Document(
-        kind="Plan",
-        title=f"Plan: latency at {names}",
-        facts=tuple(_latency_facts(question)),
-        lead=_latency_recommendation(plan),
-        blocks=tuple(_latency_blocks(plan)),
+    lead = _recommend_latency(plan)
+    return make_page(
+        f"latency at {names}", _list_latency_facts(plan.question), lead, _list_latency_blocks(plan)
     )
 
 
@@ -52,7 +325,7 @@ def _level(percentile: float) -> str:
     return f"p{100 * percentile:g}"
 
 
-def _latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
+def _list_latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
     yield "confidence", f"{as_percent(question.confidence)}, one-sided"
     if question.baseline_trials is not None:
         yield "baseline", f"{question.baseline_trials} latencies of successful trials"
@@ -63,31 +336,26 @@ def _latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
         cost = format_cost(question.prices, question.trials)
         yield "trials", f"{question.trials} planned, {expected} successful expected{cost}"
     if question.limited:
-        named = question.limit_s is not None
-        yield "limit", f"at most {as_duration(question.limit_s or 0.0)}" if named else "explicit"
+        limit = question.limit_s
+        yield "limit", "explicit" if limit is None else f"at most {as_duration(limit)}"
 
 
-def _latency_recommendation(plan: LatencyPlan) -> str:
+def _recommend_latency(plan: LatencyPlan) -> str:
     question = plan.question
+    if question.trials is not None:
+        return " ".join(_recommend_percentile(plan, row) for row in plan.rows)
     hardest = max(plan.rows, key=lambda row: row.existence_minimum)
     planned = hardest.planned_for_existence
     assert isinstance(planned, int)  # the success rate is above 0
-    if question.trials is None:
-        successes = (
-            ""
-            if question.success_rate == 1
-            else f", so that {hardest.existence_minimum} successes are expected"
-        )
-        return (
-            f"Run at least {planned} trials{format_cost(question.prices, planned)}{successes}: "
-            f"fewer latencies cannot bound {_level(hardest.percentile)} from above at "
-            f"{as_percent(question.confidence)} confidence."
-        )
-    sentences = [_latency_sentence(plan, row) for row in plan.rows]
-    return " ".join(sentences)
+    successes = f", so that {hardest.existence_minimum} successes are expected"
+    return (
+        f"Run at least {planned} trials{format_cost(question.prices, planned)}"
+        f"{successes if question.success_rate < 1 else ''}: fewer latencies cannot bound "
+        f"{_level(hardest.percentile)} from above at {as_percent(question.confidence)} confidence."
+    )
 
 
-def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
+def _recommend_percentile(plan: LatencyPlan, row: LatencyRow) -> str:
     question, name = plan.question, _level(row.percentile)
     expected = question.expected_trials
     if question.limited or row.precedence_plan is None:
@@ -114,11 +382,15 @@ def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
     )
 
 
-def _latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
+def _list_latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
     question = plan.question
     planned: tuple[Column[LatencyRow], ...] = (
         ("planned\nto show it", lambda one: str(one.planned_for_emission)),
         ("planned\nto bound it", lambda one: str(one.planned_for_existence)),
+    )
+    note = (
+        "To show: more than an extreme of the run. To bound: some observed latency lies above the "
+        f"true percentile in at least {as_percent(question.confidence)} of runs."
     )
     yield build_table(
         "Fewest successful trials",
@@ -127,42 +399,19 @@ def _latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
         ("to show it", lambda one: str(one.emission_minimum)),
         ("to bound it", lambda one: str(one.existence_minimum)),
         *(planned if question.success_rate < 1 else ()),
-        notes=(f"{_SHOW_NOTE} {as_percent(question.confidence)} of runs.",),
+        notes=(note,),
     )
     if question.baseline_trials is not None:
-        yield _baseline_table(plan)
+        yield _tabulate_baseline(plan)
     if question.expected_trials and (question.limited or question.baseline_trials is None):
-        yield _limit_table(plan)
-    yield _latency_chart(plan)
+        yield _tabulate_limits(plan)
+    yield _chart_latency(plan)
 
 
-def _baseline_table(plan: LatencyPlan) -> Table:
-    question = plan.question
-    test = bool(question.expected_trials)
-    rows = []
+def _tabulate_baseline(plan: LatencyPlan) -> Table:
+    has_test = bool(plan.question.expected_trials)
     notes = ["Rank: the baseline latency, counted from the smallest, that a test may not exceed."]
-    for row in plan.rows:
-        name = _level(row.percentile)
-        bound = row.baseline
-        assert bound is not None
-        rank = "none" if bound.rank is None else str(bound.rank)
-        alarm = bound.false_alarm
-        loud = isinstance(alarm, float) and alarm > question.alpha
-        cells = [f"{name}, order statistic" + (" !" if loud else ""), rank]
-        cells += ["" if bound.coverage is None else as_probability(bound.coverage)]
-        if test:
-            cells.append(as_probability(alarm) if isinstance(alarm, float) else "")
-        rows.append(Row(cells=tuple(cells), tone="broken" if loud else "plain"))
-        if row.precedence is not None and row.exceedance is not None:
-            breach = row.precedence.breach_probability
-            rank = "none" if row.precedence.rank is None else str(row.precedence.rank)
-            false = "" if breach is None else as_probability(breach)
-            rows.append(Row(cells=(f"{name}, precedence", rank, "", false), tone="chosen"))
-            many = row.exceedance.cutoff
-            count = "never" if many is None else f"{many} above {row.exceedance.baseline_rank}"
-            size = as_probability(row.exceedance.size)
-            rows.append(Row(cells=(f"{name}, exceedance", count, "", size)))
-    if test:
+    if has_test:
         notes.append(
             "Exceedance FAILs where so many test latencies lie above the baseline latency of that "
             "rank. Precedence and exceedance keep their level; the order statistic bounds the "
@@ -170,13 +419,36 @@ def _baseline_table(plan: LatencyPlan) -> Table:
         )
     return Table(
         heading="Against the baseline",
-        columns=("rule", "rank", "covers", *(("false\nalarm",) if test else ())),
-        rows=tuple(rows),
+        columns=("rule", "rank", "covers", *(("false\nalarm",) if has_test else ())),
+        rows=tuple(rule for row in plan.rows for rule in _list_rules(plan, row)),
         notes=tuple(notes),
     )
 
 
-def _limit_table(plan: LatencyPlan) -> Table:
+def _list_rules(plan: LatencyPlan, row: LatencyRow) -> Iterator[Row]:
+    """List the rules that hold a percentile against a baseline, the recommended one among them."""
+    question, name, bound = plan.question, _level(row.percentile), row.baseline
+    assert bound is not None
+    alarm = bound.false_alarm if isinstance(bound.false_alarm, float) else None
+    loud = alarm is not None and alarm > question.alpha
+    cells = [f"{name}, order statistic{' !' if loud else ''}", _or_none(bound.rank)]
+    cells += [write_chance(bound.coverage)]
+    cells += [write_chance(alarm)] if question.expected_trials else []
+    yield Row(cells=tuple(cells), tone="broken" if loud else "plain")
+    if row.precedence is not None and row.exceedance is not None:
+        alarm = row.precedence.breach_probability
+        rank = _or_none(row.precedence.rank)
+        yield Row(cells=(f"{name}, precedence", rank, "", write_chance(alarm)), tone="chosen")
+        many = row.exceedance.cutoff
+        count = "never" if many is None else f"{many} above {row.exceedance.baseline_rank}"
+        yield Row(cells=(f"{name}, exceedance", count, "", as_probability(row.exceedance.size)))
+
+
+def _or_none(rank: int | None) -> str:
+    return "none" if rank is None else str(rank)
+
+
+def _tabulate_limits(plan: LatencyPlan) -> Table:
     expected = plan.question.expected_trials
     limits = [(row.percentile, row.limit) for row in plan.rows if row.limit is not None]
     return build_table(
@@ -195,205 +467,21 @@ def _limit_table(plan: LatencyPlan) -> Table:
     )
 
 
-def _latency_chart(plan: LatencyPlan) -> Chart:
-    existence = [row.existence_minimum for row in plan.rows]
+def _chart_latency(plan: LatencyPlan) -> Chart:
+    counts = [row.existence_minimum for row in plan.rows]
+    curves = [
+        (_level(row.percentile), [(float(point.trials), point.bounded[i]) for point in plan.curve])
+        for i, row in enumerate(plan.rows)
+    ]
     return chart_chances(
         "P(some latency lies above the true percentile)",
         "How likely the largest latency of a run bounds the percentile, by trials.",
         "successful trials",
         "probability",
-        [
-            (
-                _level(row.percentile),
-                [(float(point.trials), point.bounded[i]) for point in plan.curve],
-            )
-            for i, row in enumerate(plan.rows)
-        ],
+        curves,
         guides=(
-            *(Guide(value=float(trials), label=str(trials)) for trials in existence),
+            *(Guide(value=float(trials), label=str(trials)) for trials in counts),
             *guide_rates(plan.question.confidence, axis="y"),
         ),
         x_unit="count",
     )
-
-
-_KINDS = {
-    "least": "one fails wherever the other does",
-    "halfway": "halfway",
-    "independent": "nothing in common",
-    "assumed": "as assumed",
-}
-
-
-def build_pairs_page(plan: paired_sizing.PairedPlan) -> Document:
-    """Build the plan of a comparison as a page."""
-    question = plan.question
-    control, candidate = question.expected
-    source = "expected" if question.rates is not None else "assumed, since none are expected"
-    return Document(
-        kind="Plan",
-        title=f"Plan: {_ask(question)}",
-        facts=(
-            (
-                "rates",
-                f"control {as_percent(control)}, candidate {as_percent(candidate)}, {source}",
-            ),
-            ("a wrong statement", f"in at most {as_percent(question.alpha / 2)} of runs each way"),
-            *_list_shares(question),
-        ),
-        lead=_recommend(plan),
-        blocks=tuple(_list_blocks(plan)),
-    )
-
-
-def _ask(question: paired_sizing.PairedSizingQuestion) -> str:
-    margin = as_points(question.margin or 0.0)
-    match question.question:
-        case "different":
-            return "are the arms different?"
-        case "better":
-            more = f" by more than {margin}" if question.margin else ""
-            return f"is the candidate better{more}?"
-        case "not-worse":
-            return f"is the candidate not worse by {margin}?"
-        case "equivalent":
-            return f"are the arms equivalent within {margin}?"
-
-
-def _list_shares(question: paired_sizing.PairedSizingQuestion) -> Iterator[tuple[str, str]]:
-    if question.tests > 1:
-        yield (
-            "tests",
-            f"{question.tests} tests share the level: {as_probability(question.level)} for each",
-        )
-
-
-def _recommend(plan: paired_sizing.PairedPlan) -> str:
-    question, chosen = plan.question, plan.chosen
-    found = chosen.expected
-    wanted = "FAIL" if _expects_fail(question) else "PASS"
-    chance = as_probability(found.fails if wanted == "FAIL" else found.passes)
-    if chosen.name == "fixed":
-        pairs = chosen.most_pairs or 0
-        return (
-            f"{as_count(pairs, 'pair')} ({_price(question, pairs)}) end with {wanted} in {chance} "
-            "of runs if the rates are as expected."
-        )
-    most = "" if chosen.most_pairs is None else f", at most {chosen.most_pairs:,} pairs"
-    limit = "" if chosen.most_pairs is None else f" ({_price(question, chosen.most_pairs)})"
-    fixed = next((one.most_pairs for one in plan.methods if one.name == "fixed"), None)
-    beside = (
-        f" A fixed number takes {fixed:,} pairs for a power of {as_percent(question.power)}."
-        if fixed is not None
-        else f" A fixed number with this power has more than {question.largest_size:,} pairs."
-    )
-    return (
-        f"It takes {as_mean_trials(found.mean_pairs)} pairs on average "
-        f"({_price(question, found.mean_pairs)}) if the rates are as expected{most}{limit}, and "
-        f"ends with {wanted} in {chance} of runs.{beside}"
-    )
-
-
-def _expects_fail(question: paired_sizing.PairedSizingQuestion) -> bool:
-    control, candidate = question.expected
-    return question.question == "different" and candidate < control
-
-
-def _price(question: paired_sizing.PairedSizingQuestion, pairs: float) -> str:
-    """Write what some pairs take: trials of all arms, money and time."""
-    if math.isinf(pairs):
-        return "no end"
-    trials = math.ceil(pairs) * question.arms
-    parts = [as_count(trials, "trial")]
-    if question.prices.trial_usd is not None:
-        parts.append(as_money(trials * question.prices.trial_usd))
-    if question.prices.trial_s is not None:
-        parts.append(as_duration(trials * question.prices.trial_s / question.concurrency))
-    return ", ".join(parts)
-
-
-def _list_blocks(plan: paired_sizing.PairedPlan) -> Iterator[Block]:
-    for method in plan.methods:
-        yield _tabulate_chances(plan.question, method)
-    if len(plan.disagreements) > 1:
-        yield _tabulate_disagreements(plan)
-
-
-def _tabulate_chances(
-    question: paired_sizing.PairedSizingQuestion, method: paired_sizing.PairedMethod
-) -> Table:
-    columns: list[tuple[str, Callable[[paired_sizing.PairedChances], str]]] = [
-        ("if the arms are", _name_truth),
-        ("PASS", lambda one: as_probability(one.passes)),
-        ("FAIL", lambda one: as_probability(one.fails)),
-        ("INCONCLUSIVE", lambda one: as_probability(one.inconclusive)),
-    ]
-    if method.name == "fixed":
-        pairs = method.most_pairs or 0
-        heading = f"Fixed: {pairs:,} pairs ({_price(question, pairs)})"
-        return build_table(heading, method.rows, *columns)
-    columns.append(("pairs", lambda one: _write_pairs(one.mean_pairs)))
-    if question.prices != NO_PRICES:
-        columns.append(("on average", lambda one: _price(question, one.mean_pairs)))
-    notes: tuple[str, ...] = ()
-    if method.certificate is not None:
-        percent = max(0.01, 100 * (method.certificate - 1))
-        notes = (f"No rule with these errors needs {percent:.2g} % fewer pairs on average.",)
-    if method.simulated is not None:
-        notes = (*notes, f"By {method.simulated:,} simulated comparisons, to within 3 points.")
-    heading = "Sequential: it stops as soon as the pairs decide"
-    return build_table(heading, method.rows, *columns, notes=notes)
-
-
-def _name_truth(row: paired_sizing.PairedChances) -> str:
-    gap = round(row.candidate - row.control, 6)
-    points = f"{100 * gap:+.3g}".replace("-", "−") if gap else "0"
-    return f"{row.truth} ({points})"
-
-
-def _write_pairs(pairs: float) -> str:
-    return "no end" if math.isinf(pairs) else as_mean_trials(pairs)
-
-
-def _tabulate_disagreements(plan: paired_sizing.PairedPlan) -> Table:
-    wanted = "FAIL" if _expects_fail(plan.question) else "PASS"
-
-    def write_mean(one: paired_sizing.Disagreement) -> str:
-        return "" if one.mean_pairs is None else _write_pairs(one.mean_pairs)
-
-    return build_table(
-        "How often the arms disagree decides how many pairs it takes",
-        plan.disagreements,
-        ("how they disagree", lambda one: _KINDS[one.kind]),
-        ("discordant", lambda one: as_percent(round(one.discordance, 4))),
-        (wanted, lambda one: "" if one.passes is None else as_probability(one.passes)),
-        ("pairs", write_mean),
-        notes=("The tables above assume that the arms have nothing in common.",),
-    )
-
-
-#: By the form of the plan.
-_BUILDERS: dict[str, Callable[[Any], Document]] = {
-    "rate": build_sequential_page,
-    "compliance": build_compliance_page,
-    "regression": build_regression_page,
-    "latency": build_latency_page,
-    "precision": build_precision_page,
-    "compare": build_comparison_page,
-    "pairs": build_pairs_page,
-}
-
-
-#: Those that also have a short page.
-_SHORT: dict[str, Callable[[Any], Document]] = {"rate": build_short_sequential_page}
-
-
-def build_sizing_page(plan: SizingPlan, *, short: bool = False) -> Document:
-    """Build the answer to a sizing question as a page of words, tables and charts.
-
-    Args:
-        plan: The answer.
-        short: Whether its first table is enough, where it has several.
-    """
-    builders = _BUILDERS | _SHORT if short else _BUILDERS
-    return builders[plan.form](plan)

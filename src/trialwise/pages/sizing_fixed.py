@@ -8,96 +8,97 @@ from trialwise.decimals import as_written
 from trialwise.documents.blocks import Block, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_points, as_probability, is_within
-from trialwise.pages.sizing_words import REFUSALS, chart_chances, format_cost, guide_rates
-from trialwise.procedures.sizing import fixed_sizing
+from trialwise.pages.sizing import (
+    REFUSALS,
+    chart_chances,
+    format_cost,
+    guide_rates,
+    make_page,
+    write_chance,
+)
+from trialwise.procedures.sizing.fixed_sizing import (
+    CompliancePlan,
+    PrecisionPlan,
+    PrecisionRow,
+    RuleAt,
+    RuleSize,
+)
 from trialwise.stats.result_types import Undefined
 
-# --- Compliance -------------------------------------------------------------------------------
+# --- Compliance: is the rate high enough, by a fixed number of trials? ----------------------------
 
 
-def build_compliance_page(plan: fixed_sizing.CompliancePlan) -> Document:
+def build_compliance_page(plan: CompliancePlan) -> Document:
     """Build the compliance plan as a page."""
-    question = plan.question
+    question, trials = plan.question, plan.question.trials
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     facts = [
         ("required", f"{required}; PASS there in at most {as_percent(question.alpha)} of runs"),
         ("hoped for", f"{better}; PASS there in at least {as_percent(question.power)} of runs"),
     ]
-    if question.trials is not None:
-        facts.append(
-            ("trials", f"{question.trials}{format_cost(question.prices, question.trials)}")
-        )
-    return Document(
-        kind="Plan",
-        title=f"Plan: show that the rate is above {required}",
-        facts=tuple(facts),
-        lead=_compliance_recommendation(plan),
-        blocks=tuple(_compliance_blocks(plan)),
+    if trials is not None:
+        facts.append(("trials", f"{trials}{format_cost(question.prices, trials)}"))
+    return make_page(
+        f"show that the rate is above {required}",
+        facts,
+        _recommend_compliance(plan, required, better),
+        _list_compliance_blocks(plan, required, better),
     )
 
 
-def _compliance_recommendation(plan: fixed_sizing.CompliancePlan) -> str:
+def _recommend_compliance(plan: CompliancePlan, required: str, better: str) -> str:
     question, size = plan.question, plan.size_of("exact")
-    required, better = as_percent(question.required_rate), as_percent(question.better_rate)
+    power = as_percent(question.power)
+    needed = f"{size.required.design.trials}" if size.required else "more than 20000"
+
+    def word_chances(at: RuleAt) -> str:
+        return (
+            f"that happens in {as_probability(at.power)} of runs at {better} and in "
+            f"{as_probability(at.design.achieved_size)} at {required}"
+        )
+
     if plan.refusal is not None:
         return (
             f"Refused: {question.trials} trials cannot show a rate above {required}; even without "
-            f"a failure it takes {size.minimum_trials}, and for a power of "
-            f"{as_percent(question.power)} at {better} {_word_needed(size)}."
+            f"a failure it takes {size.minimum_trials}, and for a power of {power} at {better} "
+            f"{needed}."
         )
-    asked = next((at for at in plan.given if at.design.cutoff is not None), None)
-    if asked is not None:
-        takes = f"a power of {as_percent(question.power)} takes {_word_needed(size)}"
-        return (
-            f"With {question.trials} trials PASS with at least {asked.design.cutoff} successes "
-            f"({asked.design.rule} rule): {_word_chances(plan, asked)}; {takes}."
-        )
+    for at in plan.given:
+        if at.design.cutoff is not None:
+            return (
+                f"With {question.trials} trials PASS with at least {at.design.cutoff} successes "
+                f"({at.design.rule} rule): {word_chances(at)}; a power of {power} takes {needed}."
+            )
     if size.required is None:
         return (
             f"No number of trials up to 20000 shows a rate above {required} with a power of "
-            f"{as_percent(question.power)} at {better}: raise --expect or lower --power."
+            f"{power} at {better}: raise --expect or lower --power."
         )
     design = size.required.design
     return (
         f"Run {design.trials} trials{format_cost(question.prices, design.trials)} and PASS with at "
-        f"least {design.cutoff} successes (exact rule): {_word_chances(plan, size.required)}."
+        f"least {design.cutoff} successes (exact rule): {word_chances(size.required)}."
     )
 
 
-def _word_chances(plan: fixed_sizing.CompliancePlan, at: fixed_sizing.RuleAt) -> str:
-    required, better = (
-        as_percent(plan.question.required_rate),
-        as_percent(plan.question.better_rate),
-    )
-    return (
-        f"that happens in {as_probability(at.power)} of runs at {better} and in "
-        f"{as_probability(at.design.achieved_size)} at {required}"
-    )
-
-
-def _word_needed(size: fixed_sizing.RuleSize) -> str:
-    return f"{size.required.design.trials}" if size.required else "more than 20000"
-
-
-def _compliance_blocks(plan: fixed_sizing.CompliancePlan) -> Iterator[Block]:
+def _list_compliance_blocks(plan: CompliancePlan, required: str, better: str) -> Iterator[Block]:
     question = plan.question
-    required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
-    rows = [_size_row(plan, size) for size in plan.sizes]
-    normal = plan.normal.required_trials
-    rows.append(Row(cells=("normal", "", "", str(normal), *_at_cells(plan.normal_exact))))
+    rows = [_make_size_row(plan, size) for size in plan.sizes]
+    normal = str(plan.normal.required_trials)
+    rows.append(Row(cells=("normal", "", "", normal, *_list_cells(plan.normal_exact))))
     yield Table(
         heading="How many trials",
         columns=("rule", "fewest that\ncould PASS", "first\ncrossing", "\ntrials", *head),
         rows=tuple(rows),
-        notes=tuple(_compliance_notes(plan)),
+        notes=tuple(_list_compliance_notes(plan, required)),
     )
     if plan.given:
         yield Table(
             heading=f"With {question.trials} trials",
             columns=("rule", *head),
             rows=tuple(
-                Row(cells=(at.design.rule + _mark(at, question.alpha), *_at_cells(at)))
+                Row(cells=(at.design.rule + _mark(at, question.alpha), *_list_cells(at)))
                 for at in plan.given
             ),
             notes=tuple(
@@ -107,49 +108,13 @@ def _compliance_blocks(plan: fixed_sizing.CompliancePlan) -> Iterator[Block]:
                 if at.design.refusal
             ),
         )
-    if plan.losses:
-        yield _tabulate_losses(plan)
+    if question.margin is not None:
+        yield _tabulate_losses(plan, question.margin)
     if plan.drawn:
-        yield _compliance_chart(plan)
+        yield _chart_compliance(plan)
 
 
-def _tabulate_losses(plan: fixed_sizing.CompliancePlan) -> Table:
-    """Tabulate the other sizing: trials that find a loss, by the normal formula and exactly."""
-    question = plan.question
-    assert question.margin is not None
-    lower = float(as_written(question.required_rate) - as_written(question.margin))
-    required, lost = as_percent(question.required_rate), as_percent(lower)
-    written = question.required_rate, question.margin, question.alpha, question.power
-    at_least, margin, alpha, power = (as_percent(one).replace(" ", "") for one in written)
-    return build_table(
-        f"Trials that find a loss of {as_points(question.margin)}",
-        plan.losses,
-        ("power", lambda one: as_percent(one.power)),
-        ("normal\nsize", lambda one: str(one.normal_trials)),
-        ("exact\nsize", lambda one: "over 30000" if one.trials is None else str(one.trials)),
-        ("PASS with\nat least", lambda one: "" if one.cutoff is None else str(one.cutoff)),
-        (f"P(FAIL)\nat {required}", lambda one: _or_blank(one.wrong_fail)),
-        (f"P(PASS)\nat {lost}", lambda one: _or_blank(one.wrong_pass)),
-        notes=(
-            (
-                f"These sizes are smaller because they ask less: a PASS shows a rate above {lost}, "
-                f"not above {required}, and a service at {required} PASSes. The normal size is the "
-                "usual formula; the exact size is the smallest that keeps both errors."
-            ),
-            (
-                f"In a suite: at_least: {at_least}, margin: {margin}, alpha: {alpha}, "
-                f"power: {power}, method: fixed. Without `method` the test may stop earlier."
-            ),
-        ),
-        tone=lambda one: "chosen" if one.power == question.power else "plain",
-    )
-
-
-def _or_blank(value: float | None) -> str:
-    return "" if value is None else as_probability(value)
-
-
-def _size_row(plan: fixed_sizing.CompliancePlan, size: fixed_sizing.RuleSize) -> Row:
+def _make_size_row(plan: CompliancePlan, size: RuleSize) -> Row:
     crossing = "over 20000" if size.first_crossing is None else str(size.first_crossing)
     start = (str(size.minimum_trials), crossing)
     if size.required is None:
@@ -157,29 +122,29 @@ def _size_row(plan: fixed_sizing.CompliancePlan, size: fixed_sizing.RuleSize) ->
     broken = _mark(size.required, plan.question.alpha)
     trials = str(size.required.design.trials)
     return Row(
-        cells=(size.rule + broken, *start, trials, *_at_cells(size.required)),
+        cells=(size.rule + broken, *start, trials, *_list_cells(size.required)),
         tone="broken" if broken else "chosen",
     )
 
 
-def _at_cells(at: fixed_sizing.RuleAt) -> tuple[str, str, str]:
+def _list_cells(at: RuleAt) -> tuple[str, str, str]:
     if at.design.cutoff is None:
         return "refused", "", ""
     return str(at.design.cutoff), as_probability(at.design.achieved_size), as_probability(at.power)
 
 
-def _mark(at: fixed_sizing.RuleAt, alpha: float) -> str:
+def _mark(at: RuleAt, alpha: float) -> str:
     return "" if is_within(at.design.achieved_size, alpha) else " !"
 
 
-def _compliance_notes(plan: fixed_sizing.CompliancePlan) -> Iterator[str]:
-    question = plan.question
+def _list_compliance_notes(plan: CompliancePlan, required: str) -> Iterator[str]:
+    alpha = plan.question.alpha
     for size in plan.sizes:
-        if size.required and not is_within(size.required.design.achieved_size, question.alpha):
+        if size.required and _mark(size.required, alpha):
             achieved = as_probability(size.required.design.achieved_size)
             yield (
-                f"! The {size.rule} rule's P(PASS) at {as_percent(question.required_rate)} is "
-                f"{achieved}, above {as_percent(question.alpha)}: it is an approximation."
+                f"! The {size.rule} rule's P(PASS) at {required} is {achieved}, above "
+                f"{as_percent(alpha)}: it is an approximation."
             )
     yield (
         "Power is a sawtooth in the number of trials: first reached at the crossing, and kept "
@@ -193,103 +158,110 @@ def _compliance_notes(plan: fixed_sizing.CompliancePlan) -> Iterator[str]:
         )
 
 
-def _compliance_chart(plan: fixed_sizing.CompliancePlan) -> Chart:
+def _tabulate_losses(plan: CompliancePlan, margin: float) -> Table:
+    """Tabulate the other sizing: trials that find a loss, by the normal formula and exactly."""
+    question = plan.question
+    lower = float(as_written(question.required_rate) - as_written(margin))
+    required, lost = as_percent(question.required_rate), as_percent(lower)
+    written = question.required_rate, margin, question.alpha, question.power
+    # A suite file writes 5%, where a page leaves a space before the sign.
+    at_least, below, alpha, power = (as_percent(one).replace(" ", "") for one in written)
+    return build_table(
+        f"Trials that find a loss of {as_points(margin)}",
+        plan.losses,
+        ("power", lambda one: as_percent(one.power)),
+        ("normal\nsize", lambda one: str(one.normal_trials)),
+        ("exact\nsize", lambda one: "over 30000" if one.trials is None else str(one.trials)),
+        ("PASS with\nat least", lambda one: "" if one.cutoff is None else str(one.cutoff)),
+        (f"P(FAIL)\nat {required}", lambda one: write_chance(one.wrong_fail)),
+        (f"P(PASS)\nat {lost}", lambda one: write_chance(one.wrong_pass)),
+        notes=(
+            (
+                f"These sizes are smaller because they ask less: a PASS shows a rate above {lost}, "
+                f"not above {required}, and a service at {required} PASSes. The normal size is the "
+                "usual formula; the exact size is the smallest that keeps both errors."
+            ),
+            (
+                f"In a suite: at_least: {at_least}, margin: {below}, alpha: {alpha}, "
+                f"power: {power}, method: fixed. Without `method` the test may stop earlier."
+            ),
+        ),
+        tone=lambda one: "chosen" if one.power == question.power else "plain",
+    )
+
+
+def _chart_compliance(plan: CompliancePlan) -> Chart:
+    curves = [
+        (
+            f"{design.rule}, {design.trials} trials",
+            [(point.rate, point.passes[i]) for point in plan.curve],
+        )
+        for i, design in enumerate(plan.drawn)
+    ]
     return chart_chances(
         "P(PASS), by true rate",
         "How often each rule passes a service of a given true rate.",
         "true rate",
         "P(PASS)",
-        [
-            (
-                f"{design.rule}, {design.trials} trials",
-                [(point.rate, point.passes[i]) for point in plan.curve],
-            )
-            for i, design in enumerate(plan.drawn)
-        ],
+        curves,
         guides=guide_rates(plan.question.required_rate, plan.question.better_rate),
     )
 
 
-# --- Precision --------------------------------------------------------------------------------
+# --- Precision: what is the rate, and how precisely? ----------------------------------------------
 
 _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "exact"}
+_EXPLAINED = "exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n)."
 
 
-def build_precision_page(plan: fixed_sizing.PrecisionPlan) -> Document:
-    """Build the precision plan as a page."""
-    question = plan.question
-    if question.margin is None:
-        return _build_width_page(plan)
-    level, margin = as_percent(question.confidence), as_percent(question.margin)
-    chosen = plan.wilson
-    rows = [plan.wilson, plan.normal]
-    notes = ["exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n)."]
+def build_precision_page(plan: PrecisionPlan) -> Document:
+    """Build the precision plan as a page: trials for a width, or the width that trials give."""
+    question, chosen = plan.question, plan.wilson
+    level, rate = as_percent(question.confidence), as_percent(question.rate)
+    trials = f"{chosen.trials} trials{format_cost(question.prices, chosen.trials)}"
+    width, holds = as_probability(chosen.half_width), as_probability(chosen.coverage)
+    if question.margin is not None:
+        asked = f"estimate a rate of about {rate} to ± {as_percent(question.margin)}"
+        lead = (
+            f"Run {trials}: at a rate of {rate} the {level} Wilson interval is then ± {width} wide "
+            f"on average and holds the true rate in {holds} of runs."
+        )
+        tables = _list_precision_tables(plan, as_percent(question.margin), level)
+    else:
+        asked = f"how precisely do {chosen.trials} trials estimate a rate?"
+        lead = (
+            f"With {trials} the {level} Wilson interval is ± {width} wide on average at a rate of "
+            f"{rate} and holds the true rate in {holds} of runs. The textbook half-width is at "
+            f"most ± {as_probability(plan.widest or 0.0)}, at a rate of 50 %."
+        )
+        notes = (_EXPLAINED, f"! Holds the true rate in less than {level} of runs.")
+        heading = f"With {chosen.trials} trials"
+        tables = [_tabulate_precision(plan, heading, plan.given[::-1], notes)]
+    facts = (("confidence", f"{level}, two-sided"), ("rate", f"{rate} or so"))
+    return make_page(asked, facts, lead, (*tables, _chart_precision(plan)))
+
+
+def _list_precision_tables(plan: PrecisionPlan, margin: str, level: str) -> list[Table]:
+    rows, notes = [plan.wilson, plan.normal], [_EXPLAINED]
     if isinstance(plan.clopper_pearson, Undefined):
         notes.append(f"The exact interval was {plan.clopper_pearson.reason}.")
     else:
         rows.insert(0, plan.clopper_pearson)
-    if not is_within(question.confidence, plan.normal.coverage):
+    if not is_within(plan.question.confidence, plan.normal.coverage):
         notes.append(
             f"! The textbook interval holds the true rate in "
             f"{as_probability(plan.normal.coverage)} of runs, not in {level}."
         )
     tables = [_tabulate_precision(plan, f"Trials for ± {margin} on average", rows, tuple(notes))]
     if plan.given:
-        tables.append(_tabulate_precision(plan, f"With {question.trials} trials", plan.given))
-    return Document(
-        kind="Plan",
-        title=f"Plan: estimate a rate of about {as_percent(question.rate)} to ± {margin}",
-        facts=(
-            ("confidence", f"{level}, two-sided"),
-            ("rate", f"{as_percent(question.rate)} or so"),
-        ),
-        lead=(
-            f"Run {chosen.trials} trials{format_cost(question.prices, chosen.trials)}: at a "
-            f"rate of {as_percent(question.rate)} the {level} Wilson interval is then "
-            f"± {as_probability(chosen.half_width)} wide on average and holds the true rate in "
-            f"{as_probability(chosen.coverage)} of runs."
-        ),
-        blocks=(*tables, _precision_chart(plan)),
-    )
-
-
-def _build_width_page(plan: fixed_sizing.PrecisionPlan) -> Document:
-    """Build the answer to how precise a number of trials is."""
-    question, chosen = plan.question, plan.wilson
-    level, rate = as_percent(question.confidence), as_percent(question.rate)
-    assert plan.widest is not None
-    return Document(
-        kind="Plan",
-        title=f"Plan: how precisely do {chosen.trials} trials estimate a rate?",
-        facts=(("confidence", f"{level}, two-sided"), ("rate", f"{rate} or so")),
-        lead=(
-            f"With {chosen.trials} trials{format_cost(question.prices, chosen.trials)} the {level} "
-            f"Wilson interval is ± {as_probability(chosen.half_width)} wide on average at a rate "
-            f"of {rate} and holds the true rate in {as_probability(chosen.coverage)} of runs. The "
-            f"textbook half-width is at most ± {as_probability(plan.widest)}, at a rate of 50 %."
-        ),
-        blocks=(
-            _tabulate_precision(
-                plan,
-                f"With {chosen.trials} trials",
-                plan.given[::-1],
-                (
-                    "exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n).",
-                    f"! Holds the true rate in less than {level} of runs.",
-                ),
-            ),
-            _precision_chart(plan),
-        ),
-    )
+        tables.append(_tabulate_precision(plan, f"With {plan.question.trials} trials", plan.given))
+    return tables
 
 
 def _tabulate_precision(
-    plan: fixed_sizing.PrecisionPlan,
-    heading: str,
-    rows: Sequence[fixed_sizing.PrecisionRow],
-    notes: tuple[str, ...] = (),
+    plan: PrecisionPlan, heading: str, rows: Sequence[PrecisionRow], notes: tuple[str, ...] = ()
 ) -> Table:
-    def is_low(row: fixed_sizing.PrecisionRow) -> bool:
+    def is_low(row: PrecisionRow) -> bool:
         return not is_within(plan.question.confidence, row.coverage)
 
     return build_table(
@@ -304,9 +276,9 @@ def _tabulate_precision(
     )
 
 
-def _precision_chart(plan: fixed_sizing.PrecisionPlan) -> Chart:
+def _chart_precision(plan: PrecisionPlan) -> Chart:
     points = tuple((float(point.trials), point.half_width) for point in plan.curve)
-    margin = plan.question.margin
+    trials, margin = plan.wilson.trials, plan.question.margin
     if margin is None:
         margin = round(plan.wilson.half_width, 4)
     return chart_lines(
@@ -316,7 +288,7 @@ def _precision_chart(plan: fixed_sizing.PrecisionPlan) -> Chart:
         "half-width",
         [Line(name="wilson", ink="one", points=points)],
         guides=(
-            Guide(value=float(plan.wilson.trials), label=str(plan.wilson.trials)),
+            Guide(value=float(trials), label=str(trials)),
             Guide(value=margin, label=f"± {as_percent(margin)}", axis="y"),
         ),
         x_unit="count",
