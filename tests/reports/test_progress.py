@@ -47,9 +47,9 @@ from trialwise.procedures.run_plan import plan_run
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.progress import (
     LineProgress,
-    SharedProgress,
     TerminalProgress,
     open_progress,
+    share_progress,
 )
 from trialwise.renderers.progress_status import Snapshot, open_end, status_block
 
@@ -323,10 +323,10 @@ def test_runs_side_by_side_have_a_line_each_until_they_end() -> None:
     The one that ends first leaves, the other goes on, and nothing is left of either.
     """
     there, clock = io.StringIO(), BentClock()
-    shared = SharedProgress(there, LIVE, clock)
+    follow = share_progress(there, capabilities=LIVE, clock=clock)
     names = ("support-agent", "search-agent")
     heard = {name: [*Played(planned(criterion("right"), contract=name)).events()] for name in names}
-    listeners = {name: shared.follow() for name in names}
+    listeners = {name: follow() for name in names}
 
     def play(name: str, events: Sequence[Event]) -> list[list[str]]:
         for event in events:
@@ -707,11 +707,6 @@ def test_a_log_keeps_hostile_names_on_their_line() -> None:
 
 
 # --- Silence --------------------------------------------------------------------------------------
-
-
-def test_quiet_means_nobody_listens() -> None:
-    """Nothing to draw, nothing to close."""
-    assert open_progress(io.StringIO(), quiet=True) is None
 
 
 def test_a_terminal_is_drawn_on_and_a_pipe_is_not() -> None:

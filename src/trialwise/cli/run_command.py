@@ -249,11 +249,11 @@ def _run(planned: Sequence[_Planned], how: _How) -> EndedRuns:
         several = [(one.run, one.space) for one in planned]
         found = run_in_turn(several, fail_fast=how.fail_fast)
     else:
-        from trialwise.renderers.progress import SharedProgress
+        from trialwise.renderers.progress import share_progress
 
-        display = None if how.quiet else SharedProgress(sys.stderr)
+        follow = None if how.quiet else share_progress(sys.stderr)
         several = [
-            (one.run, one.space if display is None else one.space.listen(display.follow()))
+            (one.run, one.space if follow is None else one.space.listen(follow()))
             for one in planned
         ]
         found = run_side_by_side(several, how.jobs, fail_fast=how.fail_fast)

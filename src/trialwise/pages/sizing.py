@@ -210,10 +210,11 @@ def _list_regression_blocks(plan: RegressionPlan, lower: str) -> Iterator[Block]
     def pick_tone(row: RegressionRow) -> Tone:
         return "chosen" if row is plan.drawn else "broken" if row.trials in loud else "plain"
 
-    notes = [
+    explained = (
         "A false alarm is a FAIL when nothing changed, the baseline's own sampling error included. "
         "Power is P(FAIL) after the drop, against this baseline."
-    ]
+    )
+    notes = [explained]
     if loud:
         notes.append(
             f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "

@@ -9,7 +9,7 @@ escape sequences would have to be kept away from logs and from the output of the
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from typing import Protocol, TextIO
 
@@ -226,146 +226,112 @@ class Progress(ports.Listener, Protocol):
 
 
 def open_progress(
-    stream: TextIO,
-    *,
-    quiet: bool = False,
-    capabilities: Capabilities | None = None,
-    clock: ports.Clock | None = None,
-) -> Progress | None:
-    """Return the progress that suits a stream, or None where nobody wants any.
+    stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
+) -> Progress:
+    """Return the progress of a run that suits a stream.
 
     Args:
         stream: Where it goes; standard error, so that standard output stays clean.
-        quiet: Whether to show nothing.
         capabilities: What the stream can do; found out where not given.
         clock: Time; the machine's own where none is given.
     """
-    if quiet:
-        return None
-    able = capabilities or read_capabilities(stream)
-    time = clock or ports.SystemClock()
-    return TerminalProgress(stream, able, time) if able.live else LineProgress(stream, able, time)
+    able, time = capabilities or read_capabilities(stream), clock or ports.SystemClock()
+    return (TerminalProgress if able.live else LineProgress)(stream, able, time)
+
+
+def share_progress(
+    stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
+) -> Callable[[], Progress]:
+    """Return what makes the progress of each of several runs that go on at a time.
+
+    A terminal shows a line for each; a log has the lines of all.
+    """
+    able, time = capabilities or read_capabilities(stream), clock or ports.SystemClock()
+    if not able.live:
+        return lambda: LineProgress(stream, able, time)
+    display = TerminalProgress(stream, able, time, is_shared=True)
+    return lambda: _OneOfSeveral(display)
 
 
 class TerminalProgress(LiveDisplay):
-    """Shows the standing of one run."""
-
-    _snapshot: Snapshot | None = None
-
-    def on_event(self, event: ports.Event) -> None:
-        """Take note of one event, and draw if it is time or something was decided."""
-        with self._lock:
-            if isinstance(event, ports.RunStarted):
-                self._end()
-                self._snapshot = Snapshot.at_start(event)
-                self._begin()
-                self._draw(now=True)
-            elif isinstance(event, ports.RunEnded | ports.VerdictReached):
-                self._end()
-            elif self._snapshot is not None:
-                self._snapshot = self._snapshot.after(event, elapsed_s=self._count_elapsed())
-                self._draw(now=isinstance(event, ports.CriterionDecided))
-
-    def close(self) -> None:
-        """Clear the display; closing twice is harmless."""
-        with self._lock:
-            self._end()
-
-    def _end(self) -> None:
-        self._snapshot = None
-        self._clear()
-
-    def _pass_time(self) -> None:
-        if self._snapshot is not None:
-            self._snapshot = replace(self._snapshot, elapsed_s=self._count_elapsed())
-
-    def _list_lines(self) -> list[tuple[str, str]]:
-        return [] if self._snapshot is None else status_block(self._snapshot, self._able)
-
-
-class SharedProgress:
-    """Progress of several runs at a time on one stream: a line for each, or a log of all.
+    """Shows how runs stand: one in a few lines, or each of several in a line.
 
     Args:
-        stream: Where it goes.
-        capabilities: What the stream can do; found out where not given.
-        clock: Time; the machine's own where none is given.
+        stream: A terminal that obeys escape sequences.
+        capabilities: What it can do.
+        clock: Time.
+        tick_s: Redraw this often without news; None for never.
+        is_shared: Whether several runs share the terminal.
     """
 
     def __init__(
         self,
         stream: TextIO,
-        capabilities: Capabilities | None = None,
-        clock: ports.Clock | None = None,
+        capabilities: Capabilities,
+        clock: ports.Clock,
+        *,
+        tick_s: float | None = TICK_S,
+        is_shared: bool = False,
     ) -> None:
-        self._stream = stream
-        self._able = capabilities or read_capabilities(stream)
-        self._clock = clock or ports.SystemClock()
-        self._display = _LineOfEach(stream, self._able, self._clock) if self._able.live else None
+        super().__init__(stream, capabilities, clock, tick_s=tick_s)
+        self._is_shared = is_shared
+        self._running: dict[object, tuple[float, Snapshot]] = {}
+        """When each run began, and how it stands."""
 
-    def follow(self) -> Progress:
-        """Return a listener for one of the runs."""
-        if self._display is not None:
-            return _OneOfSeveral(self._display)
-        return LineProgress(self._stream, self._able, self._clock)
+    def on_event(self, event: ports.Event) -> None:
+        """Take note of one event of the only run."""
+        self.hear(event, None)
 
+    def close(self) -> None:
+        """Clear the display; closing twice is harmless."""
+        self.forget(None)
 
-class _LineOfEach(LiveDisplay):
-    """Draws one line for each unfinished run."""
-
-    def __init__(self, stream: TextIO, capabilities: Capabilities, clock: ports.Clock) -> None:
-        super().__init__(stream, capabilities, clock)
-        self._running: dict[_OneOfSeveral, tuple[float, Snapshot]] = {}
-
-    def hear(self, one: _OneOfSeveral, event: ports.Event) -> None:
-        """Take note of one event of one run."""
+    def hear(self, event: ports.Event, run: object) -> None:
+        """Take note of one event, and draw if it is time or something was decided."""
+        if isinstance(event, ports.RunStarted | ports.RunEnded | ports.VerdictReached):
+            self.forget(run)
         with self._lock:
             now = self._clock.monotonic()
             if isinstance(event, ports.RunStarted):
-                is_first = not self._running
-                self._running[one] = now, Snapshot.at_start(event)
-                self._draw(now=True)
-                if is_first:
+                if not self._running:
                     self._begin()
-            elif one in self._running and not isinstance(
-                event, ports.RunEnded | ports.VerdictReached
-            ):
-                started, snapshot = self._running[one]
-                self._running[one] = started, snapshot.after(event, elapsed_s=now - started)
+                self._running[run] = now, Snapshot.at_start(event)
+                self._draw(now=True)
+            elif run in self._running:
+                began, snapshot = self._running[run]
+                self._running[run] = began, snapshot.after(event, elapsed_s=now - began)
                 self._draw(now=isinstance(event, ports.CriterionDecided))
 
-    def forget(self, one: _OneOfSeveral) -> None:
-        """Take the line of a run away; the last one ends the display."""
+    def forget(self, run: object) -> None:
+        """Take the lines of a run away; the last one ends the display."""
         with self._lock:
-            self._running.pop(one, None)
-            if self._running:
-                self._draw(now=True)
-            else:
+            known = self._running.pop(run, None)
+            if not self._running:
                 self._clear()
+            elif known is not None:
+                self._draw(now=True)
 
     def _pass_time(self) -> None:
         now = self._clock.monotonic()
-        self._running = {
-            one: (started, replace(snapshot, elapsed_s=now - started))
-            for one, (started, snapshot) in self._running.items()
-        }
+        for run, (began, snapshot) in self._running.items():
+            self._running[run] = began, replace(snapshot, elapsed_s=now - began)
 
     def _list_lines(self) -> list[tuple[str, str]]:
         shown = [snapshot for _, snapshot in self._running.values()]
-        return [status_line(one, self._able) for one in shown[: max(1, self._able.height - 1)]]
+        if self._is_shared:
+            return [status_line(one, self._able) for one in shown[: max(1, self._able.height - 1)]]
+        return [line for one in shown for line in status_block(one, self._able)]
 
 
 class _OneOfSeveral:
     """Hears of one run for a display of several."""
 
-    def __init__(self, display: _LineOfEach) -> None:
+    def __init__(self, display: TerminalProgress) -> None:
         self._display = display
 
     def on_event(self, event: ports.Event) -> None:
         """Pass an event on."""
-        self._display.hear(self, event)
-        if isinstance(event, ports.RunEnded):
-            self.close()
+        self._display.hear(event, self)
 
     def close(self) -> None:
         """Take the run's line away; closing twice is harmless."""

@@ -89,8 +89,7 @@ class Workspace:
         if progress:
             from trialwise.renderers.progress import open_progress
 
-            shown = open_progress(sys.stderr)
-            listeners += [] if shown is None else [shown]
+            listeners.append(open_progress(sys.stderr))
         return cls(
             store=None if store is None else Path(store),
             baselines=Path(baselines),
