@@ -71,38 +71,39 @@ _OLD_FORMS = {
 _LONG = 1_000
 
 
+def _option(names: str, kind: Any, text: str, default: Any = None) -> Callable[[F], F]:
+    """Add an option.
+
+    Args:
+        names: Its names, the last one perhaps that of the argument.
+        kind: The kind of its value, or None for a flag.
+        text: Its help; nothing for what earlier versions knew.
+        default: The help shows it where it is written as a user would write it.
+    """
+    if kind is None:
+        return click.option(*names.split(), is_flag=True, help=text)
+    given = {"default": default, "show_default": isinstance(default, str)}
+    return click.option(*names.split(), type=kind, help=text, hidden=not text, **given)
+
+
+_concurrency = _option("--concurrency", TRIALS, "Trials that may run at once.", 1)
+_power = _option("--power", RATE, "Power, 1 - beta.", "80%")
+
+
 def _shared(function: F) -> F:
     """Add how surely something is asked, what a trial costs, and where the answer goes."""
+    written = "Write there instead: *.json, *.html, *.svg (the charts) or *.txt."
     for decorate in (
-        click.option("--svg", type=FILE, hidden=True),  # -o says the same
-        click.option("--html", type=FILE, hidden=True),
-        click.option(
-            "-o",
-            "--output",
-            type=FILE,
-            help="Write there instead: *.json, *.html, *.svg (the charts) or *.txt.",
-        ),
+        _option("--svg", FILE, ""),  # -o says the same
+        _option("--html", FILE, ""),
+        _option("-o --output", FILE, written),
         json_option,
-        click.option("--seconds", "trial_s", type=DURATION, help="Time a trial takes: 3s, 2m."),
-        click.option("--price", "trial_usd", type=USD, help="Dollars a trial costs: 0.02."),
-        click.option(
-            "--confidence",
-            type=RATE,
-            default="95%",
-            show_default=True,
-            help="Confidence, 1 - alpha.",
-        ),
+        _option("--seconds trial_s", DURATION, "Time a trial takes: 3s, 2m."),
+        _option("--price trial_usd", USD, "Dollars a trial costs: 0.02."),
+        _option("--confidence", RATE, "Confidence, 1 - alpha.", "95%"),
     ):
         function = decorate(function)
     return function
-
-
-_concurrency = click.option(
-    "--concurrency", type=TRIALS, default=1, help="Trials that may run at once."
-)
-_power = click.option(
-    "--power", type=RATE, default="80%", show_default=True, help="Power, 1 - beta."
-)
 
 
 def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int:
@@ -225,46 +226,31 @@ def command() -> None:
 
 @command.command("rate", cls=_RateQuestion, short_help="Is the rate high enough?")
 @click.argument("rate", type=RATE, metavar="RATE", required=False)
-@click.option(
+@_option(
     "--expect",
-    type=RATE,
-    help="The true rate you expect: the answer is for it.  [default: half the allowed failures]",
+    RATE,
+    "The true rate you expect: the answer is for it.  [default: half the allowed failures]",
 )
-@click.option(
-    "--alternative",
-    type=RATE,
-    help="The bad rate to tell it from.  [default: 10 points lower, at least 1%]",
+@_option(
+    "--alternative", RATE, "The bad rate to tell it from.  [default: 10 points lower, at least 1%]"
 )
-@click.option(
-    "--max-trials",
-    type=TRIALS,
-    help="Upper limit on trials.  [default: twice the exact fixed sample]",
-)
-@click.option("--fixed", is_flag=True, help="Plan a fixed number of trials, in both rule sets.")
-@click.option("--estimate", is_flag=True, help="Estimate a rate of about RATE; decide nothing.")
-@click.option(
+@_option("--max-trials", TRIALS, "Upper limit on trials.  [default: twice the exact fixed sample]")
+@_option("--fixed", None, "Plan a fixed number of trials, in both rule sets.")
+@_option("--estimate", None, "Estimate a rate of about RATE; decide nothing.")
+@_option(
     "--margin",
-    type=RATE,
-    help="With --fixed: also find a loss of so much. With --estimate: half the interval's width.",
+    RATE,
+    "With --fixed: also find a loss of so much. With --estimate: half the interval's width.",
 )
-@click.option("--trials", type=TRIALS, help="With either: say what this many trials would do.")
+@_option("--trials", TRIALS, "With either: say what this many trials would do.")
 @_power
-@click.option("--batch", type=TRIALS, default=1, help="Decide after every so many trials.")
-@click.option("--criteria", type=TRIALS, default=1, help="Criteria decided on the same trials.")
-@click.option(
-    "--correction",
-    type=click.Choice(["none", "bonferroni"]),
-    default="none",
-    show_default=True,
-    help="How the criteria share alpha.",
+@_option("--batch", TRIALS, "Decide after every so many trials.", 1)
+@_option("--criteria", TRIALS, "Criteria decided on the same trials.", 1)
+@_option(
+    "--correction", click.Choice(["none", "bonferroni"]), "How the criteria share alpha.", "none"
 )
 @_concurrency
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Also print the rule in counts, the other methods and charts.",
-)
+@_option("-v --verbose", None, "Also print the rule in counts, the other methods and charts.")
 @_shared
 def rate_question(*, fixed: bool, estimate: bool, verbose: bool, **given: Any) -> int:
     """Plan a test of "the rate is at least RATE".
@@ -305,11 +291,9 @@ def _announce(max_trials: int) -> None:
 
 @command.command("regression", short_help="Has the rate dropped from a measured baseline?")
 @click.option("--baseline", type=SUCCESSES, required=True, help="Successes of trials: 951/1000.")
-@click.option("--drop", type=RATE, default="5%", show_default=True, help="The drop to see.")
-@click.option(
-    "--threshold", type=RATE, help="Say which false alarms a threshold of your choice implies."
-)
-@click.option("--trials", type=TRIALS, help="Say what this many trials would do.")
+@_option("--drop", RATE, "The drop to see.", "5%")
+@_option("--threshold", RATE, "Say which false alarms a threshold of your choice implies.")
+@_option("--trials", TRIALS, "Say what this many trials would do.")
 @_power
 @_shared
 def regression_question(**given: Any) -> int:
@@ -327,42 +311,39 @@ def regression_question(**given: Any) -> int:
 
 
 @command.command("compare", short_help="Which arm is better, or the best?")
-@click.option(
+@_option(
     "--expect",
-    type=ARM_RATES,
-    help="The rates you expect of the control and of the candidate; with best, of all arms.  "
+    ARM_RATES,
+    "The rates you expect of the control and of the candidate; with best, of all arms.  "
     "[default: 80%:90%]",
 )
-@click.option(
+@_option(
     "--question",
-    type=click.Choice((*QUESTIONS, "best")),
-    help="What is asked of the candidate, or which arm is best.  "
+    click.Choice((*QUESTIONS, "best")),
+    "What is asked of the candidate, or which arm is best.  "
     "[default: different; not-worse with --margin]",
 )
-@click.option("--margin", type=RATE, help="The margin of the question, such as 2%.")
-@click.option("--trials", "--pairs", "pairs", type=TRIALS, help="A fixed number of pairs.")
-@click.option("--max-trials", "max_pairs", type=TRIALS, help="Upper limit on pairs, or rounds.")
-@click.option(
-    "--tests", type=TRIALS, default=1, help="Criteria times candidates, which share the level."
-)
-@click.option("--arms", type=TRIALS, default=2, help="Arms that run, the control included.")
+@_option("--margin", RATE, "The margin of the question, such as 2%.")
+@_option("--trials --pairs pairs", TRIALS, "A fixed number of pairs.")
+@_option("--max-trials max_pairs", TRIALS, "Upper limit on pairs, or rounds.")
+@_option("--tests", TRIALS, "Criteria times candidates, which share the level.", 1)
+@_option("--arms", TRIALS, "Arms that run, the control included.", 2)
 @_concurrency
-@click.option(
+@_option(
     "--discordance",
-    type=RATE,
-    help="Pairs in which exactly one passes.  [default: the arms have nothing in common]",
+    RATE,
+    "Pairs in which exactly one passes.  [default: the arms have nothing in common]",
 )
-@click.option("--rate", type=RATE, help="Instead of --expect: the rate of A.")
-@click.option("--drop", type=RATE, help="With --rate: how far B lies below it.")
-@click.option("--two-sided", is_flag=True, help="With --rate: look for a difference either way.")
-@click.option(
+@_option("--rate", RATE, "Instead of --expect: the rate of A.")
+@_option("--drop", RATE, "With --rate: how far B lies below it.")
+@_option("--two-sided", None, "With --rate: look for a difference either way.")
+@_option(
     "--smallest-difference",
-    type=RATE,
-    default="10%",
-    show_default=True,
-    help="With best: the smallest difference between two rates that matters.",
+    RATE,
+    "With best: the smallest difference between two rates that matters.",
+    "10%",
 )
-@click.option("--break-ties", is_flag=True, help="With best: choose the last arm at once.")
+@_option("--break-ties", None, "With best: choose the last arm at once.")
 @_power
 @_shared
 def compare_question(**given: Any) -> int:
@@ -420,8 +401,8 @@ def _plan_choice(given: dict[str, Any]) -> int:
     show_default=True,
     help="50, 90, 95 or 99; may be repeated.",
 )
-@click.option("--baseline", type=TRIALS, help="Latencies of the baseline.")
-@click.option("--trials", type=TRIALS, help="Trials planned.")
+@_option("--baseline", TRIALS, "Latencies of the baseline.")
+@_option("--trials", TRIALS, "Trials planned.")
 @click.option(
     "--limit",
     type=LIMIT,
@@ -430,13 +411,7 @@ def _plan_choice(given: dict[str, Any]) -> int:
     metavar="[TIME]",
     help="Show an explicit limit, such as 500ms.",
 )
-@click.option(
-    "--success-rate",
-    type=RATE,
-    default="100%",
-    show_default=True,
-    help="Trials that will succeed; only those have a latency.",
-)
+@_option("--success-rate", RATE, "Trials that will succeed; only those have a latency.", "100%")
 @_shared
 def latency_question(*, limit: float | None, **given: Any) -> int:
     """Plan a claim about a latency percentile, from counts alone.
