@@ -425,7 +425,7 @@ def test_help_loads_none_of_the_statistics(arguments: tuple[str, ...]) -> None:
         "trialwise.stores",
     )
     assert not {name for name in names if name.startswith(parts)}
-    assert ("trialwise.cli.plan.plan_command" in names) == (arguments != ("--help",))
+    assert ("trialwise.cli.plan_command" in names) == (arguments != ("--help",))
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -30,10 +30,11 @@ from trialwise.procedures.sizing.fixed_sizing import (
     plan_compliance,
     plan_precision,
 )
-from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
 from trialwise.procedures.sizing.regression_sizing import (
+    LatencyQuestion,
     RegressionPlan,
     RegressionQuestion,
+    plan_latency,
     plan_regression,
 )
 from trialwise.procedures.sizing.sizing_base import SizingPlan

@@ -23,8 +23,12 @@ from trialwise.procedures.sizing.fixed_sizing import (
     plan_compliance,
     plan_precision,
 )
-from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
-from trialwise.procedures.sizing.regression_sizing import RegressionQuestion, plan_regression
+from trialwise.procedures.sizing.regression_sizing import (
+    LatencyQuestion,
+    RegressionQuestion,
+    plan_latency,
+    plan_regression,
+)
 from trialwise.procedures.sizing.sequential_sizing import (
     Correction,
     SequentialQuestion,

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import trialwise as tw
-from trialwise.cli.plan.plan_command import command
+from trialwise.cli.plan_command import command
 from trialwise.errors import InvalidArgument
 
 QUESTIONS: list[tuple[Any, list[str]]] = [

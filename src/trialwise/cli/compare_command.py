@@ -31,7 +31,7 @@ def show_plan(chosen: LiveArms, asked: Asked, given: dict[str, Any]) -> int:
     if given["question"] == "describe":
         raise click.UsageError("--trials says what a description takes: leave out --dry-run")
     if given["question"] == "best":
-        from trialwise.cli.plan.choose_form import answer_plan
+        from trialwise.cli.plan_command import answer_plan
 
         return answer_plan(len(chosen.arms), given)
     answer, notes = plan_arms(chosen, asked)

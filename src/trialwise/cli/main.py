@@ -28,7 +28,7 @@ _COMMANDS = {
     "runs": ("stored_commands:runs_command", "List stored runs."),
     "report": ("stored_commands:report_command", "Write reports on stored runs."),
     "compare": ("compare_command", "Say which of several arms is better, or the best."),
-    "plan": ("plan.plan_command", "Find out how many trials you need."),
+    "plan": ("plan_command", "Find out how many trials you need."),
     "score": ("score_command", "Decide on results that another tool produced."),
     "baseline": ("baseline_command", "List, show and prune baselines."),
     "judge": ("judge_command", "Measure how often a judge is wrong."),

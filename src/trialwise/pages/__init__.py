@@ -16,7 +16,6 @@ The report of a run and of a suite, section by section:
 - `criterion_charts`: where the run went, and what its design does at every true rate
 - `latency_details`: latency limits, and how long trials took
 - `gate_details`, `decay_curve`: gates and their evidence
-- `failure_reasons`: why trials failed
 - `trial_sections`: which trials to read, and every input against every criterion
 - `trial_cards`: one trial to read, with what an agent said and did in order
 
@@ -36,11 +35,8 @@ The full analysis; what only a procedure can say comes from its `explain`:
 
 How many trials are needed:
 
-- `sizing`: the page of each question
-- `sizing_sequential`, `sizing_fixed`: one kind of question each
-- `sizing_methods`: the methods of a sequential plan side by side
-- `sizing_differences`: a drop from a baseline, and two services compared
-- `sizing_words`: what they share
+- `sizing`: the page of each question; regression and latency
+- `sizing_sequential`, `sizing_fixed`, `sizing_compare`: rates, and two arms
 
 Elsewhere:
 

@@ -35,8 +35,13 @@ from trialwise.stats.result_types import Refusal, Undefined
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
-    from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
+    from trialwise.procedures.sizing.regression_sizing import (
+        LatencyPlan,
+        LatencyQuestion,
+        LatencyRow,
+        RegressionPlan,
+        RegressionRow,
+    )
     from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")

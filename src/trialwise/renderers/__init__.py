@@ -3,12 +3,11 @@
 A renderer chooses no sentence and no number; it only lays out what a page holds.
 
 - `capabilities`: what a stream can show, and how text stands out on it
-- `document_text`: any document as text, with its tables and charts
+- `document_text`: any document as text, with its tables, charts and intervals
 - `results_text`: the results of a suite in a terminal
-- `document_markdown`, `markdown_text`: a document as Markdown, and how text is escaped there
-- `strip_text`: intervals on one scale in a terminal
-- `junit`, `ci_formats`, `json_text`: the results of a suite for CI servers and programs
-- `progress`, `progress_status`, `live_display`: how runs are going, while they are going
+- `document_markdown`: a document as Markdown, in which nothing acts
+- `ci_formats`: the results of a suite for CI servers and programs
+- `progress`, `progress_status`: how runs are going, while they are going
 - `arms_progress`: how several arms are going, whatever is asked of them
 - `html`: pages, fragments for notebooks, and charts as SVG
 """

@@ -1,7 +1,6 @@
 """Reports: the files that a user asks for, each in a declared format.
 
-    formats        every format, declared once; formats of other distributions by entry point
-    report_files   render a report, and write it whole or not at all
+    formats          every format, declared once, and a report written whole or not at all
     answer_reports   what several arms come to, in these formats
 
 To add a format, write a function from `ReportSource` to text and declare it with `report_format`:

@@ -242,7 +242,7 @@ def plan_latency(
         success_rate: The share of trials that will succeed; only those have a latency.
         settings: The fields of `EstimateSettings`.
     """
-    from trialwise.procedures.sizing import latency_sizing as sizing
+    from trialwise.procedures.sizing import regression_sizing as sizing
 
     question = sizing.LatencyQuestion(
         percentiles=tuple(percentiles),

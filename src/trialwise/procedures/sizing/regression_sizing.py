@@ -1,22 +1,38 @@
-"""The plan of a regression run: how many trials see a drop from a measured baseline.
+"""Plans against what was measured: trials that see a drop of the rate, and latency percentiles.
 
-Both rule sets stand side by side, each with the false alarms it really raises once the baseline's
-own sampling error is counted; where the baseline is too small, what it can still see and how large
-it would have to be.
+For a rate both rule sets stand side by side, each with the false alarms it really raises once the
+baseline's own sampling error is counted; where the baseline is too small, what it can still see and
+how large it would have to be.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trialwise.decimals import as_written
+from trialwise.decimals import as_written, floor_product
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
+from trialwise.procedures.sizing.sizing_base import (
+    CURVE_POINTS,
+    PowerQuestion,
+    SizingPlan,
+    SizingQuestion,
+    even_rates,
+)
+from trialwise.stats import latency_baseline
 from trialwise.stats.binomial import binomial_cdf
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.implied_levels import SOUND_ALPHA, implied_confidence_of_threshold
+from trialwise.stats.latency_limits import latency_limit_cutoff
+from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
+from trialwise.stats.latency_planning import (
+    PrecedencePlan,
+    existence_minimum,
+    planned_trials_needed,
+    precedence_planning,
+)
 from trialwise.stats.normal import normal_cdf
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
@@ -26,7 +42,14 @@ from trialwise.stats.toolbox.risk_sizing import (
     floor_required_trials,
 )
 from trialwise.stats.unconditional import boschloo
-from trialwise.validation import require_count, require_given, require_open_rate, require_successes
+from trialwise.validation import (
+    require_count,
+    require_given,
+    require_open_rate,
+    require_positive,
+    require_rate,
+    require_successes,
+)
 
 #: Every size up to the baseline's is looked at, so that one this large takes seconds.
 LARGEST_BASELINE = 100_000
@@ -35,7 +58,7 @@ USUAL_TRIALS = (50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionQuestion(sizing_base.PowerQuestion):
+class RegressionQuestion(PowerQuestion):
     """How many trials show a drop from this baseline?"""
 
     baseline_successes: int
@@ -47,7 +70,7 @@ class RegressionQuestion(sizing_base.PowerQuestion):
     """A threshold that somebody chose, whose false alarms are asked for (companion §6.3)."""
 
     def __post_init__(self) -> None:
-        sizing_base.PowerQuestion.__post_init__(self)
+        PowerQuestion.__post_init__(self)
         if self.threshold is not None:
             require_open_rate("threshold", self.threshold)
         names = ("baseline_successes", "baseline_trials")
@@ -97,7 +120,7 @@ class RegressionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionPlan(sizing_base.SizingPlan):
+class RegressionPlan(SizingPlan):
     """The sizes of a regression run in both rule sets."""
 
     form = "regression"
@@ -275,5 +298,168 @@ def _curve(question: RegressionQuestion, row: RegressionRow) -> Iterator[Regress
 
     good = Fraction(question.baseline_successes, question.baseline_trials)
     drop = as_written(question.drop)
-    for rate in sizing_base.even_rates(good - 2 * drop, good + drop, sizing_base.CURVE_POINTS):
+    for rate in even_rates(good - 2 * drop, good + drop, CURVE_POINTS):
         yield RegressionPoint(rate=rate, wilson=row.wilson.power(rate), exact=row.exact.power(rate))
+
+
+# --- Latency: how many successful trials a claim takes, and by which latencies it is decided ------
+#
+# Only counts are needed: every rule here is free of the latencies' distribution.
+
+
+LARGEST_LATENCIES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyQuestion(SizingQuestion):
+    """What do these percentiles take, against a baseline, an explicit limit, or neither?"""
+
+    percentiles: tuple[float, ...] = (0.95,)
+    baseline_trials: int | None = None
+    """Latencies of the baseline: its successful trials."""
+    trials: int | None = None
+    """Trials planned, successful or not."""
+    limited: bool = False
+    """Whether an explicit limit is to be shown."""
+    limit_s: float | None = None
+    """That limit, where it is known already; the plan does not depend on it."""
+    success_rate: float = 1.0
+    """The share of trials expected to succeed; only those have a latency."""
+
+    def __post_init__(self) -> None:
+        SizingQuestion.__post_init__(self)
+        for level in self.percentiles:
+            if level not in SUPPORTED_PERCENTILES:
+                allowed = f"be one of {', '.join(f'{p:g}' for p in SUPPORTED_PERCENTILES)}"
+                raise InvalidArgument("percentiles", level, allowed)
+        require_given(self, "baseline_trials trials", require_count, minimum=1)
+        if (self.baseline_trials or 0) > LARGEST_LATENCIES:
+            allowed = f"be at most {LARGEST_LATENCIES}"
+            raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
+        require_given(self, "limit_s", require_positive)
+        if not require_rate("success_rate", self.success_rate):
+            raise InvalidArgument("success_rate", self.success_rate, "lie above 0")
+
+    @property
+    def expected_trials(self) -> int | None:
+        """The successful trials to expect of the plan."""
+        return None if self.trials is None else floor_product(self.success_rate, self.trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineRank:
+    """The order-statistic bound of rule set "wilson", by its rank in the baseline."""
+
+    rank: int | None
+    """The baseline latency that bounds the percentile; None where the baseline is too small."""
+    coverage: float | None
+    false_alarm: float | Undefined | None
+    """P(a test exceeds it though nothing changed); None where no test is planned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyRow:
+    """One percentile: its minimums, and how it would be decided."""
+
+    percentile: float
+    emission_minimum: int
+    """Successful trials from which the percentile is more than an extreme of the run."""
+    existence_minimum: int
+    """Successful trials from which an observed latency can bound the percentile."""
+    planned_for_emission: int | Undefined
+    planned_for_existence: int | Undefined
+    baseline: BaselineRank | None = None
+    """Where a baseline was given."""
+    precedence: latency_baseline.PrecedenceExistence | None = None
+    """The exact rank for the planned test, where both were given."""
+    precedence_plan: PrecedencePlan | None = None
+    exceedance: latency_baseline.ExceedanceCutoff | None = None
+    limit: ComplianceCutoff | None = None
+    """The count within an explicit limit, where trials were given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyPoint:
+    """P(some latency lies above the true percentile), for each percentile asked about."""
+
+    trials: int
+    bounded: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyPlan(SizingPlan):
+    """What each percentile takes."""
+
+    form = "latency"
+
+    question: LatencyQuestion
+    rows: tuple[LatencyRow, ...]
+    curve: tuple[LatencyPoint, ...]
+
+
+def plan_latency(question: LatencyQuestion) -> LatencyPlan:
+    """Minimums, ranks and cutoffs of latency claims, from counts alone.
+
+    >>> question = LatencyQuestion(percentiles=(0.95,), baseline_trials=935, trials=192)
+    >>> row = plan_latency(question).rows[0]
+    >>> row.existence_minimum, row.baseline.rank, row.precedence.rank
+    (59, 900, 911)
+    """
+    rows = tuple(_plan_percentile(question, level) for level in question.percentiles)
+    return LatencyPlan(question=question, rows=rows, curve=tuple(_bound_by_largest(question, rows)))
+
+
+def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
+    emission = emission_minimum(level)
+    existence = existence_minimum(level, confidence=question.confidence)
+    baseline, planned = question.baseline_trials, question.trials
+    expected, alpha = question.expected_trials, question.alpha
+    row = LatencyRow(
+        percentile=level,
+        emission_minimum=emission,
+        existence_minimum=existence,
+        planned_for_emission=planned_trials_needed(emission, question.success_rate),
+        planned_for_existence=planned_trials_needed(existence, question.success_rate),
+        limit=latency_limit_cutoff(level, expected, alpha=alpha) if expected else None,
+    )
+    if baseline is None:
+        return row
+    row = replace(row, baseline=_baseline_rank(question, level, baseline))
+    if planned is not None:
+        plan = precedence_planning(baseline, planned, question.success_rate, level, alpha=alpha)
+        row = replace(row, precedence_plan=plan)
+    if not expected:
+        return row
+    return replace(
+        row,
+        precedence=latency_baseline.precedence_existence(baseline, expected, level, alpha=alpha),
+        exceedance=latency_baseline.exceedance_cutoff(baseline, expected, level, alpha=alpha),
+    )
+
+
+def _baseline_rank(question: LatencyQuestion, level: float, baseline: int) -> BaselineRank:
+    # A rank depends on the counts alone: the positions themselves stand in for latencies.
+    bound = latency_baseline.order_statistic_bound(
+        range(1, baseline + 1), level, confidence=question.confidence
+    )
+    expected = question.expected_trials
+    return BaselineRank(
+        rank=bound.rank,
+        coverage=bound.achieved_coverage,
+        false_alarm=(
+            latency_baseline.order_statistic_false_alarm(
+                baseline, expected, level, confidence=question.confidence
+            )
+            if expected
+            else None
+        ),
+    )
+
+
+def _bound_by_largest(
+    question: LatencyQuestion, rows: tuple[LatencyRow, ...]
+) -> Iterator[LatencyPoint]:
+    longest = max(2 * max(row.existence_minimum for row in rows), question.expected_trials or 0)
+    sizes = {round(longest * i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)}
+    for n in sorted(sizes):
+        yield LatencyPoint(trials=n, bounded=tuple(1 - row.percentile**n for row in rows))

@@ -7,6 +7,7 @@ the latency low enough. What else was once a form of its own is an option of one
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,6 +35,8 @@ from trialwise.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from trialwise.documents.blocks import Document
+    from trialwise.procedures.sizing.choice_sizing import ChoicePlan
     from trialwise.runtime.trial_sizing import Format, SizingAnswer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -365,7 +368,9 @@ def compare_question(**given: Any) -> int:
     """
     of_drop, of_choice = "rate drop two_sided", "smallest_difference break_ties"
     if given["question"] == "best":
-        return _plan_choice(given)
+        others = "margin pairs tests concurrency discordance rate drop two_sided power"
+        _refuse_others(given, f"{others} trial_usd trial_s", "--question best")
+        return answer_plan(given["arms"], {**given, "max_trials": given["max_pairs"]})
     _refuse_others(given, of_choice, "this question: it belongs to --question best")
     if any(given[name] for name in of_drop.split()):
         if given["rate"] is None or given["drop"] is None:
@@ -380,15 +385,6 @@ def compare_question(**given: Any) -> int:
     if rates is not None and not (len(rates) == 2 and all(0 < one < 1 for one in rates)):
         raise refusal("--expect", _as_written("--expect", rates), "be two rates such as 80%:90%")
     return _answer("plan_pairs", given)
-
-
-def _plan_choice(given: dict[str, Any]) -> int:
-    """Plan which arm is best."""
-    from trialwise.cli.plan.choose_form import answer_plan
-
-    others = "margin pairs tests concurrency discordance rate drop two_sided power"
-    _refuse_others(given, f"{others} trial_usd trial_s", "--question best")
-    return answer_plan(given["arms"], {**given, "max_trials": given["max_pairs"]})
 
 
 @command.command("latency", short_help="Is the latency low enough?")
@@ -427,3 +423,51 @@ def latency_question(*, limit: float | None, **given: Any) -> int:
     # The answer is the same for every limit, so one may be asked for without a number.
     given |= {"limited": limit is not None, "limit_s": limit or None}
     return _answer("plan_latency", given)
+
+
+# --- Which of several arms is best: the answer of `plan compare --question best` ------------------
+
+
+@dataclass(frozen=True)
+class PlannedChoice:
+    """What to expect of a choice, as its reports need it."""
+
+    plan: ChoicePlan
+
+    def build_page(self) -> Document:
+        """Build the page that every report is made from."""
+        from trialwise.pages.choice_plan import build_choice_plan_page
+
+        return build_choice_plan_page(self.plan)
+
+    def build_summary(self, *, is_pictured: bool = False) -> Document:  # noqa: ARG002 - one page
+        """Build the same page: it is short."""
+        return self.build_page()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain values."""
+        from trialwise.model.codec import to_plain
+
+        plain: dict[str, Any] = to_plain(self.plan)
+        return plain
+
+
+def answer_plan(arms: int, given: dict[str, Any]) -> int:
+    """Print what to expect of a choice.
+
+    Args:
+        arms: How many there are.
+        given: The options of a choice, with `expect` and `as_json`.
+    """
+    from trialwise.cli.printing import give_answer
+    from trialwise.procedures.sizing.choice_sizing import plan_choice
+
+    plan = plan_choice(
+        arms,
+        smallest_difference=float(given["smallest_difference"] or 0.1),
+        confidence=float(given["confidence"] or 0.95),
+        break_ties=given["break_ties"],
+        max_rounds=given["max_trials"] or 1000,
+        rates=given["expect"] or (),
+    )
+    return ExitCode.PASS if give_answer(PlannedChoice(plan), given) else ExitCode.ERROR

@@ -1,1 +1,0 @@
-"""`trialwise plan`, form by form."""
