@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
@@ -272,8 +272,7 @@ REFUSED = "REFUSED"
 _NAMED = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StopPhrases:
+class StopPhrases(NamedTuple):
     """How a page says why no further trial was counted."""
 
     label: str
@@ -286,48 +285,33 @@ class StopPhrases:
 
 #: By the value of `trialwise.model.evidence.StopReason`.
 STOPS: Mapping[str, StopPhrases] = {
-    "decided": StopPhrases(label="decided early"),
-    "curtailed": StopPhrases(label="decided early, because the rest could not change it"),
-    "complete": StopPhrases(label="all planned trials run"),
-    "trials-budget": StopPhrases(
-        label="trial budget",
-        predicate="spent its budget of trials",
-        clause="the trial budget was used up",
-    ),
-    "time-budget": StopPhrases(
-        label="time budget",
-        predicate="spent its budget of time",
-        clause="the time budget was used up",
-    ),
-    "token-budget": StopPhrases(
-        label="token budget",
-        predicate="spent its budget of tokens",
-        clause="the token budget was used up",
-    ),
-    "money-budget": StopPhrases(
-        label="money budget",
-        predicate="spent its budget of money",
-        clause="the money budget was used up",
-    ),
+    "decided": StopPhrases("decided early"),
+    "curtailed": StopPhrases("decided early, because the rest could not change it"),
+    "complete": StopPhrases("all planned trials run"),
+    **{
+        f"{kind}-budget": StopPhrases(
+            f"{noun} budget", f"spent its budget of {things}", f"the {noun} budget was used up"
+        )
+        for kind, noun, things in (
+            ("trials", "trial", "trials"),
+            ("time", "time", "time"),
+            ("token", "token", "tokens"),
+            ("money", "money", "money"),
+        )
+    },
     "error-rate": StopPhrases(
-        label="too many errors",
-        predicate="was aborted: too many trials could not be measured",
-        clause="too many trials could not be measured",
+        "too many errors",
+        "was aborted: too many trials could not be measured",
+        "too many trials could not be measured",
     ),
     "settled": StopPhrases(
-        label="verdict settled",
-        predicate="ended because a FAIL had settled its verdict",
-        clause="a FAIL had settled the verdict",
+        "verdict settled",
+        "ended because a FAIL had settled its verdict",
+        "a FAIL had settled the verdict",
     ),
-    "interrupted": StopPhrases(
-        label="interrupted",
-        predicate="was interrupted",
-        clause="the run was interrupted",
-    ),
+    "interrupted": StopPhrases("interrupted", "was interrupted", "the run was interrupted"),
     "service-unusable": StopPhrases(
-        label="service unusable",
-        predicate="could not go on",
-        clause="the service became unusable",
+        "service unusable", "could not go on", "the service became unusable"
     ),
 }
 

@@ -6,7 +6,7 @@ The verdict of the run comes first, then the sections of each criterion, then ho
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from trialwise.documents.blocks import Document, Section
@@ -19,7 +19,7 @@ from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
 from trialwise.procedures.chances import ErrorBound, bound_verdicts
-from trialwise.procedures.explanations import Rows, make_section
+from trialwise.procedures.explanations import Rows, make_section, put_under
 from trialwise.procedures.registry import procedure_of
 
 #: Under which condition a decision is wrong.
@@ -99,8 +99,8 @@ def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
     for experiment in verdict.experiments:
         yield make_section(f"SAMPLING: {experiment.name}", _list_sampling(experiment))
     conditions = [
-        *_list_mapping("Covariate", verdict.covariates),
-        *_list_mapping("Factor", verdict.factors),
+        *put_under("Covariate", map(" = ".join, verdict.covariates.items())),
+        *put_under("Factor", map(" = ".join, verdict.factors.items())),
     ]
     if conditions:
         yield make_section("CONDITIONS", conditions)
@@ -127,39 +127,29 @@ def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
 def _list_composite(verdict: Verdict) -> Rows:
     named = ", ".join(trigger.name for trigger in verdict.triggers)
     decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
-    rows = [("Contract verdict", f"{decided} (triggered by {named})" if named else decided)]
-    if verdict.refusals:
-        rows.append(("Refused because", ", ".join(verdict.refusals)))
-    rows += [
-        (
-            "Per criterion" if place == 0 else "",
-            f"{one.criterion}: {pick_badge(one)} ({name_mode(one)})",
-        )
-        for place, one in enumerate(verdict.findings)
-    ]
-    rows += _list_dimensions(verdict)
-    rows += _list_envelopes(verdict)
-    rows += [
+    criteria = (
+        f"{one.criterion}: {pick_badge(one)} ({name_mode(one)})" for one in verdict.findings
+    )
+    return [
+        ("Contract verdict", f"{decided} (triggered by {named})" if named else decided),
+        ("Refused because", ", ".join(verdict.refusals)),
+        *put_under("Per criterion", criteria),
+        ("Dimensions", ", ".join(_list_dimensions(verdict)) if verdict.latency else ""),
+        *_list_envelopes(verdict),
         ("Intent", _INTENTS[verdict.intent]),
         ("Analysis", _ANALYSES.get(verdict.analysis, verdict.analysis)),
         *_list_claim(verdict),
+        *_list_spending(verdict),
     ]
-    return rows + _list_spending(verdict)
 
 
-def _list_dimensions(verdict: Verdict) -> Rows:
-    if not verdict.latency:
-        return []
-    parts = (
+def _list_dimensions(verdict: Verdict) -> Iterator[str]:
+    for dimension, decision in (
         (Dimension.FUNCTIONAL, verdict.functional_decision),
         (Dimension.LATENCY, verdict.latency_decision),
-    )
-    parts_decided = [
-        f"{dimension} {decision}{' (advisory)' if dimension in verdict.advisory else ''}"
-        for dimension, decision in parts
-        if decision is not None
-    ]
-    return [("Dimensions", ", ".join(parts_decided))] if parts_decided else []
+    ):
+        if decision is not None:
+            yield f"{dimension} {decision}{' (advisory)' if dimension in verdict.advisory else ''}"
 
 
 def _list_envelopes(verdict: Verdict) -> Rows:
@@ -178,8 +168,8 @@ def _list_envelopes(verdict: Verdict) -> Rows:
         elif bound.least is not None:
             rows.append((label, f"at least {bound.least:.6f}, {_CONDITIONS[wrong]}"))
         rows += [("", f"not counted: {one.name} {one.reason}") for one in bound.not_counted]
-    nominal = [f"Σα = {total:.6g} {meaning}" for meaning, total in _sum_levels(verdict)]
-    return [*rows, ("Nominal levels", ", ".join(nominal))] if nominal else rows
+    nominal = (f"Σα = {total:.6g} {meaning}" for meaning, total in _sum_levels(verdict))
+    return [*rows, ("Nominal levels", ", ".join(nominal))]
 
 
 def _sum_levels(verdict: Verdict) -> Iterator[tuple[str, float]]:
@@ -201,54 +191,50 @@ _FAMILIES = {
 
 
 def _list_claim(verdict: Verdict) -> Rows:
-    claim = verdict.claim
+    claim, estimand = verdict.claim, verdict.claim.estimand
     several = len(verdict.experiments) > 1
-    rows = [
+    rows = put_under(
+        "Claim",
         (
-            "Claim" if place == 0 else "",
-            f"{f'{one.name}: this' if several else 'This'} is {claim.about(one.inputs)}.",
-        )
-        for place, one in enumerate(verdict.experiments)
-    ]
+            f"{f'{one.name}: this' if several else 'This'} is {claim.about(one.inputs)}."
+            for one in verdict.experiments
+        ),
+    )
     if not rows and claim.population is not PopulationClaim.FIXED_INPUTS:
         rows.append(("Claim", claim.population.value))
-    if claim.estimand is not TargetEstimand.CALL_WEIGHTED:
-        rows.append(("Target estimand", claim.estimand.value))
-    if claim.estimator is not None:
-        rows.append(("Estimator", claim.estimator.value))
-    if claim.representativeness:
-        rows.append(("Representativeness", f"{claim.representativeness} (recorded, not checked)"))
-    return rows
+    taken = f"{claim.representativeness} (recorded, not checked)"
+    return [
+        *rows,
+        ("Target estimand", "" if estimand is TargetEstimand.CALL_WEIGHTED else estimand.value),
+        ("Estimator", "" if claim.estimator is None else claim.estimator.value),
+        ("Representativeness", taken if claim.representativeness else ""),
+    ]
 
 
 def _list_spending(verdict: Verdict) -> Rows:
-    rows: Rows = []
-    if verdict.run_id:
-        rows.append(("Run", verdict.run_id))
-    if verdict.started_at is not None:
-        rows.append(("Started", verdict.started_at.isoformat(" ", "seconds")))
-    spent = verdict.spending
+    spent, started, stopped, took, abandoned = verdict.spending, verdict.started_at, "", "", ""
     if spent.trials:
-        rows.append(
-            ("Stopped", f"{STOPS[verdict.stop].label}. {verdict.aborted}".strip().rstrip("."))
-        )
-        parts = [as_count(spent.trials, "trial"), as_count(spent.attempts, "attempt")]
-        parts.append(as_duration(spent.seconds))
-        parts += [took] if (took := write_amounts(tokens=spent.tokens, usd=spent.usd)) else []
-        rows.append(("Spent", ", ".join(parts)))
-    setup = write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd)
-    judging = write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd)
-    rows += [("Spent on setup", setup)] if setup else []
-    rows += [("Spent on judges", judging)] if judging else []
+        stopped = f"{STOPS[verdict.stop].label}. {verdict.aborted}".strip().rstrip(".")
+        amounts = write_amounts(tokens=spent.tokens, usd=spent.usd)
+        counts = as_count(spent.trials, "trial"), as_count(spent.attempts, "attempt")
+        took = ", ".join(filter(None, (*counts, as_duration(spent.seconds), amounts)))
     if spent.abandoned:
         trials = as_count(spent.abandoned, "trial")
-        rows.append(("Abandoned", f"{trials}, not needed any more{write_abandoned(spent)}"))
-    return rows
+        abandoned = f"{trials}, not needed any more{write_abandoned(spent)}"
+    return [
+        ("Run", verdict.run_id),
+        ("Started", "" if started is None else started.isoformat(" ", "seconds")),
+        ("Stopped", stopped),
+        ("Spent", took),
+        ("Spent on setup", write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd)),
+        ("Spent on judges", write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd)),
+        ("Abandoned", abandoned),
+    ]
 
 
 def _list_sampling(one: ExperimentSummary) -> Rows:
     repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
-    rows = [
+    return [
         ("Sampling", f"{one.identifier} {one.version}".strip()),
         ("Role", one.role),
         ("Description", one.description),
@@ -258,14 +244,6 @@ def _list_sampling(one: ExperimentSummary) -> Rows:
         ("Repetitions per input", repeated),
         ("Draw", f"{one.draw}, {one.sampling_mode}"),
         ("Fingerprint", one.fingerprint),
-    ]
-    return [row for row in rows if row[1]]
-
-
-def _list_mapping(kind: str, values: Mapping[str, str]) -> Rows:
-    return [
-        (kind if place == 0 else "", f"{name} = {value}")
-        for place, (name, value) in enumerate(values.items())
     ]
 
 
@@ -292,14 +270,9 @@ def _list_horizon(verdict: Verdict) -> Rows:
         ("Nominal, over the horizon", f"H·Σα = {verdict.horizon * total:.6g} {meaning}")
         for meaning, total in _sum_levels(verdict)
     ]
-    epochs = {
-        one.threshold.baseline.epoch
-        for one in verdict.findings
-        if one.threshold.baseline is not None
-    }
-    if epochs:
-        rows.append(("Reference-state epoch", ", ".join(map(str, sorted(epochs)))))
-    return rows
+    baselines = [one.threshold.baseline for one in verdict.findings]
+    epochs = {one.epoch for one in baselines if one is not None}
+    return [*rows, ("Reference-state epoch", ", ".join(map(str, sorted(epochs))))]
 
 
 def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
@@ -311,24 +284,20 @@ def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
     together, wrong = per_run.value * runs, f"wrong {per_run.wrong}"
     word = "exactly" if per_run.is_exact else "at most"
     plural = "es" if per_run.wrong is Decision.PASS else "s"
-    rows = [
-        (f"Wrong {per_run.wrong} per run", f"{word} {per_run.value:.6f}, achieved"),
-        (
-            f"Expected {wrong}{plural}",
-            f"at most {together:.6g} in the horizon",
-        ),
-    ]
-    if together < 1:
-        rows.append((f"At least one {wrong}", f"at most {together:.6g}, whatever the dependence"))
+    # Boole's inequality needs no independence, but says nothing from a sum of 1 on.
+    some = f"at most {together:.6g}, whatever the dependence" if together < 1 else ""
     independent = -math.expm1(runs * math.log1p(-per_run.value))
-    some = f"at least one with at most {independent:.4f}"
-    rows.append((f"Wrong {per_run.wrong}, independent", some))
-    return rows
+    return [
+        (f"Wrong {per_run.wrong} per run", f"{word} {per_run.value:.6f}, achieved"),
+        (f"Expected {wrong}{plural}", f"at most {together:.6g} in the horizon"),
+        (f"At least one {wrong}", some),
+        (f"Wrong {per_run.wrong}, independent", f"at least one with at most {independent:.4f}"),
+    ]
 
 
 def _list_reproducibility(verdict: Verdict) -> Rows:
     made = verdict.reproducibility
-    rows = [
+    return [
         ("referenceDataVersion", made.reference_data_version),
         ("quantileSource", made.quantile_source),
         ("intervalImplementation", made.interval_implementation),
@@ -340,7 +309,6 @@ def _list_reproducibility(verdict: Verdict) -> Rows:
         ("seed", "" if made.seed is None else str(made.seed)),
         ("planHash", made.plan_hash),
     ]
-    return [row for row in rows if row[1]]
 
 
 def _list_conformance(verdict: Verdict) -> Rows:
@@ -403,11 +371,8 @@ def _list_rules(findings: Sequence[Finding]) -> str:
     if not findings:
         return _NONE
     bounds = sum(one.estimator is not None for one in findings)
-    counts = len(findings) - bounds
-    parts = [
-        *([f"{as_count(counts, 'criterion', 'criteria')} by counts"] if counts else []),
-        *([f"{as_count(bounds, 'criterion', 'criteria')} by a lower bound"] if bounds else []),
-    ]
+    kinds = ((len(findings) - bounds, "by counts"), (bounds, "by a lower bound"))
+    parts = [f"{as_count(n, 'criterion', 'criteria')} {how}" for n, how in kinds if n]
     return f"met: {', '.join(parts)}; no displayed rate decides"
 
 
@@ -445,26 +410,20 @@ def _check_claim(verdict: Verdict, findings: Sequence[Finding]) -> str:
         return f"met: the claim is {verdict.claim.population}, not a population"
     if verdict.claim.estimator is not None:
         return f"met: estimator {verdict.claim.estimator} for {verdict.claim.estimand}"
-    return "met: every input was tried once" if _tries_once(verdict) else "not met: no estimator"
-
-
-def _tries_once(verdict: Verdict) -> bool:
-    return all(set(one.repetitions) <= {1, "1"} for one in verdict.experiments)
+    once = all(set(one.repetitions) <= {1, "1"} for one in verdict.experiments)
+    return "met: every input was tried once" if once else "not met: no estimator"
 
 
 def _list_denominator(verdict: Verdict) -> str:
     if verdict.analysis == "intent-to-treat":
         return "met: every trial counts"
-    missing = sum(_count_left_out(verdict))
+    pairs = ((one.intent_to_treat, one.all_trials) for one in verdict.findings)
+    missing = sum(
+        max(0, each.trials - counted.trials) for each, counted in pairs if each is not None
+    )
     if not missing:
         return "met: every trial counts; none was left out"
     return (
         f"departs: {as_count(missing, 'trial')} that never reached the service did not count; "
         "`analysis: intent-to-treat` counts them as failed"
     )
-
-
-def _count_left_out(verdict: Verdict) -> Iterator[int]:
-    for one in verdict.findings:
-        if one.intent_to_treat is not None:
-            yield max(0, one.intent_to_treat.trials - one.all_trials.trials)

@@ -17,11 +17,12 @@ from trialwise.procedures.explanations import (
     Rows,
     as_brackets,
     make_section,
+    put_under,
     word_long_run,
 )
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.cluster_estimators import ClusterEstimate, StratifiedEstimate
-from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm, StratifiedContainment
+from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm
 from trialwise.stats.result_types import Interval, Undefined
 
 #: What is said of a PASS's power, which holds at one true rate.
@@ -74,57 +75,44 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     # A criterion that uses the trials of others may have seen more of them than it planned.
     known = finding.planned_trials is not None and every.trials <= finding.planned_trials
     planned = f" of {finding.planned_trials} planned" if known else ""
-    rows = [("Attempted trials", f"{every.trials}{planned}"), ("Evaluable trials", str(evaluable))]
-    if every.trials:
-        rows.append(("Observation rate (r_obs)", f"{evaluable / every.trials:.3f}"))
+    observed = f"{evaluable / every.trials:.3f}" if every.trials else ""
+    later, context = facts.write_later(finding), facts.write_context(finding)
     counts = "every trial counts" if tally.trials == every.trials else f"{verdict.analysis}"
-    if facts.write_later(finding):
-        counts = "the trials that decided"
-    rows += [
-        ("Denominator (n)", f"{tally.trials} ({counts})"),
+    # Where nothing is claimed about a rate, the counts say everything.
+    has_rate = tally.rate is not None and facts.claims_rate(finding)
+    return [
+        ("Attempted trials", f"{every.trials}{planned}"),
+        ("Evaluable trials", str(evaluable)),
+        ("Observation rate (r_obs)", observed),
+        ("Denominator (n)", f"{tally.trials} ({'the trials that decided' if later else counts})"),
         ("Successes (K)", str(tally.passed)),
         ("Failures", str(tally.failed)),
+        ("Observed rate", f"p̂ = {tally.rate:.6f}" if has_rate else ""),
+        # Inputs that are decided one by one have these counts of their own.
+        *([] if finding.by_input else _list_reasons(finding.breakdown)),
+        *([] if finding.by_input else _list_other_counts(finding)),
+        ("Baseline, for context", f"{context}; it decides nothing here" if context else ""),
+        ("Inputs asked", facts.write_coverage(finding)),
+        ("Inputs not asked", facts.name_unasked(finding)),
+        ("Stopped", "" if finding.stop is None else STOPS[finding.stop].label),
+        ("Later trials", later),
     ]
-    # Where nothing is claimed about a rate, the counts say everything.
-    if tally.rate is not None and facts.claims_rate(finding):
-        rows.append(("Observed rate", f"p̂ = {tally.rate:.6f}"))
-    # Inputs that are decided one by one have these counts of their own.
-    if finding.breakdown is not None and not finding.by_input:
-        rows += _list_reasons(finding.breakdown)
-    if not finding.by_input:
-        rows += _list_other_counts(finding)
-    if facts.write_context(finding):
-        rows.append(
-            (
-                "Baseline, for context",
-                f"{facts.write_context(finding)}; it decides nothing here",
-            )
-        )
-    if facts.write_coverage(finding):
-        rows.append(("Inputs asked", facts.write_coverage(finding)))
-    if facts.list_unasked(finding):
-        rows.append(("Inputs not asked", facts.list_unasked(finding).partition(": ")[2]))
-    if finding.stop is not None:
-        rows.append(("Stopped", STOPS[finding.stop].label))
-    if facts.write_later(finding):
-        rows.append(("Later trials", facts.write_later(finding)))
-    return rows
 
 
-def _list_reasons(breakdown: Breakdown) -> Rows:
+def _list_reasons(breakdown: Breakdown | None) -> Rows:
+    if breakdown is None:
+        return []
     reasons = (
         ("condition", breakdown.condition),
         ("transform", breakdown.transform),
         ("no-value", breakdown.no_value),
     )
-    counts = [f"{name} {count}" for name, count in reasons if count]
-    rows = [("FAILs by reason", ", ".join(counts) or "none")]
-    if breakdown.errors:
-        classes = ", ".join(f"{name} {count}" for name, count in breakdown.errors.items())
-        rows.append(("Trials by error class", classes))
-    if breakdown.retried:
-        rows.append(("Passed after a retry", str(breakdown.retried)))
-    return rows
+    counts = (f"{name} {count}" for name, count in reasons if count)
+    return [
+        ("FAILs by reason", ", ".join(counts) or "none"),
+        ("Trials by error class", ", ".join(f"{k} {n}" for k, n in breakdown.errors.items())),
+        ("Passed after a retry", str(breakdown.retried) if breakdown.retried else ""),
+    ]
 
 
 def _list_other_counts(finding: Finding) -> Rows:
@@ -163,49 +151,42 @@ def _list_inputs(finding: Finding) -> Rows:
 
 def _list_verdict(finding: Finding) -> Rows:
     weight = "advisory: reported, and left out of the run's verdict"
-    return [*([("Weight", weight)] if finding.advisory else []), *_list_decision(finding)]
+    return [("Weight", weight if finding.advisory else ""), *_list_decision(finding)]
 
 
 def _list_decision(finding: Finding) -> Rows:
     if finding.decision is None:
-        reasons = ", ".join(finding.refusals)
-        return [("Refused", f"{reasons}. {finding.statement}")]
-    procedure = procedure_of(finding)
+        return [("Refused", f"{', '.join(finding.refusals)}. {finding.statement}")]
+    procedure, caveats = procedure_of(finding), [("Caveat", one) for one in finding.caveats]
     if not procedure.claims_rate:
-        return _list_assertion(finding)
+        # One line suffices: the verdict is exact on the observation (§10.2).
+        return [
+            ("Result", f"{finding.decision} (observational)"),
+            ("Shown as", finding.label),
+            ("Statement", finding.statement),
+            ("No population claim", _NO_CLAIM),
+            *caveats,
+        ]
     has_level = finding.alpha is not None and procedure.long_run
     long_run = word_long_run(procedure.long_run) if has_level else ""
-    rows = [
+    return [
         ("Statistical verdict", f"{facts.pick_badge(finding)}. {finding.statement}"),
         ("Observed-rate status", _compare_rate(finding)),
         ("Operational caution", _word_caution(finding)),
         ("Confidence statement", finding.confidence_statement or long_run),
+        *caveats,
     ]
-    return [row for row in rows if row[1]] + _list_caveats(finding)
-
-
-def _list_assertion(finding: Finding) -> Rows:
-    """One line suffices: the verdict is exact on the observation (§10.2)."""
-    rows = [("Result", f"{finding.decision} (observational)")]
-    if finding.label:
-        rows.append(("Shown as", finding.label))
-    rows += [
-        ("Statement", finding.statement),
-        ("No population claim", _NO_CLAIM),
-    ]
-    return rows + _list_caveats(finding)
 
 
 def _compare_rate(finding: Finding) -> str:
     """Show the point estimate beside the decision: where they disagree is the point (§10.2)."""
-    words = finding.observed_rate.replace("_", " ")
+    words, decision = finding.observed_rate.replace("_", " "), finding.decision
     above = finding.observed_rate in ("ABOVE_THRESHOLD", "AT_THRESHOLD")
     below = finding.observed_rate == "BELOW_THRESHOLD"
-    if (above and finding.decision is Decision.FAIL) or (below and finding.decision == "PASS"):
-        return f"{words}. The point estimate and the statistical verdict disagree."
-    if (above and finding.decision is Decision.PASS) or (below and finding.decision == "FAIL"):
-        return f"{words}. The point estimate and the statistical verdict agree."
-    return words
+    if not (above or below) or decision not in (Decision.PASS, Decision.FAIL):
+        return words
+    agree = "agree" if above is (decision is Decision.PASS) else "disagree"
+    return f"{words}. The point estimate and the statistical verdict {agree}."
 
 
 def _word_caution(finding: Finding) -> str:
@@ -218,27 +199,31 @@ def _word_caution(finding: Finding) -> str:
     return ". ".join(part for part in (words, finding.advice) if part)
 
 
-def _list_caveats(finding: Finding) -> Rows:
-    return [("Caveat", caveat) for caveat in finding.caveats]
-
-
 def _list_diagnostics(found: Diagnostics) -> Rows:
-    rows: Rows = []
+    lag, effective, untestable = "", "", ""
     if found.autocorrelation is not None:
-        p_value = found.autocorrelation_p
-        p = "" if p_value is None else f", runs test p = {as_computed(p_value)}"
-        rows.append(("Lag-1 autocorrelation", f"{found.autocorrelation:.3f}{p}"))
+        lag = f"{found.autocorrelation:.3f}{_add_p('runs test', found.autocorrelation_p)}"
     if found.effective_trials is not None:
         worth = f"{found.effective_trials:.1f}, if each trial depends on the one before"
-        rows.append(("Effective trials", f"{worth}: n (1−r)/(1+r)"))
-    if found.first_half_rate is not None and found.second_half_rate is not None:
-        p = "" if found.drift_p is None else f", Fisher p = {as_computed(found.drift_p)}"
-        halves = f"{found.first_half_rate:.3f} and {found.second_half_rate:.3f}"
-        rows.append(("Rate of the two halves", f"{halves}{p}"))
+        effective = f"{worth}: n (1−r)/(1+r)"
+    halves, shares = "", (found.first_half_rate, found.second_half_rate)
+    if None not in shares:
+        halves = f"{shares[0]:.3f} and {shares[1]:.3f}{_add_p('Fisher', found.drift_p)}"
     if found.untestable_share is not None:
-        rows.append(("Untestable share", f"{found.untestable_share:.3f}"))
-    rows += [("Warning", warning) for warning in found.warnings]
-    return rows or [("", "none: too few trials to look for dependence")]
+        untestable = f"{found.untestable_share:.3f}"
+    rows = [
+        ("Lag-1 autocorrelation", lag),
+        ("Effective trials", effective),
+        ("Rate of the two halves", halves),
+        ("Untestable share", untestable),
+        *(("Warning", warning) for warning in found.warnings),
+    ]
+    known = any(value for _, value in rows)
+    return rows if known else [("", "none: too few trials to look for dependence")]
+
+
+def _add_p(test: str, p_value: float | None) -> str:
+    return "" if p_value is None else f", {test} p = {as_computed(p_value)}"
 
 
 _USUAL_METHOD = "Wilson's interval on the effective number of trials"
@@ -282,25 +267,36 @@ def _list_strata(found: StratifiedEstimate, claim: Claim) -> Rows:
         ("Target estimand", str(claim.estimand) if by_input else found.estimand),
         ("Estimate", f"{found.rate:.6f}, interval {_with_level(found.interval)}"),
     ]
-    if found.effective_trials is not None:
-        rows.append(("Effective trials", f"{found.effective_trials:.2f}"))
-    for place, (stratum, weight) in enumerate(zip(found.strata, found.weights, strict=True)):
-        counts = f"{int(stratum.successes)} of {int(stratum.trials)}"
-        label = ("Inputs" if by_input else "Strata") if place == 0 else ""
-        rows.append((label, f"{stratum.name}: {counts}, weight {weight:.4f}"))
+    effective = "" if found.effective_trials is None else f"{found.effective_trials:.2f}"
     population = "these inputs, in the proportions of their declared weights"
-    return [*rows, ("Generalises to", population if by_input else found.population)]
+    weighted = (
+        f"{one.name}: {int(one.successes)} of {int(one.trials)}, weight {weight:.4f}"
+        for one, weight in zip(found.strata, found.weights, strict=True)
+    )
+    return [
+        *rows,
+        ("Effective trials", effective),
+        *put_under("Inputs" if by_input else "Strata", weighted),
+        ("Generalises to", population if by_input else found.population),
+    ]
 
 
 def _list_guardrail_sections(finding: Finding, verdict: Verdict) -> Iterator[Section]:
     """List the guardrail's bound with its strata and residual, where the claim reaches that far."""
-    if finding.evidence.containment is None:
+    found = finding.evidence
+    if found.containment is None:
         return
-    rows = _list_bound(finding.evidence.containment)
-    if finding.evidence.containment_strata is not None:
-        rows += _list_stratum_bounds(finding.evidence.containment_strata)
-    if finding.evidence.residual is not None:
-        rows += _list_residual(finding.evidence.residual)
+    rows = _list_bound(found.containment)
+    if found.containment_strata is not None:
+        strata = found.containment_strata
+        bounds = (
+            f"{name}: {bound.correct} of {bound.presented}, at least {as_computed(bound.lower)}"
+            for name, bound in strata.strata
+        )
+        rows += put_under("By stratum", bounds)
+        rows += [("Weakest stratum", strata.weakest), ("", strata.statement)]
+    if found.residual is not None:
+        rows += _list_residual(found.residual)
         rows += _list_prevalence(verdict)
         rows += _list_stack(verdict)
     yield make_section("GUARDRAIL BOUND", rows)
@@ -315,17 +311,6 @@ def _list_bound(bound: GuardrailBound) -> Rows:
         ("Error, at most", as_computed(bound.error_upper)),
         ("Reach", bound.statement),
     ]
-
-
-def _list_stratum_bounds(found: StratifiedContainment) -> Rows:
-    rows = [
-        (
-            "By stratum" if place == 0 else "",
-            f"{name}: {bound.correct} of {bound.presented}, at least {as_computed(bound.lower)}",
-        )
-        for place, (name, bound) in enumerate(found.strata)
-    ]
-    return [*rows, ("Weakest stratum", found.weakest), ("", found.statement)]
 
 
 def _list_residual(found: ResidualHarm) -> Rows:

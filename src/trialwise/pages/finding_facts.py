@@ -354,15 +354,21 @@ def write_coverage(finding: Finding) -> str:
     return f"{coverage.asked:,} of {inputs}"
 
 
-def list_unasked(finding: Finding) -> str:
-    """List which inputs were not asked, in a sentence; nothing where all were."""
+def name_unasked(finding: Finding) -> str:
+    """Name the inputs that were not asked; nothing where all were, or where nothing was run."""
     coverage = finding.coverage
     left = 0 if coverage is None else coverage.inputs - coverage.asked
     if coverage is None or not left or not finding.all_trials.trials:
         return ""
-    named = ", ".join(coverage.unasked[:_NAMED_UNASKED])
     more = left - min(left, _NAMED_UNASKED)
-    rest = f" and {more:,} more" if more else ""
+    return ", ".join(coverage.unasked[:_NAMED_UNASKED]) + (f" and {more:,} more" if more else "")
+
+
+def list_unasked(finding: Finding) -> str:
+    """List which inputs were not asked, in a sentence; nothing where all were."""
+    named, coverage = name_unasked(finding), finding.coverage
+    if not named or coverage is None:
+        return ""
+    left = coverage.inputs - coverage.asked
     verb = "was" if left == 1 else "were"
-    of = as_count(coverage.inputs, "input")
-    return f"{left:,} of {of} {verb} not asked: {named}{rest}"
+    return f"{left:,} of {as_count(coverage.inputs, 'input')} {verb} not asked: {named}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND
@@ -41,9 +41,19 @@ _QUESTIONS = {
 
 
 def make_section(heading: str, rows: Sequence[tuple[str, str]]) -> Section:
-    """Make a section of the full analysis."""
-    blocks = (Facts(pairs=tuple(rows)),) if rows else ()
+    """Make a section of the full analysis; terms without a value are left out."""
+    pairs = tuple(row for row in rows if row[1])
+    blocks = (Facts(pairs=pairs),) if pairs else ()
     return Section(heading=heading, blocks=blocks, depth="analysis")
+
+
+def put_under(term: str, values: Iterable[str]) -> Rows:
+    """List several values under one term, which only the first of them shows.
+
+    >>> put_under("Factor", ["model = a", "tools = b"])
+    [('Factor', 'model = a'), ('', 'tools = b')]
+    """
+    return [("" if place else term, value) for place, value in enumerate(values)]
 
 
 def explain_hypotheses(
