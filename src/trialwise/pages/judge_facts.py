@@ -305,8 +305,8 @@ def describe_correction(
             "required": answer.required_rate,
             "decision": answer.decision.value,
             "open_because": answer.open_because,
-            "labels_needed": _number(answer.labels_needed),
-            "trials_needed": _number(answer.trials_needed),
+            "labels_needed": _if_known(answer.labels_needed),
+            "trials_needed": _if_known(answer.trials_needed),
             "sentence": _word_answer(answer),
         }
     return facts
@@ -419,7 +419,3 @@ def _word_estimate(estimate: dict[str, Any]) -> str:
     if "low" not in estimate:
         return f"{estimate['value']:.3f} (no interval: {estimate['interval_undefined']}){bound}"
     return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]{bound}"
-
-
-def _number(value: int | Undefined) -> int | None:
-    return value if isinstance(value, int) else None

@@ -237,42 +237,31 @@ _COVERAGE = "of the baseline's own percentile (§12.4.3)"
 
 def explain_latency(verdict: Verdict) -> Section:
     """Explain every constraint with the ranks and counts it was decided on."""
-    rows: Rows = []
-    for finding in verdict.latency:
-        rows += _explain_constraint(finding, verdict)
+    rows = [row for one in verdict.latency for row in _explain_constraint(one, verdict)]
     rows.append(("", "Latencies of successful trials only; distribution-free, no model."))
     return make_section("LATENCY", rows)
 
 
 def _explain_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
-    marks = list_latency_marks(finding, verdict)
+    marks, few = list_latency_marks(finding, verdict), ""
     qualified = f" ({', '.join(marks)})" if marks else ""
-    rows = [
-        (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
-        ("  rule", f"{finding.decision_rule}{_write_level(finding)}"),
-        ("  observed", _write_observed(finding)),
-    ]
-    if finding.threshold is not None:
-        rows.append(("  threshold", as_seconds(finding.threshold)))
-    rows += _explain_evidence(finding)
+    level = "" if finding.level is None else f", α = {finding.level:g}"
     if "indicative" in marks and finding.percentile in SUPPORTED_PERCENTILES:
         fewest = emission_minimum(finding.percentile)
         few = f"n = {finding.trials}, at least {fewest} recommended: {_INDICATIVE}"
-        rows.append(("  indicative", few))
-    if finding.refusals:
-        rows.append(("  refused because", ", ".join(finding.refusals)))
-    return rows
-
-
-def _write_level(finding: LatencyFinding) -> str:
-    return "" if finding.level is None else f", α = {finding.level:g}"
-
-
-def _write_observed(finding: LatencyFinding) -> str:
-    of = f"{as_count(finding.trials, 'successful trial')}"
-    if finding.observed is None:
-        return f"no latency, {of}"
-    return f"Q({finding.percentile:g}) = {as_seconds(finding.observed)} by nearest rank, {of}"
+    of, observed = as_count(finding.trials, "successful trial"), "no latency"
+    if finding.observed is not None:
+        seconds = as_seconds(finding.observed)
+        observed = f"Q({finding.percentile:g}) = {seconds} by nearest rank"
+    return [
+        (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
+        ("  rule", f"{finding.decision_rule}{level}"),
+        ("  observed", f"{observed}, {of}"),
+        ("  threshold", "" if finding.threshold is None else as_seconds(finding.threshold)),
+        *_explain_evidence(finding),
+        ("  indicative", few),
+        ("  refused because", ", ".join(finding.refusals)),
+    ]
 
 
 def _explain_evidence(finding: LatencyFinding) -> Rows:
@@ -281,51 +270,54 @@ def _explain_evidence(finding: LatencyFinding) -> Rows:
         half = "no evidence asked for: a service at its limit passes about half the time"
         return _explain_limit(evidence) if finding.rule != "wilson" else [("  error rate", half)]
     if isinstance(evidence, OrderStatisticBound):
-        alarm = find_false_alarm(finding)
-        told = "" if alarm is None else f"{as_computed(alarm)} = P(FAIL) if nothing changed, exact"
-        return [*_explain_bound(evidence), *([("  false alarm", told)] if told else [])]
+        alarm = _write_computed(find_false_alarm(finding), " = P(FAIL) if nothing changed, exact")
+        return [*_explain_bound(evidence), ("  false alarm", alarm)]
     return _explain_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
 
 
+def _write_computed(value: float | None, rest: str) -> str:
+    return "" if value is None else f"{as_computed(value)}{rest}"
+
+
 def _explain_limit(evidence: LatencyLimitDecision) -> Rows:
-    rows = []
-    if evidence.within is not None:
-        needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
-        rows.append(("  within the limit", f"{evidence.within} of {evidence.trials}, {needed}"))
-    if evidence.clopper_pearson_lower is not None:
-        share = as_computed(evidence.clopper_pearson_lower)
-        rows.append(("  share within, at least", f"{share} at 1 − α, exact"))
-    if evidence.false_compliance is not None:
-        rows.append(("  achieved size", f"{as_computed(evidence.false_compliance)}, exact"))
-    return rows
+    needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
+    counts = f"{evidence.within} of {evidence.trials}, {needed}"
+    lower = evidence.clopper_pearson_lower
+    return [
+        (
+            "  within the limit",
+            "" if evidence.within is None else counts,
+        ),
+        ("  share within, at least", _write_computed(lower, " at 1 − α, exact")),
+        ("  achieved size", _write_computed(evidence.false_compliance, ", exact")),
+    ]
 
 
 def _explain_bound(evidence: OrderStatisticBound) -> Rows:
-    rows = _explain_baseline(evidence.baseline_percentile, evidence.trials)
-    if evidence.saturated:
-        rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
-        if evidence.advisory_value is not None:
-            largest = f"t({evidence.trials}) = {as_seconds(evidence.advisory_value)}"
-            rows.append(("  advisory", f"{largest}, the largest latency; it is not a bound"))
-        return rows
-    rows.append(("  rank", f"{evidence.rank} of {evidence.trials}"))
-    if evidence.achieved_coverage is not None:
-        coverage = as_computed(evidence.achieved_coverage)
-        rows.append(("  achieved coverage", f"{coverage} {_COVERAGE}"))
-    return rows
+    trials, largest = evidence.trials, evidence.advisory_value
+    baseline = (
+        "  baseline",
+        f"Q = {as_seconds(evidence.baseline_percentile)} of {trials} latencies",
+    )
+    if not evidence.saturated:
+        return [
+            baseline,
+            ("  rank", f"{evidence.rank} of {trials}"),
+            ("  achieved coverage", _write_computed(evidence.achieved_coverage, f" {_COVERAGE}")),
+        ]
+    advice = "" if largest is None else f"t({trials}) = {as_seconds(largest)}"
+    return [
+        baseline,
+        ("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"),
+        ("  advisory", f"{advice}, the largest latency; it is not a bound" if advice else ""),
+    ]
 
 
 def _explain_precedence(evidence: PrecedenceThreshold) -> Rows:
-    rows = _explain_baseline(evidence.baseline_percentile, evidence.baseline_trials)
-    if evidence.saturated:
-        rows.append(("  saturated", "no rank of this baseline keeps α"))
-    if evidence.rank is not None:
-        rows.append(("  rank", f"{evidence.rank} of {evidence.baseline_trials}"))
-    if evidence.breach_probability is not None:
-        value = as_computed(evidence.breach_probability)
-        rows.append(("  achieved size", f"{value} = P(breach) if nothing changed, exact"))
-    return rows
-
-
-def _explain_baseline(percentile: float, trials: int) -> Rows:
-    return [("  baseline", f"Q = {as_seconds(percentile)} of {trials} latencies")]
+    trials, breach = evidence.baseline_trials, evidence.breach_probability
+    return [
+        ("  baseline", f"Q = {as_seconds(evidence.baseline_percentile)} of {trials} latencies"),
+        ("  saturated", "no rank of this baseline keeps α" if evidence.saturated else ""),
+        ("  rank", "" if evidence.rank is None else f"{evidence.rank} of {trials}"),
+        ("  achieved size", _write_computed(breach, " = P(breach) if nothing changed, exact")),
+    ]

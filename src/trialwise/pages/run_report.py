@@ -21,7 +21,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.printable import estimate_size
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Decision
+from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages import suite_totals, verdict_meaning
 from trialwise.pages.analysis import (
     list_caveat_sections,
@@ -71,9 +71,9 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     if spent.seconds:
         rate = len(trials) / spent.seconds
         yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
+    # Summed exactly: a million rounded additions would show in the last digits.
     waited = math.fsum(one for table in trials.tables for one in table.latencies())
-    if waited:
-        yield "time in the service", as_duration(waited)
+    yield "time in the service", as_duration(waited) if waited else ""
     if spent.tokens:
         sent = got = 0
         for trial in trials.sketches():
@@ -85,14 +85,9 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
         each = f", {as_money(spent.usd / len(trials))} a trial"
         success = f", {as_money(spent.usd / passed)} a success" if passed else ""
         yield "cost", f"{as_money(spent.usd)}{each}{success}"
-    yield (
-        "preparation",
-        suite_totals.write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None),
-    )
-    yield (
-        "judges",
-        suite_totals.write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None),
-    )
+    write = suite_totals.write_amounts
+    yield "preparation", write(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
+    yield "judges", write(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
 
 
 def _list_budgets(record: RunRecord) -> Iterator[Bar]:
@@ -118,8 +113,7 @@ def _list_costs(record: RunRecord) -> array[float] | None:
     """List what each trial cost, nothing where it does not tell; None where none tells."""
     if not any(table.has_expenses for table in record.trials.tables):
         return None
-    found = array("d")
-    is_told = False
+    found, is_told = array("d"), False
     for trial in record.trials.sketches():
         is_told = is_told or trial.cost_usd is not None
         found.append(trial.cost_usd or 0.0)
@@ -132,7 +126,6 @@ def _chart_course(record: RunRecord) -> Chart | None:
     if len(starts) < FEWEST or max(starts) <= 0:
         return None
     costs = _list_costs(record)
-    spends = costs is not None
     sums: Sequence[float] = range(1, len(starts) + 1)
     if costs is not None:
         order = array("I", sorted(range(len(starts)), key=starts.__getitem__))
@@ -141,83 +134,74 @@ def _chart_course(record: RunRecord) -> Chart | None:
     end = max(starts[-1], record.verdict.spending.seconds)
     columns = thin_out(len(trials), COLUMNS)
 
-    def write_row(k: int) -> tuple[str, ...]:
-        row = (as_duration(starts[k]), f"{k + 1:,}")
-        return (*row, as_money(sums[k])) if spends else row
+    def list_cost(k: int) -> tuple[str, ...]:
+        return () if costs is None else (as_money(sums[k]),)
 
     def read_out(place: int) -> str:
         k = columns[place]
-        cost = f", {as_money(sums[k])}" if spends else ""
-        return f"after {as_duration(starts[k])}: {as_count(k + 1, 'trial')}{cost}"
+        after = f"after {as_duration(starts[k])}: {as_count(k + 1, 'trial')}"
+        return ", ".join((after, *list_cost(k)))
 
-    in_all = f", {as_money(sums[-1])} in all" if spends else ""
+    in_all = "" if costs is None else f", {as_money(sums[-1])} in all"
     points = tuple((starts[k], sums[k]) for k in thin_out(len(trials), CORNERS))
     return Chart(
-        heading="Cost over the run" if spends else "Trials over the run",
+        heading="Trials over the run" if costs is None else "Cost over the run",
         summary=(
             f"{as_count(len(trials), 'trial')} in {as_duration(end)}{in_all}; each counted "
             "when it started. A flat stretch is time in which nothing could start."
         ),
         x=Axis(low=0, high=end, label="time since the start", unit="seconds"),
-        y=Axis(
-            low=0,
-            high=round_up(sums[-1]),
-            label="cost" if spends else "trials",
-            unit="usd" if spends else "count",
+        y=(
+            Axis(low=0, high=round_up(sums[-1]), label="trials", unit="count")
+            if costs is None
+            else Axis(low=0, high=round_up(sums[-1]), label="cost", unit="usd")
         ),
         lines=(Line(name="", ink="one", points=points),),
         hits=spread_hits([starts[k] for k in columns], read_out),
-        columns=("time", "trials", "cost") if spends else ("time", "trials"),
-        rows=tuple(write_row(k) for k in thin_out(len(trials), ROWS)),
+        columns=("time", "trials") if costs is None else ("time", "trials", "cost"),
+        rows=tuple(
+            (as_duration(starts[k]), f"{k + 1:,}", *list_cost(k))
+            for k in thin_out(len(trials), ROWS)
+        ),
     )
 
 
-def build_caveats(record: RunRecord) -> blocks.Section | None:
-    """Violated guardrails and caveats; None where there are none of them."""
-    sections = tuple(list_caveat_sections(record.verdict))
-    note = "What qualifies the verdict without changing it."
-    return blocks.Section(heading="Caveats", blocks=sections, note=note) if sections else None
-
-
-def build_provenance(record: RunRecord) -> blocks.Section:
-    """Return what was run, on which inputs, under which conditions and settings."""
+def _list_fine_print(record: RunRecord) -> Iterator[blocks.Section]:
+    """List what qualifies the verdict, what was run, and how to check every number."""
+    verdict, caveats = record.verdict, tuple(list_caveat_sections(record.verdict))
+    if caveats:
+        note = "What qualifies the verdict without changing it."
+        yield blocks.Section(heading="Caveats", blocks=caveats, note=note)
     settings = blocks.Facts(heading="Settings", pairs=tuple(_list_settings(record)))
-    return blocks.Section(
+    yield blocks.Section(
         heading="Provenance",
-        blocks=(*list_opening_sections(record.verdict), settings),
+        blocks=(*list_opening_sections(verdict), settings),
         note="Enough for a stranger to find the same inputs and conditions again.",
     )
+    yield blocks.Section(
+        heading="Reproducibility",
+        blocks=tuple(list_closing_sections(verdict)),
+        note="The numerical ingredients, to check every step by hand.",
+    )
 
 
-def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
+def _list_settings(record: RunRecord) -> Iterator[tuple[str, str]]:
     plan, options = record.plan, record.plan.options
+    pace, timeout, horizon = options.rate_per_s, options.timeout_s, options.horizon
     yield "purpose", plan.purpose
     yield "intent", plan.intent.lower()
     yield "rule set", plan.rule
     yield "analysis", plan.analysis
     yield "concurrency", str(options.concurrency)
-    if options.rate_per_s is not None:
-        yield "pace", f"at most {options.rate_per_s:g} trials a second"
-    if options.timeout_s is not None:
-        yield "timeout", as_duration(options.timeout_s)
+    yield "pace", "" if pace is None else f"at most {pace:g} trials a second"
+    yield "timeout", "" if timeout is None else as_duration(timeout)
     yield "retries", str(options.retries)
     yield "budget", ", ".join(list_amounts(**asdict(options.budget))) or "none"
     yield "stops early", "yes" if options.curtail else "no"
     yield "overrides", ", ".join(options.overrides)
-    if options.horizon is not None:
-        known = options.horizon
-        yield "horizon", as_count(known, "run") if isinstance(known, int) else str(known)
+    yield "horizon", as_count(horizon, "run") if isinstance(horizon, int) else str(horizon or "")
     for name, fingerprint in plan.structure.items():
         yield f"postconditions of {name}", fingerprint
-
-
-def build_reproducibility(record: RunRecord) -> blocks.Section:
-    """Return what bounds a series of such runs, and the numerical ingredients of this one."""
-    return blocks.Section(
-        heading="Reproducibility",
-        blocks=tuple(list_closing_sections(record.verdict)),
-        note="The numerical ingredients, to check every step by hand.",
-    )
 
 
 def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> str:
@@ -288,9 +272,7 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
         build_gates_section(record),
         build_inputs_section(record, room.cells),
         build_costs_section(record),
-        build_caveats(record),
-        build_provenance(record),
-        build_reproducibility(record),
+        *_list_fine_print(record),
     )
     reasons = build_failure_bars(run.lines)
     left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
@@ -319,9 +301,7 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> blocks.Document:
     return blocks.Document(
         kind="Suite report",
         title=title,
-        badge=verdict_meaning.make_badge(
-            suite_totals.decide_suite(verdicts), suite_totals.pick_suite_status(verdicts).value
-        ),
+        badge=_make_suite_badge(verdicts),
         badge_label="Suite verdict",
         lead=_write_lead(records),
         facts=(
@@ -341,6 +321,11 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> blocks.Document:
     )
 
 
+def _make_suite_badge(verdicts: Sequence[Verdict]) -> blocks.Badge:
+    status = suite_totals.pick_suite_status(verdicts)
+    return verdict_meaning.make_badge(suite_totals.decide_suite(verdicts), status.value)
+
+
 def build_report_card(records: Sequence[RunRecord]) -> blocks.Document:
     """Build what a notebook shows of the report of a run or of a suite."""
     runs = suite_totals.require_runs(records)
@@ -356,9 +341,7 @@ def build_report_card(records: Sequence[RunRecord]) -> blocks.Document:
         page = blocks.Document(
             kind="Suite",
             title="suite",
-            badge=verdict_meaning.make_badge(
-                suite_totals.decide_suite(verdicts), suite_totals.pick_suite_status(verdicts).value
-            ),
+            badge=_make_suite_badge(verdicts),
             lead=_write_lead(runs),
             blocks=(_list_contracts(runs),),
         )

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Any, TypeAlias
 
 from trialwise.documents import blocks
@@ -21,7 +21,7 @@ from trialwise.documents.numbers import as_count, as_duration, as_observed, as_s
 from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.plan import ExperimentPlan
-from trialwise.model.run import RunRecord, RunTexts, Trials
+from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.pages.failure_groups import NOTE
@@ -39,6 +39,8 @@ from trialwise.procedures.criterion_rows import Rows
 PASSING, _THEIR_PART = 6, 1 / 8
 
 Drawn: TypeAlias = tuple[Trial, blocks.Card]
+Draw: TypeAlias = Callable[..., blocks.Card]
+"""Builds the card of a trial."""
 
 
 def build_trials_section(
@@ -57,11 +59,7 @@ def build_trials_section(
     order = {one.criterion: place for place, one in enumerate(record.plan.criteria)}
     several = len(record.plan.experiments) > 1
     draw = partial(build_trial_card, order=order, texts=record.texts, several=several)
-    worst = find_worst_trace(record)
-    unfolded = None
-    if worst is not None:
-        unfolded = build_worst_card(worst, order, record.texts, size, several=several)
-    first = (worst.trial, unfolded) if worst and unfolded else None
+    first = _draw_worst(record, draw, size)
     failing = record.trials.failures
     passing = tuple(_list_passing(record.trials, first, draw, int(_THEIR_PART * size)))
     left = size - estimate_size(passing)
@@ -70,11 +68,11 @@ def build_trials_section(
     note = f"{failing:,} of {total} failed a criterion or more."
     if only := _count_only_reported(record):
         note += f" {only:,} of them failed nothing that decides, but a criterion that only reports."
-    notes = [note, *([NOTE] if reasons else []), *([WORST] if first else [])]
+    notes = (note, NOTE if reasons else "", WORST if first else "")
     return blocks.Section(
         heading="Failing trials",
         blocks=(*reasons, *failures, *passing),
-        note=" ".join(notes),
+        note=" ".join(filter(None, notes)),
     )
 
 
@@ -93,7 +91,7 @@ def _count_only_reported(record: RunRecord) -> int:
 def _list_failures(
     trials: Trials,
     first: Drawn | None,
-    draw: Callable[[Trial], blocks.Card],
+    draw: Draw,
     most: int,
     size: int,
     *,
@@ -110,9 +108,9 @@ def _list_failures(
     if not failing:
         return
     room = size - (0 if first is None else estimate_size(first[1]))
-    others = (one for one in _take_turns(trials) if not _is_drawn(one, first))
+    others = (one for one in _take_turns(trials) if first is None or _name(one) != _name(first[0]))
     chosen = _fit_cards(others, draw, most - len(lead), room)
-    chosen.sort(key=lambda pair: (pair[0].experiment, pair[0].index))
+    chosen.sort(key=lambda pair: _name(pair[0]))
     if chosen and first is None:  # one example is seen without a click
         chosen[0] = chosen[0][0], replace(chosen[0][1], is_open=True)
     chosen = [*lead, *chosen]
@@ -129,11 +127,9 @@ def _list_failures(
         yield blocks.Prose(paragraphs=(said,), tone="quiet")
 
 
-def _is_drawn(trial: Trial, first: Drawn | None) -> bool:
-    """Return whether a trial stands first already."""
-    return first is not None and (
-        (trial.experiment, trial.index) == (first[0].experiment, first[0].index)
-    )
+def _name(trial: Trial) -> tuple[str, int]:
+    """Return what no two trials of a run have in common."""
+    return trial.experiment, trial.index
 
 
 def _take_turns(trials: Trials) -> Iterator[Trial]:
@@ -153,15 +149,12 @@ def _take_turns(trials: Trials) -> Iterator[Trial]:
         yield from (table[places[turn]] for table, places in left)
 
 
-def _fit_cards(
-    trials: Iterable[Trial], draw: Callable[[Trial], blocks.Card], most: int, size: int
-) -> list[Drawn]:
+def _fit_cards(trials: Iterable[Trial], draw: Draw, most: int, size: int) -> list[Drawn]:
     cards: list[Drawn] = []
-    left = size
-    for trial in trials:
+    for trial in islice(trials, most):
         card = draw(trial)
-        left -= estimate_size(card)
-        if left < 0 or len(cards) >= most:
+        size -= estimate_size(card)
+        if size < 0:
             break
         cards.append((trial, card))
     return cards
@@ -174,18 +167,20 @@ def _list_choices(criteria: Sequence[str], shown: Sequence[Trial]) -> tuple[bloc
     reasons = {str(one.result.reason) for one in outcomes}
     if len(failed) < 2 and len(reasons) < 2:
         return ()
-    names = [(str(k), cut_middle(name, NAME)) for k, name in enumerate(criteria) if name in failed]
-    why = [(reason, said) for reason, said in REASONS.items() if reason in reasons]
-    return (
+    names = tuple(
+        (str(k), cut_middle(name, NAME)) for k, name in enumerate(criteria) if name in failed
+    )
+    why = tuple((reason, said) for reason, said in REASONS.items() if reason in reasons)
+    return tuple(
         blocks.Choice(
-            name="criterion", label="Criterion", everything="all criteria", options=tuple(names)
-        ),
-        blocks.Choice(name="reason", label="Reason", everything="all reasons", options=tuple(why)),
+            name=name, label=name.capitalize(), everything=f"all {several}", options=options
+        )
+        for name, several, options in (("criterion", "criteria", names), ("reason", "reasons", why))
     )
 
 
 def _list_passing(
-    trials: Trials, first: Drawn | None, draw: Callable[[Trial], blocks.Card], size: int
+    trials: Trials, first: Drawn | None, draw: Draw, size: int
 ) -> Iterator[blocks.Block]:
     answered: list[tuple[TrialTable, array[int]]] = []
     for table in trials.tables:
@@ -301,24 +296,14 @@ def _count_calls(trial: Trial) -> int:
     return trial.shape.total_calls
 
 
-def build_worst_card(
-    worst: Worst, order: Mapping[str, int], texts: RunTexts, size: int, *, several: bool = False
-) -> blocks.Card | None:
-    """Build the worst trace, unfolded and as whole as there is room; None where there is none.
-
-    Args:
-        worst: What is to be read first.
-        order: The place of each criterion in the contract.
-        texts: What the trials of the run asked.
-        size: How many bytes it may take.
-        several: Whether the run has several experiments.
-    """
+def _draw_worst(record: RunRecord, draw: Draw, size: int) -> Drawn | None:
+    """Draw the worst trace, unfolded and as whole as there is room; None where there is none."""
+    worst = find_worst_trace(record)
+    if worst is None:
+        return None
     why = f"The worst trace of this run: {', '.join(worst.reasons)}."
-    for extent in (FULL, SHORT, BRIEF):
-        card = build_trial_card(worst.trial, order, texts, several=several, extent=extent, why=why)
-        if estimate_size(card) <= size:
-            return card
-    return None
+    cards = (draw(worst.trial, extent=extent, why=why) for extent in (FULL, SHORT, BRIEF))
+    return next(((worst.trial, card) for card in cards if estimate_size(card) <= size), None)
 
 
 # --- Inputs against criteria: where the failures are, the worst input first -----------------------
