@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trialwise import stats
 from trialwise.decimals import as_written, complement, settled
 from trialwise.documents.numbers import as_percent
 from trialwise.model.claim import Intent
@@ -13,31 +14,12 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally, Threshold
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
-from trialwise.procedures import base
+from trialwise.procedures import base, partial_findings
 from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels
-from trialwise.procedures.partial_findings import (
-    SMOKE_PASS,
-    describe_small_smoke,
-    list_smoke_caveats,
-    passes_on_observed_rate,
-    state_small_smoke,
-    state_smoke,
-)
-from trialwise.stats.binomial import binomial_tail, exact_tail
-from trialwise.stats.compliance_cutoffs import (
-    ComplianceCutoff,
-    compliance_cutoff,
-    find_most_failing,
-)
+from trialwise.stats.binomial import exact_tail
+from trialwise.stats.compliance_cutoffs import find_most_failing
 from trialwise.stats.normal import normal_sf, upper_z
-from trialwise.stats.rate_intervals import (
-    clopper_pearson,
-    clopper_pearson_low,
-    wilson_high,
-    wilson_interval,
-    wilson_low,
-)
-from trialwise.stats.result_types import Interval, Rule
+from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_high, wilson_low
 from trialwise.validation import require_count
 
 if TYPE_CHECKING:
@@ -45,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: The name of the rule that each rule set uses; a plan adds the version of its interval.
-DECISION_RULES: dict[Rule, str] = {
+DECISION_RULES: dict[stats.Rule, str] = {
     "wilson": "compliance/wilson-lower-bound",
     "exact": "compliance/exact-binomial",
     "fisher": "compliance/exact-binomial",
@@ -74,7 +56,9 @@ class Compliance(base.Procedure):
         shown = (
             required if criterion.margin is None else base.rate_below(required, criterion.margin)
         )
-        design = compliance_cutoff(shown, trials, alpha=criterion.wrong_pass, rule=options.rule)
+        design = stats.compliance_cutoff(
+            shown, trials, alpha=criterion.wrong_pass, rule=options.rule
+        )
         version = base.LEFT_OUT_COUNTED if options.rule == "wilson" else base.AGREEING
         if design.cutoff is None and situation.verifies:
             return base.Refused(_explain_infeasibility(design, criterion.confidence))
@@ -89,7 +73,7 @@ class Compliance(base.Procedure):
             **self._plan_failing(criterion, design, situation),
             design=design,
             threshold=replace(situation.start_threshold(criterion), alternative_rate=shown),
-            caveats=list_smoke_caveats(criterion, design, situation),
+            caveats=partial_findings.list_smoke_caveats(criterion, design, situation),
         )
         if claim.estimator is None:
             return plan
@@ -106,7 +90,7 @@ class Compliance(base.Procedure):
 
     @staticmethod
     def _plan_failing(
-        criterion: Criterion, design: ComplianceCutoff, situation: base.Situation
+        criterion: Criterion, design: stats.ComplianceCutoff, situation: base.Situation
     ) -> dict[str, object]:
         """Plan which counts show a rate below the required one; nothing if what is open FAILs."""
         if not situation.leaves_open(criterion):
@@ -133,7 +117,7 @@ class Compliance(base.Procedure):
         completed = super().complete(plan, conclusion, stop, run)
         design = getattr(conclusion.evidence, "design", None) or plan.design
         disagrees = conclusion.caution is Caution.STRANDS_DISAGREE
-        if disagrees and not completed.advice and isinstance(design, ComplianceCutoff):
+        if disagrees and not completed.advice and isinstance(design, stats.ComplianceCutoff):
             completed = replace(completed, advice=_advise_trials(conclusion.tally, design))
         evidence = completed.evidence
         if getattr(evidence, "interval", None) is not None:
@@ -155,8 +139,8 @@ class Compliance(base.Procedure):
         return replace(completed, evidence=replace(weighed, interval=found))
 
     def find_interval(
-        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
-    ) -> Interval | None:
+        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
+    ) -> stats.Interval | None:
         """Find the interval of a rate without one; none where only an estimator could give it."""
         return None if plan.estimator is not None else rate_interval(plan, tally, stop, rule)
 
@@ -194,23 +178,27 @@ class Compliance(base.Procedure):
         if plan.judging.corrected_by:
             shown = f"PASS where {plan.trials} trials show a corrected rate above {required:g}"
             return f"{shown}, FAIL where they show one below{self.describe_share(plan)}"
-        if plan.cutoff is None and required is not None and passes_on_observed_rate(plan):
+        if (
+            plan.cutoff is None
+            and required is not None
+            and partial_findings.passes_on_observed_rate(plan)
+        ):
             assert plan.alpha is not None
             assert plan.rule is not None
             perfect = Tally(trials=plan.trials, passed=plan.trials)
             bound = lower_bound(perfect, plan.alpha, plan.rule)
-            return describe_small_smoke(plan, required, bound)
+            return partial_findings.describe_small_smoke(plan, required, bound)
         return super().describe_rule(plan)
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Count the binomial chances of the two cutoffs, or of a smoke run's observed rate."""
         required, cutoff = plan.threshold.required_rate, plan.cutoff
-        is_counted = isinstance(plan.design, ComplianceCutoff) and plan.judging.errors is None
+        is_counted = isinstance(plan.design, stats.ComplianceCutoff) and plan.judging.errors is None
         if not is_counted or required is None:
             return limit_by_levels(plan)
         if cutoff is None:
             cutoff = plan.trials + 1
-            if intent is Intent.SMOKE and passes_on_observed_rate(plan):
+            if intent is Intent.SMOKE and partial_findings.passes_on_observed_rate(plan):
                 cutoff = math.ceil(as_written(required) * plan.trials)
         most = plan.failing.most_failing
         most = cutoff - 1 if most is None else min(most, cutoff - 1)
@@ -223,7 +211,7 @@ class Compliance(base.Procedure):
         required = threshold.alternative_rate or threshold.required_rate
         if plan.design is None or plan.rule is None or plan.alpha is None or required is None:
             return None
-        return compliance_cutoff(required, plan.trials, alpha=plan.alpha, rule=plan.rule)
+        return stats.compliance_cutoff(required, plan.trials, alpha=plan.alpha, rule=plan.rule)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
@@ -241,7 +229,7 @@ def decide_compliance(
     required_rate: float,
     *,
     alpha: float = 0.05,
-    rule: Rule = "exact",
+    rule: stats.Rule = "exact",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> Finding:
@@ -267,7 +255,7 @@ def decide_compliance(
     """
     planned = tally.trials if planned_trials is None else planned_trials
     size = max(require_count("planned_trials", planned), 1)
-    design = compliance_cutoff(required_rate, size, alpha=alpha, rule=rule)
+    design = stats.compliance_cutoff(required_rate, size, alpha=alpha, rule=rule)
     plan = CriterionPlan(
         criterion=criterion,
         procedure=PROCEDURE.name,
@@ -300,12 +288,12 @@ def _conclude(plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
     if tally.trials == 0:
         return base.Conclusion.without_trials(tally)
     shown = plan.threshold.alternative_rate or required
-    design = compliance_cutoff(shown, tally.trials, alpha=alpha, rule=rule)
+    design = stats.compliance_cutoff(shown, tally.trials, alpha=alpha, rule=rule)
     observed = ObservedRate.NOT_APPLICABLE
     if design.cutoff is None:
         decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
         caution = Caution.FEASIBILITY_REFUSED
-        if intent is Intent.SMOKE and passes_on_observed_rate(plan):
+        if intent is Intent.SMOKE and partial_findings.passes_on_observed_rate(plan):
             observed = observed_status(tally, required)
             is_below = observed is ObservedRate.BELOW_THRESHOLD
             decision = Decision.FAIL if is_below else Decision.PASS
@@ -326,11 +314,13 @@ def _conclude(plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         observed_rate=observed,
         evidence=_weigh(tally, design, plan),
         statement=_state(decision, tally, design, intent, plan),
-        label=SMOKE_PASS if design.cutoff is None and decision is Decision.PASS else "",
+        label=partial_findings.SMOKE_PASS
+        if design.cutoff is None and decision is Decision.PASS
+        else "",
     )
 
 
-def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
+def _weigh(tally: Tally, design: stats.ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
     """Return the numbers of a decision by this cutoff."""
     decided = tally.trials > 0 and design.cutoff is not None
     return CutoffEvidence(
@@ -345,7 +335,7 @@ def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
     return ObservedRate.from_gap(tally.passed - as_written(required_rate) * tally.trials)
 
 
-def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
+def lower_bound(tally: Tally, alpha: float, rule: stats.Rule) -> float:
     """Return the one-sided lower bound at alpha itself, since 1 − alpha may round to 1."""
     if rule == "wilson":
         return wilson_low(tally.passed, tally.trials, upper_z(alpha))
@@ -379,8 +369,8 @@ def find_ground(plan: CriterionPlan, tally: Tally, *, is_whole: bool = True) -> 
 
 
 def decision_interval(
-    plan: CriterionPlan, tally: Tally, rule: Rule, *, is_whole: bool = True
-) -> Interval | None:
+    plan: CriterionPlan, tally: Tally, rule: stats.Rule, *, is_whole: bool = True
+) -> stats.Interval | None:
     """Return the interval with the decision's level on each side; Wilson's own under `wilson`."""
     if not tally.trials or plan.alpha is None:
         return None
@@ -394,8 +384,8 @@ def decision_interval(
             # At a size that the counts chose, Wilson's interval covers 83 to 89 % instead of 90 %.
             size, most = plan.trials, plan.trials - tally.failed
         ends = wilson_low(k, size, upper_z(below)), wilson_high(most, size, upper_z(above))
-        return Interval(*ends, confidence=confidence, method="Wilson, approximate")
-    return Interval(
+        return stats.Interval(*ends, confidence=confidence, method="Wilson, approximate")
+    return stats.Interval(
         clopper_pearson_low(k, n, below),
         1 - clopper_pearson_low(n - k, n, above),
         confidence=confidence,
@@ -404,20 +394,20 @@ def decision_interval(
 
 
 def rate_interval(
-    plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
-) -> Interval | None:
+    plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
+) -> stats.Interval | None:
     """Return the two-sided interval of a fixed design; marked where the trials did not all run."""
     if not tally.trials or plan.alpha is None:
         return None
     if base.has_agreeing_interval(plan):
         return decision_interval(plan, tally, rule, is_whole=stop is StopReason.COMPLETE)
     confidence = complement(plan.alpha)  # as 0.1.0 did
-    make = wilson_interval if rule == "wilson" else clopper_pearson
+    make = stats.wilson_interval if rule == "wilson" else stats.clopper_pearson
     found = make(tally.passed, tally.trials, confidence=confidence)
     return found if stop is StopReason.COMPLETE else found.after_early_stop()
 
 
-def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
+def _p_value(tally: Tally, design: stats.ComplianceCutoff) -> PValue:
     k, n, p = tally.passed, tally.trials, design.required_rate
     if design.rule == "wilson":
         z = (k / n - p) / math.sqrt(p * (1 - p) / n)
@@ -426,7 +416,7 @@ def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
         )
     return PValue(
         value=settled(
-            binomial_tail(k, n, p), design.alpha, lambda: exact_tail(k, n, as_written(p))
+            stats.binomial_tail(k, n, p), design.alpha, lambda: exact_tail(k, n, as_written(p))
         ),
         method="exact-binomial-upper-tail",
         tail="P_{p=p_req}(K >= K_c)",
@@ -436,7 +426,7 @@ def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
 def _state(
     decision: Decision | None,
     tally: Tally,
-    design: ComplianceCutoff,
+    design: stats.ComplianceCutoff,
     intent: Intent,
     plan: CriterionPlan,
 ) -> str:
@@ -444,7 +434,7 @@ def _state(
     if design.cutoff is None:
         if intent is Intent.SMOKE and base.has_agreeing_interval(plan):
             bound = lower_bound(tally, design.alpha, design.rule)
-            return state_small_smoke(tally, design, plan, bound)
+            return partial_findings.state_small_smoke(tally, design, plan, bound)
         way_out = "" if intent is Intent.SMOKE else "; for a quick check add `intent: smoke`"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
@@ -453,7 +443,9 @@ def _state(
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
     if intent is Intent.SMOKE:
-        return state_smoke(decision, observed_status(tally, design.required_rate), rate, count)
+        return partial_findings.state_smoke(
+            decision, observed_status(tally, design.required_rate), rate, count
+        )
     shown, passed = as_percent(design.required_rate), f"{tally.passed} of {tally.trials} passed"
     if decision is Decision.PASS:
         return f"{passed}, which shows a rate above {shown}."
@@ -464,7 +456,7 @@ def _state(
     return f"{passed}; {design.cutoff} were needed to show {shown}."
 
 
-def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
+def _explain_infeasibility(design: stats.ComplianceCutoff, confidence: float) -> str:
     """Explain what is configured, what is needed and the way out (companion §5.7.1)."""
     return (
         f"{design.trials} trials cannot show a rate above {design.required_rate:.12g} at "
@@ -477,7 +469,7 @@ def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
 _MISSED = 0.2
 
 
-def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
+def _advise_trials(tally: Tally, design: stats.ComplianceCutoff) -> str:
     """Return how many trials would show the observed rate with a power of 80 %."""
     rate, required = tally.rate, design.required_rate
     if rate is None or rate <= required:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from trialwise import stats
 from trialwise.decimals import as_written, ceil_product, complement, settled
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent, PopulationClaim
@@ -17,26 +18,12 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, Finding
+from trialwise.procedures import compliance
 from trialwise.procedures.base import Conclusion, Counts, Refused, Situation
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
-from trialwise.procedures.compliance import (
-    NOT_SHOWN,
-    SHOWN_BELOW,
-    Compliance,
-    observed_status,
-    rate_interval,
-)
 from trialwise.procedures.estimated_rates import NOT_POSTERIOR, ClaimedCounts
-from trialwise.stats.finite import (
-    ExactCorpusRate,
-    FiniteCorpusCutoff,
-    exact_corpus_rate,
-    finite_corpus_cutoff,
-    finite_corpus_interval,
-    most_failing_successes,
-)
+from trialwise.stats.finite import most_failing_successes
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
-from trialwise.stats.result_types import Interval, Rule
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
@@ -46,7 +33,7 @@ _WHOLE = "finite-corpus/exact-rate"
 _PART = "finite-corpus/hypergeometric"
 
 
-class Corpus(Compliance):
+class Corpus(compliance.Compliance):
     """A required rate of an enumerated corpus, or of the trials alone; no population is sampled."""
 
     name = "CORPUS"
@@ -76,7 +63,7 @@ class Corpus(Compliance):
                 "takes each at most once. Run at most so many, or claim these fixed inputs instead"
             )
         alpha = criterion.wrong_pass
-        design = finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
+        design = stats.finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
         if design.cutoff is None and situation.verifies:
             return Refused(
                 f"{planned} of {size} inputs cannot show a corpus rate of {criterion.at_least:g} "
@@ -109,16 +96,20 @@ class Corpus(Compliance):
         if case.claim.population is PopulationClaim.NO_GENERALISATION:
             return _describe(case)
         alpha = plan.alpha
-        if alpha is None and isinstance(plan.design, FiniteCorpusCutoff):
+        if alpha is None and isinstance(plan.design, stats.FiniteCorpusCutoff):
             # Planned whole, with trials that the analysis leaves out: only a part is known.
             alpha = plan.design.alpha
         return _conclude_corpus(case, alpha, plan)
 
     def find_interval(
-        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
-    ) -> Interval | None:
+        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
+    ) -> stats.Interval | None:
         """Find the interval: a binomial one while trials are missing, then the claim's own."""
-        return None if stop is StopReason.COMPLETE else rate_interval(plan, tally, stop, rule)
+        return (
+            None
+            if stop is StopReason.COMPLETE
+            else compliance.rate_interval(plan, tally, stop, rule)
+        )
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which observed rate, PASSes."""
@@ -129,7 +120,7 @@ class Corpus(Compliance):
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Return the error of a part of the corpus; a rate that is counted has none."""
         design = plan.design
-        if plan.alpha is None or not isinstance(design, FiniteCorpusCutoff):
+        if plan.alpha is None or not isinstance(design, stats.FiniteCorpusCutoff):
             reason = "describes this run only"
             if plan.decision_rule == _WHOLE:
                 reason = "counts the whole corpus and estimates nothing"
@@ -138,7 +129,7 @@ class Corpus(Compliance):
 
     def knows_rate(self, finding: Finding) -> bool:
         """Return whether the whole corpus was tried."""
-        return isinstance(finding.design, ExactCorpusRate)
+        return isinstance(finding.design, stats.ExactCorpusRate)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
@@ -162,24 +153,24 @@ def _conclude_corpus(case: ClaimedCounts, alpha: float | None, plan: CriterionPl
         raise InvalidArgument("alpha", None, "be given for this claim")
     if n == 0:
         return case.conclude_nothing("")
-    design = finite_corpus_cutoff(case.required_rate, n, N, alpha=alpha)
+    design = stats.finite_corpus_cutoff(case.required_rate, n, N, alpha=alpha)
     if design.cutoff is None:
         return case.conclude_nothing(
             f"at least {design.minimum_trials} of the corpus's {N} are needed"
         )
-    observed = observed_status(case.tally, case.required_rate)
+    observed = compliance.observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
-    limits = partial(finite_corpus_interval, k, n, N, confidence=complement(alpha))
+    limits = partial(stats.finite_corpus_interval, k, n, N, confidence=complement(alpha))
     low, interval, ground = limits(side="lower").interval.low, limits().interval, None
     if (level := plan.failing.fail_alpha) is not None:
         most = most_failing_successes(case.required_rate, n, N, alpha=level)
         if decision is Decision.FAIL and k > most:
             decision = Decision.INCONCLUSIVE
-        upper = finite_corpus_interval(k, n, N, confidence=complement(level), side="upper")
+        upper = stats.finite_corpus_interval(k, n, N, confidence=complement(level), side="upper")
         confidence = complement(float(as_written(alpha) + as_written(level)))
         interval = replace(interval, low=low, high=upper.interval.high, confidence=confidence)
         if decision is not Decision.PASS:
-            ground = SHOWN_BELOW if decision is Decision.FAIL else NOT_SHOWN
+            ground = compliance.SHOWN_BELOW if decision is Decision.FAIL else compliance.NOT_SHOWN
     fact = f"{k} of {n} successes, {design.cutoff} needed, in {n} of the corpus's {N} inputs"
     return case.conclude(
         decision,
@@ -203,7 +194,7 @@ def _conclude_corpus(case: ClaimedCounts, alpha: float | None, plan: CriterionPl
     )
 
 
-def _p_value(successes: int, design: FiniteCorpusCutoff) -> PValue:
+def _p_value(successes: int, design: stats.FiniteCorpusCutoff) -> PValue:
     place = successes, design.trials, design.required_successes - 1, design.corpus_size
     return PValue(
         value=settled(tail(*place), design.alpha, partial(exact_tail, *place)),
@@ -217,9 +208,9 @@ def _conclude_whole(case: ClaimedCounts, size: int) -> Conclusion:
     k, needed = case.tally.passed, ceil_product(case.required_rate, size)
     return case.conclude(
         Decision.PASS if k >= needed else Decision.FAIL,
-        observed_status(case.tally, case.required_rate),
+        compliance.observed_status(case.tally, case.required_rate),
         f"{k} of the corpus's {size} inputs succeeded, {needed} needed.",
-        evidence=CutoffEvidence(design=exact_corpus_rate(k, size)),
+        evidence=CutoffEvidence(design=stats.exact_corpus_rate(k, size)),
         null="none: the corpus was tried whole",
         alternative="none: its rate is known, not estimated",
         confidence_statement=(
@@ -239,7 +230,7 @@ def _describe(case: ClaimedCounts) -> Conclusion:
     nothing = "none: nothing beyond the run is claimed"
     return case.conclude(
         decision,
-        observed_status(case.tally, case.required_rate),
+        compliance.observed_status(case.tally, case.required_rate),
         f"{k} of {n} trials succeeded, {needed} needed for {case.target}: a description of this "
         "run, and of nothing else.",
         caution=None,

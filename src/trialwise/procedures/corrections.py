@@ -24,6 +24,7 @@ from functools import partial
 from itertools import count
 from typing import TypeAlias
 
+from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.model.claim import Intent
@@ -35,11 +36,7 @@ from trialwise.procedures.composite import combine, state_inputs
 from trialwise.procedures.families import scale_levels
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.sequential import find_p_value, state_stop
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.e_values import calibrated_e_value, e_bh, fixed_e_value
-from trialwise.stats.mean_bets import MeanDesign
-from trialwise.stats.multiplicity import CLAIMS, adjust, list_shares
-from trialwise.stats.result_types import Interval
+from trialwise.stats.multiplicity import CLAIMS, list_shares
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
 
@@ -119,13 +116,15 @@ class _Correction:
 
     def _decide_at(self, finding: Finding, share: float) -> Sequence[Finding]:
         plan, by_evidence = finding.plan, self._plan.correction == "e-bh"
-        counts_rate = isinstance(plan.design, ComplianceCutoff) and plan.judging.errors is None
+        counts_rate = (
+            isinstance(plan.design, stats.ComplianceCutoff) and plan.judging.errors is None
+        )
         if plan.counting.stops_early or (by_evidence and counts_rate):
             intent = self._plan.intent_of(plan)
             decide = partial(_decide_counts, share=share, intent=intent, by_evidence=by_evidence)
             return [decide(part) for part in _split(finding)]
         # A p-value is an e-value of 1/(2√p); that of a mean is one already.
-        is_calibrated = by_evidence and not isinstance(plan.design, MeanDesign)
+        is_calibrated = by_evidence and not isinstance(plan.design, stats.MeanDesign)
         scaled = scale_levels(
             plan, lambda level: (share * level) ** 2 / 4 if is_calibrated else share * level
         )
@@ -251,7 +250,7 @@ def _restore_plan(finding: Finding, plan: CriterionPlan, scaled: CriterionPlan) 
     return replace(finding, plan=plan, evidence=evidence)
 
 
-_Weight: TypeAlias = tuple[float, float, Callable[..., Interval]]
+_Weight: TypeAlias = tuple[float, float, Callable[..., stats.Interval]]
 """The p-values, or 1/e, against rates that a PASS rules out and against those that are high enough,
 and the interval by what is decided."""
 
@@ -324,19 +323,17 @@ def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Weight:
 
 def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Weight:
     """Weigh counts by e-values, which hold wherever counting stopped."""
-    from trialwise.stats.confidence_sequences import anytime_interval
-    from trialwise.stats.e_values import e_value
 
     k, n, threshold = finding.tally.passed, finding.tally.trials, finding.threshold
     required = threshold.required_rate
     assert required is not None
     shown = threshold.alternative_rate or required
-    low = anytime_interval(k, n, confidence=1 - levels[0], side="lower")
-    high = anytime_interval(k, n, confidence=1 - levels[1], side="upper")
+    low = stats.anytime_interval(k, n, confidence=1 - levels[0], side="lower")
+    high = stats.anytime_interval(k, n, confidence=1 - levels[1], side="upper")
     interval = replace(_join(low, high), confidence=complement(sum(levels)))
     return (
-        1 / max(1e-300, e_value(k, n, shown, direction="above")),
-        1 / max(1e-300, e_value(k, n, required, direction="below")),
+        1 / max(1e-300, stats.e_value(k, n, shown, direction="above")),
+        1 / max(1e-300, stats.e_value(k, n, required, direction="below")),
         lambda decision: interval,  # noqa: ARG005 (it agrees by itself)
     )
 
@@ -350,11 +347,11 @@ def _leave_open(finding: Finding, decision: Decision) -> Finding:
     return replace(finding, decision=decision, evidence=evidence, caution=caution)
 
 
-def _join(low: Interval, high: Interval) -> Interval:
+def _join(low: stats.Interval, high: stats.Interval) -> stats.Interval:
     """Return the interval with the low end of one and the high end of the other."""
     levels = [one.confidence for one in (low, high)]
     confidence = None if None in levels else math.fsum(levels) / 2  # type: ignore[arg-type]
-    return Interval(low.low, high.high, confidence=confidence, method=low.method)
+    return stats.Interval(low.low, high.high, confidence=confidence, method=low.method)
 
 
 def _combine_inputs(finding: Finding, parts: tuple[Finding, ...]) -> Finding:
@@ -397,17 +394,17 @@ def _adjust(fixed: Sequence[tuple[Finding, float]], plan: Plan) -> Sequence[floa
     share = level * len(fixed) / plan.family_size
     if plan.correction == "e-bh":
         evidence = [_weigh(one, p) * (one.alpha or 1.0) / level for one, p in fixed]
-        return [value / share for value in e_bh(evidence, alpha=share).adjusted]
+        return [value / share for value in stats.e_bh(evidence, alpha=share).adjusted]
     ratios = [min(1.0, level * p / (one.alpha or 1.0)) for one, p in fixed]
-    found = adjust(ratios, method=plan.correction, alpha=share)
+    found = stats.adjust(ratios, method=plan.correction, alpha=share)
     return [value / share for value in found.adjusted]
 
 
 def _weigh(finding: Finding, p_value: float) -> float:
-    if isinstance(finding.design, ComplianceCutoff):
+    if isinstance(finding.design, stats.ComplianceCutoff):
         tally = finding.tally
-        return fixed_e_value(tally.passed, tally.trials, finding.design.required_rate)
-    return calibrated_e_value(p_value)
+        return stats.fixed_e_value(tally.passed, tally.trials, finding.design.required_rate)
+    return stats.calibrated_e_value(p_value)
 
 
 def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Finding:

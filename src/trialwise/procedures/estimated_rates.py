@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
 
+from trialwise import stats
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
@@ -22,16 +23,7 @@ from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, has_agreeing_interval
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status
 from trialwise.procedures.partial_findings import state_smoke
-from trialwise.stats.cluster_estimators import (
-    Bounds,
-    ClusterEstimate,
-    StratifiedEstimate,
-    Stratum,
-    call_weighted,
-    prompt_weighted,
-    stratum_weighted,
-)
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.cluster_estimators import Bounds
 from trialwise.validation import require_open_rate
 
 CountsByInput: TypeAlias = Mapping[str, tuple[int, int]]
@@ -167,7 +159,7 @@ def matched_estimate(
     weights: Mapping[str, float],
     strata: Mapping[str, str | None],
     bounds: Bounds = "exact",
-) -> ClusterEstimate | StratifiedEstimate:
+) -> stats.ClusterEstimate | stats.StratifiedEstimate:
     """Estimate the rate of a claim. The lower end of the interval is the bound at alpha.
 
     Args:
@@ -183,17 +175,16 @@ def matched_estimate(
     confidence = float(1 - 2 * as_written(alpha))
     if claim.estimator is Estimator.STRATIFIED:
         parts = _strata(claim, counts, weights, strata)
-        return stratum_weighted(parts, confidence=confidence, method=bounds)
+        return stats.stratum_weighted(parts, confidence=confidence, method=bounds)
     if claim.estimator is not None and claim.estimator.is_model:
         # Few claims need a model, and it loads the fits.
-        from trialwise.stats.cluster_models import ModelMethod, modelled_rate
 
-        model: ModelMethod = claim.estimator.value  # type: ignore[assignment]
-        return modelled_rate(
+        model: stats.ModelMethod = claim.estimator.value  # type: ignore[assignment]
+        return stats.modelled_rate(
             list(counts.values()), confidence=confidence, method=model, bounds=bounds
         )
     by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
-    estimate = prompt_weighted if by_input else call_weighted
+    estimate = stats.prompt_weighted if by_input else stats.call_weighted
     return estimate(
         list(counts.values()),
         confidence=confidence,
@@ -207,7 +198,7 @@ def _strata(
     counts: CountsByInput,
     weights: Mapping[str, float],
     strata: Mapping[str, str | None],
-) -> list[Stratum]:
+) -> list[stats.Stratum]:
     """Return the stratum of each input; without strata every input is one of its own."""
     alike = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     shares: dict[str, float] = {}
@@ -222,7 +213,7 @@ def _strata(
         before, among = tallies.get(label, (0, 0))
         tallies[label] = before + passed, among + trials
     return [
-        Stratum(name=label, weight=shares[label], successes=passed, trials=trials)
+        stats.Stratum(name=label, weight=shares[label], successes=passed, trials=trials)
         for label, (passed, trials) in tallies.items()
     ]
 
@@ -257,14 +248,14 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     )
     found = match(case.counts, alpha=alpha)
     other = found if fail_alpha == alpha else match(case.counts, alpha=fail_alpha)
-    if isinstance(found.interval, Undefined) or isinstance(other.interval, Undefined):
+    if isinstance(found.interval, stats.Undefined) or isinstance(other.interval, stats.Undefined):
         reason = getattr(found.interval, "reason", "")
         return case.conclude_nothing(reason, leaves_open=leaves_open)
     low, high = found.interval.low, other.interval.high
     is_below = high < case.required_rate
     without_failure = {name: (trials, trials) for name, (_, trials) in case.counts.items()}
     perfect = match(without_failure, alpha=alpha).interval
-    best = 1.0 if isinstance(perfect, Undefined) else perfect.low
+    best = 1.0 if isinstance(perfect, stats.Undefined) else perfect.low
     if best < case.shown_rate and not (leaves_open and is_below):
         reason = f"even without a failure the bound would be {best:.4g}"
         return case.conclude_nothing(reason, leaves_open=leaves_open)
@@ -288,7 +279,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
             estimator=found,
             estimate=found.rate,
             lower_bound=low,
-            interval=Interval(
+            interval=stats.Interval(
                 low,
                 high,
                 confidence=complement(float(as_written(alpha) + as_written(fail_alpha))),
@@ -315,10 +306,10 @@ def _find_untried(case: ClaimedCounts, estimator: Estimator) -> str:
 
 
 def _weighted_observed(
-    case: ClaimedCounts, found: ClusterEstimate | StratifiedEstimate
+    case: ClaimedCounts, found: stats.ClusterEstimate | stats.StratifiedEstimate
 ) -> ObservedRate:
     """Return where the estimate stands, in rationals: 0.9 is at 0.9 and not beside it."""
-    if isinstance(found, StratifiedEstimate):
+    if isinstance(found, stats.StratifiedEstimate):
         parts = [
             (as_written(one.weight), Fraction(int(one.successes), int(one.trials)))
             for one in found.strata

@@ -9,31 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from trialwise import stats
 from trialwise.decimals import as_written
 from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed, as_count
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, Finding
+from trialwise.procedures import explanations
 from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED
 from trialwise.procedures.chances import characterize
-from trialwise.procedures.explanations import (
-    Rows,
-    describe_threshold,
-    explain_hypotheses,
-    list_p_value,
-    list_power,
-    list_precision,
-    make_section,
-    name_interval,
-)
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
-from trialwise.stats.binomial import binomial_tail
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
-from trialwise.stats.implied_levels import implied_confidence_of_observation
-from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.result_types import Undefined
 
 #: What kind of test each versioned rule is.
 _TESTS = {
@@ -52,9 +38,9 @@ _TESTS = {
 
 def explain_compliance(finding: Finding) -> tuple[Section, ...]:
     """The test of a required rate, where the rate comes from, and the numbers of the cutoff."""
-    design = finding.design if isinstance(finding.design, ComplianceCutoff) else None
+    design = finding.design if isinstance(finding.design, stats.ComplianceCutoff) else None
     usual, reference = _state_requirement(finding, design)
-    rows: Rows = []
+    rows: explanations.Rows = []
     if design is not None and design.cutoff is not None:
         null, required = "the required rate is not exceeded", design.required_rate
         rows = _infer(finding, design, _compliance_size(design, finding.plan), null, required)
@@ -63,12 +49,12 @@ def explain_compliance(finding: Finding) -> tuple[Section, ...]:
 
 def explain_regression(finding: Finding) -> tuple[Section, ...]:
     """The test against a baseline, what was measured and when, and the numbers of the cutoff."""
-    design = finding.design if isinstance(finding.design, RegressionCutoff) else None
+    design = finding.design if isinstance(finding.design, stats.RegressionCutoff) else None
     usual = (
         "K follows the reference model; no degradation signal",
         "lower-tail degradation signal under the reference",
     )
-    reference, rows = describe_threshold(finding), []
+    reference, rows = explanations.describe_threshold(finding), []
     if design is not None:
         reference += _describe_baseline(design, finding.threshold.baseline)
         if design.cutoff is not None:
@@ -87,10 +73,10 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
 def explain_corpus(finding: Finding) -> tuple[Section, ...]:
     """The test, what share of the corpus was tried, and the exact numbers."""
     design = finding.design
-    sampled = design if isinstance(design, FiniteCorpusCutoff) else None
+    sampled = design if isinstance(design, stats.FiniteCorpusCutoff) else None
     usual, reference = _state_requirement(finding, sampled)
-    rows: Rows = []
-    if isinstance(design, ExactCorpusRate):
+    rows: explanations.Rows = []
+    if isinstance(design, stats.ExactCorpusRate):
         reference.append(("Corpus", f"all {design.corpus_size} inputs evaluated"))
         known = f"{design.successes} of {design.corpus_size} = {design.rate:.6f}, known"
         rows = [("Corpus rate", known), ("Interval", f"none: {design.interval.reason}")]
@@ -105,13 +91,13 @@ def explain_corpus(finding: Finding) -> tuple[Section, ...]:
 
 
 def _state_requirement(
-    finding: Finding, design: ComplianceCutoff | FiniteCorpusCutoff | None
-) -> tuple[tuple[str, str], Rows]:
+    finding: Finding, design: stats.ComplianceCutoff | stats.FiniteCorpusCutoff | None
+) -> tuple[tuple[str, str], explanations.Rows]:
     """The two hypotheses about a required rate, and where the rate comes from."""
     required = finding.threshold.required_rate
     if required is None and design is not None:
         required = design.required_rate
-    reference = describe_threshold(finding)
+    reference = explanations.describe_threshold(finding)
     if required is None:
         return ("", ""), reference
     reference.append(("Normative threshold", f"p* = {required:g} (given, not estimated)"))
@@ -120,62 +106,72 @@ def _state_requirement(
 
 def _lay_out(
     finding: Finding,
-    design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff | None,
+    design: stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff | None,
     usual: tuple[str, str],
-    reference: Rows,
-    inference: Rows,
+    reference: explanations.Rows,
+    inference: explanations.Rows,
 ) -> tuple[Section, ...]:
     passes = ""
     if finding.estimator is not None:
         passes = "the estimator's one-sided lower bound reaches the required rate"
     elif design is not None and finding.cutoff is not None:
         passes = f"K ≥ {finding.cutoff} of {design.trials}"
-        if isinstance(design, FiniteCorpusCutoff):
+        if isinstance(design, stats.FiniteCorpusCutoff):
             passes += f" drawn of the corpus's {design.corpus_size}"
     name = (finding.decision_rule or "").removesuffix(AGREEING).removesuffix(LEFT_OUT_COUNTED)
     test = _TESTS.get(name, "")
-    sections = [explain_hypotheses(finding, usual=usual, passes=passes, test=test)]
+    sections = [explanations.explain_hypotheses(finding, usual=usual, passes=passes, test=test)]
     if reference:
-        sections.append(make_section("THRESHOLD REFERENCE", reference))
+        sections.append(explanations.make_section("THRESHOLD REFERENCE", reference))
     if inference:
-        sections.append(make_section("STATISTICAL INFERENCE", inference))
+        sections.append(explanations.make_section("STATISTICAL INFERENCE", inference))
     return tuple(sections)
 
 
 def _infer(
     finding: Finding,
-    design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff,
-    size: Rows,
+    design: stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff,
+    size: explanations.Rows,
     null: str,
     threshold: float | None = None,
-) -> Rows:
+) -> explanations.Rows:
     assert design.cutoff is not None
     share = design.cutoff / design.trials
     rows = [("Integer cutoff", f"c = {design.cutoff}, displayed as c/n = {share:.6f}")]
     # Inputs that are decided one by one have numbers of their own; pooled ones decide nothing.
     if not finding.tally.trials or finding.by_input:
-        return rows + size + list_power(finding)
-    if isinstance(design, FiniteCorpusCutoff):
-        rows += list_precision(finding, "hypergeometric", corpus=design.corpus_size) + size
+        return rows + size + explanations.list_power(finding)
+    if isinstance(design, stats.FiniteCorpusCutoff):
+        rows += (
+            explanations.list_precision(finding, "hypergeometric", corpus=design.corpus_size) + size
+        )
     else:
         bound = "Wilson" if finding.rule == "wilson" else "Clopper–Pearson"
-        rows += list_precision(finding, bound) + size + _diagnostic_z(finding, design, threshold)
+        rows += (
+            explanations.list_precision(finding, bound)
+            + size
+            + _diagnostic_z(finding, design, threshold)
+        )
         rows += _list_adequacy(design)
-    rows += list_p_value(finding, null)
-    if isinstance(design, ComplianceCutoff):
+    rows += explanations.list_p_value(finding, null)
+    if isinstance(design, stats.ComplianceCutoff):
         rows += _list_achieved_confidence(finding, design)
-    return rows + list_power(finding)
+    return rows + explanations.list_power(finding)
 
 
 #: Below the first number a normal approximation is poor, below the second doubtful (§8.1).
 _POOR, _DOUBTFUL = 5, 10
 
 
-def _list_adequacy(design: ComplianceCutoff | RegressionCutoff) -> Rows:
+def _list_adequacy(design: stats.ComplianceCutoff | stats.RegressionCutoff) -> explanations.Rows:
     """Whether the normal approximation behind Wilson's bound has enough of both outcomes (§8.1)."""
     if design.rule != "wilson":
         return []
-    rate = design.reference_rate if isinstance(design, RegressionCutoff) else design.required_rate
+    rate = (
+        design.reference_rate
+        if isinstance(design, stats.RegressionCutoff)
+        else design.required_rate
+    )
     # In rationals, so that 100 trials at 0.9 have 10 failures and not a little less.
     exact = as_written(rate)
     passes, failures = float(design.trials * exact), float(design.trials * (1 - exact))
@@ -187,20 +183,24 @@ def _list_adequacy(design: ComplianceCutoff | RegressionCutoff) -> Rows:
     return [("Normal approximation", f"{says}: {counts}, {side} {limit} (§8.1)")]
 
 
-def _list_achieved_confidence(finding: Finding, design: ComplianceCutoff) -> Rows:
+def _list_achieved_confidence(
+    finding: Finding, design: stats.ComplianceCutoff
+) -> explanations.Rows:
     """The confidence at which these counts just show the required rate (§6.1)."""
     tally, p = finding.tally, finding.p_value
-    normal = implied_confidence_of_observation(tally.passed, tally.trials, design.required_rate)
+    normal = stats.implied_confidence_of_observation(
+        tally.passed, tally.trials, design.required_rate
+    )
     if p is None:
         early = "Φ(z), descriptive: it stopped before all trials were in"
         return [("Achieved confidence", f"{as_computed(normal)} = {early}")]
     # Wilson's p-value is that of the score test, so the exact one is counted here.
-    tail = binomial_tail(tally.passed, tally.trials, design.required_rate)
+    tail = stats.binomial_tail(tally.passed, tally.trials, design.required_rate)
     exact = f"{as_computed(1 - tail)} = 1 − p, exact"
     return [("Achieved confidence", exact), ("", f"{as_computed(normal)} = Φ(z), approximate")]
 
 
-def _compliance_size(design: ComplianceCutoff, plan: CriterionPlan) -> Rows:
+def _compliance_size(design: stats.ComplianceCutoff, plan: CriterionPlan) -> explanations.Rows:
     """The error rate the integer cutoff really has: method, reference, tail, meaning (§10.3)."""
     tail = f"P_(p = {design.required_rate:g})(K ≥ {design.cutoff})"
     required = plan.threshold.required_rate
@@ -223,8 +223,8 @@ def _compliance_size(design: ComplianceCutoff, plan: CriterionPlan) -> Rows:
     ]
 
 
-def _regression_size(design: RegressionCutoff) -> Rows:
-    rows: Rows = []
+def _regression_size(design: stats.RegressionCutoff) -> explanations.Rows:
+    rows: explanations.Rows = []
     wilson, reference = design.rule == "wilson", design.reference_rate
     if design.achieved_size is not None:
         tail = f"P_(p = {reference:g})(K < {design.cutoff})" if wilson else "P(FAIL), unchanged"
@@ -246,7 +246,7 @@ def _regression_size(design: RegressionCutoff) -> Rows:
     return rows
 
 
-def _list_difference(finding: Finding) -> Rows:
+def _list_difference(finding: Finding) -> explanations.Rows:
     """The rate minus the baseline's, bounded on the side that the verdict is about."""
     found = finding.difference
     if found is None:
@@ -254,11 +254,13 @@ def _list_difference(finding: Finding) -> Rows:
     after_fail = found.high < 0
     end = "at most" if after_fail else "at least"
     bound = f"{end} {as_computed(found.high if after_fail else found.low)}"
-    return [("Rate minus baseline's", f"{bound}, {name_interval(found)}, {found.method}")]
+    return [
+        ("Rate minus baseline's", f"{bound}, {explanations.name_interval(found)}, {found.method}")
+    ]
 
 
-def _corpus_size(design: FiniteCorpusCutoff) -> Rows:
-    if isinstance(design.size, Undefined):
+def _corpus_size(design: stats.FiniteCorpusCutoff) -> explanations.Rows:
+    if isinstance(design.size, stats.Undefined):
         return [("Achieved size", f"undefined: {design.size.reason}")]
     short = f"{design.required_successes - 1} of {design.corpus_size}"
     return [
@@ -270,8 +272,10 @@ def _corpus_size(design: FiniteCorpusCutoff) -> Rows:
 
 
 def _diagnostic_z(
-    finding: Finding, design: ComplianceCutoff | RegressionCutoff, threshold: float | None
-) -> Rows:
+    finding: Finding,
+    design: stats.ComplianceCutoff | stats.RegressionCutoff,
+    threshold: float | None,
+) -> explanations.Rows:
     """Wald's z, for orientation: it is not the operative test (§7.1)."""
     tally = finding.tally
     is_shown = design.rule == "wilson" and tally.trials == design.trials
@@ -285,7 +289,9 @@ def _diagnostic_z(
     ]
 
 
-def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | None) -> Rows:
+def _describe_baseline(
+    design: stats.RegressionCutoff, reference: BaselineReference | None
+) -> explanations.Rows:
     observed = f"{design.baseline_successes} of {design.baseline_trials} successes"
     rows = [] if reference is None else _identify_baseline(reference)
     rows += [
@@ -306,7 +312,7 @@ def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | 
     return [*rows, ("Derived threshold", derived)]
 
 
-def _identify_baseline(reference: BaselineReference) -> Rows:
+def _identify_baseline(reference: BaselineReference) -> explanations.Rows:
     expires = reference.expires_at
     until = "none declared" if expires is None else expires.isoformat(" ", "minutes")
     until += _word_days(reference.days_left)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND
 from trialwise.documents.blocks import Facts, Section
 from trialwise.documents.numbers import (
@@ -19,13 +20,9 @@ from trialwise.documents.numbers import (
 from trialwise.model.criterion import Origin
 from trialwise.model.verdict import Finding
 from trialwise.procedures.sequential_designs import describe_rule
-from trialwise.stats.margin_tests import METHODS, Method, noninferiority, noninferiority_size
+from trialwise.stats.margin_tests import METHODS, Method
 from trialwise.stats.multiplicity import CLAIMS
-from trialwise.stats.rate_intervals import wilson_interval
-from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.toolbox.predictive import predictive_cutoff
 
 Rows: TypeAlias = list[tuple[str, str]]
 """Terms and values; an empty term continues the one before."""
@@ -120,7 +117,7 @@ def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = 
         formula = "√(p̂(1−p̂)/n · (N−n)/(N−1))"
     rows = [("Standard error", f"{formula} = {as_computed(error)}")]
     if interval is None:
-        plain = wilson_interval(tally.passed, tally.trials)
+        plain = stats.wilson_interval(tally.passed, tally.trials)
         rows.append(("95 % Wilson interval", f"{as_brackets(plain)}, descriptive"))
     else:
         rows.append((name_interval(interval), f"{as_brackets(interval)}, {interval.method}"))
@@ -153,12 +150,12 @@ def list_power(finding: Finding) -> Rows:
     return [("Power", f"{as_computed(finding.power)} = P(not PASS) at a true rate of {at}, exact")]
 
 
-def as_brackets(interval: Interval) -> str:
+def as_brackets(interval: stats.Interval) -> str:
     """Write the two ends of an interval."""
     return f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
 
 
-def name_interval(interval: Interval) -> str:
+def name_interval(interval: stats.Interval) -> str:
     """Name an interval's level, as a term."""
     level = "" if interval.confidence is None else f"{100 * interval.confidence:.6g} % "
     return f"{level}interval"
@@ -210,7 +207,7 @@ def _infer(finding: Finding, design: SequentialDesign) -> Rows:
     rule = describe_rule(design)
     rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(rule)]
     rows += _list_errors(design)
-    if not isinstance(design.certificate, Undefined):
+    if not isinstance(design.certificate, stats.Undefined):
         strict = design.p0 == design.p1
         least = "objective" if strict else "expected trials"
         found = f"{design.certificate:.4f} × the least {least} of any such test"
@@ -289,7 +286,7 @@ _NAMES: dict[Method, str] = {
 _LARGEST = 3_000
 
 
-def explain_other_rules(finding: Finding, design: RegressionCutoff) -> tuple[Section, ...]:
+def explain_other_rules(finding: Finding, design: stats.RegressionCutoff) -> tuple[Section, ...]:
     """Explain what the other rules say; nothing where the trials did not all run, or are many.
 
     Args:
@@ -310,9 +307,9 @@ def explain_other_rules(finding: Finding, design: RegressionCutoff) -> tuple[Sec
     return (make_section("OTHER RULES (§3.2, §4.5)", rows),)
 
 
-def _list_predictive(finding: Finding, design: RegressionCutoff) -> Rows:
+def _list_predictive(finding: Finding, design: stats.RegressionCutoff) -> Rows:
     baseline = design.baseline_successes, design.baseline_trials
-    found = predictive_cutoff(*baseline, design.trials, alpha=design.alpha)
+    found = stats.predictive_cutoff(*baseline, design.trials, alpha=design.alpha)
     says = "PASS" if finding.tally.passed >= found.cutoff else "FAIL"
     rows = [
         (
@@ -320,17 +317,17 @@ def _list_predictive(finding: Finding, design: RegressionCutoff) -> Rows:
             f"{says}: K ≥ {found.cutoff} of {design.trials} PASSes; beta-binomial, Jeffreys prior",
         )
     ]
-    if not isinstance(found.design_false_alarm, Undefined):
+    if not isinstance(found.design_false_alarm, stats.Undefined):
         event = "of runs FAIL if nothing has changed"
         rows.append(("", _compare(found.design_false_alarm, design.alpha, event)))
     return rows
 
 
 def _list_margin_test(
-    finding: Finding, design: RegressionCutoff, margin: float, method: Method
+    finding: Finding, design: stats.RegressionCutoff, margin: float, method: Method
 ) -> Rows:
     tally, alpha = finding.tally, design.alpha
-    found = noninferiority(
+    found = stats.noninferiority(
         design.baseline_successes,
         design.baseline_trials,
         tally.passed,
@@ -339,7 +336,7 @@ def _list_margin_test(
         alpha=alpha,
         method=method,
     )
-    size = noninferiority_size(
+    size = stats.noninferiority_size(
         design.baseline_trials,
         design.trials,
         margin=margin,

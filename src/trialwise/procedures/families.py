@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from trialwise import stats
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
@@ -23,16 +24,10 @@ from trialwise.model.plan import CriterionPlan, Family
 from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
-from trialwise.stats.compliance_cutoffs import (
-    ComplianceCutoff,
-    compliance_cutoff,
-    find_most_failing,
-)
-from trialwise.stats.mean_bets import MeanDesign
+from trialwise.stats.compliance_cutoffs import find_most_failing
 
 if TYPE_CHECKING:
     from trialwise.stats.judged_looks import JudgedLook
-    from trialwise.stats.judged_tests import Correction
 
 #: Questions that one procedure answers; a required rate has several.
 _BY_QUESTION = {
@@ -258,13 +253,13 @@ def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> Criter
     levels = {name: scale(level) for name, level in given.items() if level is not None}
     scaled = plan.change(**levels)
     design, required = plan.design, plan.threshold.required_rate
-    if isinstance(design, MeanDesign):
+    if isinstance(design, stats.MeanDesign):
         low, high = scale(design.low_error), scale(design.high_error)
         return replace(scaled, design=replace(design, low_error=low, high_error=high))
     derived = find_procedure(plan.procedure).derive_design(scaled)
     if derived is None:
         return scaled
-    if isinstance(derived, ComplianceCutoff) and required and scaled.failing.fail_alpha:
+    if isinstance(derived, stats.ComplianceCutoff) and required and scaled.failing.fail_alpha:
         most = find_most_failing(required, plan.trials, scaled.failing.fail_alpha, derived.rule)
         highest = plan.trials if derived.cutoff is None else derived.cutoff - 1
         scaled = scaled.change(most_failing=min(most, highest))
@@ -277,10 +272,12 @@ def _explain_shortage(plan: CriterionPlan, situation: Situation, decisions: int)
     strict = situation.options.correction in ("bonferroni", "holm") and situation.verifies
     if not strict or not find_procedure(plan.procedure).decides_fixed_rate:
         return None
-    if not isinstance(design, ComplianceCutoff) or design.cutoff is None:
+    if not isinstance(design, stats.ComplianceCutoff) or design.cutoff is None:
         return None
     share = design.alpha / decisions
-    found = compliance_cutoff(design.required_rate, plan.trials, alpha=share, rule=design.rule)
+    found = stats.compliance_cutoff(
+        design.required_rate, plan.trials, alpha=share, rule=design.rule
+    )
     if found.cutoff is not None:
         return None
     return Refused(
@@ -314,7 +311,7 @@ def find_looks(plan: CriterionPlan) -> tuple[JudgedLook, ...]:
     return plan_looks(
         plan.judging.errors,
         plan.trials,
-        cast("tuple[Correction, ...]", plan.judging.corrected_by),
+        cast("tuple[stats.Correction, ...]", plan.judging.corrected_by),
         above=cast("tuple[float, float]", shown),
         below=cast("tuple[float, float]", (required, alpha)),
     )

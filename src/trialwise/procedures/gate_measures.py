@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from trialwise import stats
 from trialwise.model.gate import Metrics, Reliability, Stability, find_target, targets_of
 from trialwise.model.metrics import (
     CriterionPassK,
@@ -22,45 +23,10 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.trial import Trial
-from trialwise.procedures.metrics import (
-    COUNTED,
-    PASS_AT_K,
-    PASS_HAT_K,
-    UNREACHED,
-    UNTRIED,
-    Measured,
-    Reach,
-    Runs,
-    mapped_interval,
-    mean_interval,
-    mean_of,
-    outcomes_of,
-    pass_interval,
-    pass_k_of,
-    percent,
-    position_weighted_interval,
-    usual_ks,
-    variance_interval,
-)
+from trialwise.procedures import metrics
 from trialwise.stats.normal import upper_z
-from trialwise.stats.rate_intervals import clopper_pearson
-from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.run_reliability import (
-    WALD_LEVELS,
-    ReliabilitySummary,
-    recommend_runs,
-    recommend_runs_wilson,
-    summarize,
-)
-from trialwise.stats.skill_scores import GraderResult, StimulusScore, skill_score, stimulus_score
-from trialwise.stats.trace_shape import TraceShape
-from trialwise.stats.trace_stability import (
-    SUB_SCORES,
-    StabilityReport,
-    drift_flags,
-    is_short,
-    stability_of_shape,
-)
+from trialwise.stats.run_reliability import WALD_LEVELS
+from trialwise.stats.trace_stability import SUB_SCORES, is_short
 
 # --- Reliability: do all runs of an input succeed? ------------------------------------------------
 
@@ -68,8 +34,11 @@ _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradat
 
 
 def measure_reliability(
-    gate: Reliability, runs: Runs, graders: Mapping[str, Sequence[str]], reach: Reach
-) -> tuple[ReliabilityEvidence, Mapping[str, Measured]]:
+    gate: Reliability,
+    runs: metrics.Runs,
+    graders: Mapping[str, Sequence[str]],
+    reach: metrics.Reach,
+) -> tuple[ReliabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the summary of every input, and the number of every target.
 
     Args:
@@ -78,12 +47,16 @@ def measure_reliability(
         graders: The criteria of each input, all of which a run passes.
         reach: What intervals are about.
     """
-    outcomes = {name: outcomes_of(mine, graders[name]) for name, mine in runs.items() if mine}
+    outcomes = {
+        name: metrics.outcomes_of(mine, graders[name]) for name, mine in runs.items() if mine
+    }
     untried = tuple(name for name, mine in runs.items() if not mine)
     if not outcomes:
         evidence = ReliabilityEvidence(criterion=gate.criterion, inputs=(), untried=untried)
-        return evidence, dict.fromkeys(targets_of(gate.name), Measured(UNTRIED, UNTRIED))
-    summaries = [summarize(mine) for mine in outcomes.values()]
+        return evidence, dict.fromkeys(
+            targets_of(gate.name), metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
+        )
+    summaries = [stats.summarize(mine) for mine in outcomes.values()]
     fewest = min(one.runs for one in summaries)
     evidence = ReliabilityEvidence(
         criterion=gate.criterion,
@@ -93,33 +66,39 @@ def measure_reliability(
         ),
         untried=untried,
         decay_curve=tuple(
-            mean_of([one.decay_curve[place] for one in summaries]) for place in range(fewest)
+            metrics.mean_of([one.decay_curve[place] for one in summaries])
+            for place in range(fewest)
         ),
         recommendation=_recommendation(gate, fewest),
     )
-    measured = {"reliability.runs": Measured(fewest, COUNTED)}
+    measured = {"reliability.runs": metrics.Measured(fewest, metrics.COUNTED)}
     for name in _MEANS:
-        mean = mean_of([getattr(one, name) for one in summaries])
+        mean = metrics.mean_of([getattr(one, name) for one in summaries])
         found = _interval(name, summaries, gate.confidence, reach)
-        measured[f"reliability.{name}"] = Measured(mean, percent(found))
+        measured[f"reliability.{name}"] = metrics.Measured(mean, metrics.percent(found))
     return evidence, measured
 
 
 def _interval(
-    name: str, summaries: Sequence[ReliabilitySummary], confidence: float, reach: Reach
-) -> Interval | Undefined:
+    name: str,
+    summaries: Sequence[stats.ReliabilitySummary],
+    confidence: float,
+    reach: metrics.Reach,
+) -> stats.Interval | stats.Undefined:
     """Return the interval of a mean over inputs, before it was rounded to whole percents."""
     tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
     if name == "variance_amplification":
-        return mapped_interval(tasks, _spread, confidence=confidence, reach=reach, name="spread")
+        return metrics.mapped_interval(
+            tasks, _spread, confidence=confidence, reach=reach, name="spread"
+        )
     if name == "graceful_degradation":
         lengths = [one.runs for one in summaries]
-        mean = mean_of([_late_share(one.outcomes) for one in summaries])
-        return position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
+        mean = metrics.mean_of([_late_share(one.outcomes) for one in summaries])
+        return metrics.position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
     # All runs of an input together: k is their number.
     ks = [one.runs for one in summaries]
-    figure = PASS_AT_K if name == "pass_at_k" else PASS_HAT_K
-    return pass_interval(figure, tasks, ks, confidence=confidence, reach=reach)
+    figure = metrics.PASS_AT_K if name == "pass_at_k" else metrics.PASS_HAT_K
+    return metrics.pass_interval(figure, tasks, ks, confidence=confidence, reach=reach)
 
 
 def _spread(rate: float) -> float:
@@ -136,12 +115,12 @@ def _late_share(outcomes: Sequence[bool]) -> float:
 def _recommendation(gate: Reliability, runs: int) -> RunCount:
     half, confidence = gate.half_width, gate.confidence
     z = upper_z((1 - confidence) / 2)
-    wald: int | Undefined = Undefined("it is defined at 90, 95 and 99 % only")
+    wald: int | stats.Undefined = stats.Undefined("it is defined at 90, 95 and 99 % only")
     if confidence in WALD_LEVELS:
-        wald = recommend_runs(half, confidence)
+        wald = stats.recommend_runs(half, confidence)
     return RunCount(
         half_width=half,
-        wilson=recommend_runs_wilson(half, confidence),
+        wilson=stats.recommend_runs_wilson(half, confidence),
         wald=wald,
         # Where half of the runs pass, which is the widest: `recommend_runs_wilson` turned round.
         reached=z / (2 * math.sqrt(runs + z * z)),
@@ -155,19 +134,19 @@ def _recommendation(gate: Reliability, runs: int) -> RunCount:
 # differ is no swing. A sub-score as a target is the lowest of all runs, and drifted runs are
 # counted.
 
-_UNSEEN = Undefined("no run told of its session")
-_MINIMUM = Undefined(
+_UNSEEN = stats.Undefined("no run told of its session")
+_MINIMUM = stats.Undefined(
     "the worst of these runs is no quantity of a population: further runs may be worse"
 )
-_SINGLE = Undefined("an input has one run only, which has no variance")
+_SINGLE = stats.Undefined("an input has one run only, which has no variance")
 
 
 def measure_stability(
     gate: Stability,
-    runs: Runs,
+    runs: metrics.Runs,
     graders: Mapping[str, Sequence[str]],  # noqa: ARG001
-    reach: Reach,
-) -> tuple[StabilityEvidence, Mapping[str, Measured]]:
+    reach: metrics.Reach,
+) -> tuple[StabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the sub-scores of every run, and the number of every target.
 
     Args:
@@ -194,40 +173,42 @@ def measure_stability(
     if found:
         for name in SUB_SCORES:
             lowest = min(getattr(run, name) for run in found)
-            measured[f"stability.{name}"] = Measured(lowest, _MINIMUM)
+            measured[f"stability.{name}"] = metrics.Measured(lowest, _MINIMUM)
         drifted = sum(bool(run.drift) for run in found)
-        measured["stability.drifted"] = Measured(float(drifted), COUNTED)
+        measured["stability.drifted"] = metrics.Measured(float(drifted), metrics.COUNTED)
     return evidence, measured
 
 
 def _targets(
-    gate: Stability, reports: Sequence[Sequence[StabilityReport]], reach: Reach
-) -> dict[str, Measured]:
+    gate: Stability, reports: Sequence[Sequence[stats.StabilityReport]], reach: metrics.Reach
+) -> dict[str, metrics.Measured]:
     if not reports:
-        return dict.fromkeys(targets_of(gate.name), Measured(_UNSEEN, _UNSEEN))
+        return dict.fromkeys(targets_of(gate.name), metrics.Measured(_UNSEEN, _UNSEEN))
     scores = [[one.weakest_score_without(gate.exclude) for one in mine] for mine in reports]
     confidence = gate.confidence
-    score = mean_of([mean_of(mine) for mine in scores])
+    score = metrics.mean_of([metrics.mean_of(mine) for mine in scores])
     fewest = min(map(len, scores))
-    mean = mean_interval(score, len(scores), fewest, confidence=confidence, reach=reach)
+    mean = metrics.mean_interval(score, len(scores), fewest, confidence=confidence, reach=reach)
     weakest = min(min(mine) for mine in scores)
-    spread = Measured(_SINGLE, _SINGLE)
+    spread = metrics.Measured(_SINGLE, _SINGLE)
     if fewest > 1:
         from statistics import pvariance
 
         # In rationals, so that equal runs have a variance of exactly 0.
-        variance = mean_of([pvariance(mine) for mine in scores])
-        within = variance_interval(scores, confidence=confidence, reach=reach)
-        spread = Measured(variance, within)
+        variance = metrics.mean_of([pvariance(mine) for mine in scores])
+        within = metrics.variance_interval(scores, confidence=confidence, reach=reach)
+        spread = metrics.Measured(variance, within)
     return {
-        "stability.score": Measured(score, mean),
-        "stability.weakest_score": Measured(weakest, _MINIMUM),
+        "stability.score": metrics.Measured(score, mean),
+        "stability.weakest_score": metrics.Measured(weakest, _MINIMUM),
         "stability.variance": spread,
     }
 
 
-def _run(trial: Trial, shape: TraceShape, gate: Stability) -> tuple[RunStability, StabilityReport]:
-    report = stability_of_shape(shape, tokens_per_call=gate.tokens_per_call)
+def _run(
+    trial: Trial, shape: stats.TraceShape, gate: Stability
+) -> tuple[RunStability, stats.StabilityReport]:
+    report = stats.stability_of_shape(shape, tokens_per_call=gate.tokens_per_call)
     run = RunStability(
         input_id=trial.input_id,
         trial=trial.index,
@@ -236,7 +217,7 @@ def _run(trial: Trial, shape: TraceShape, gate: Stability) -> tuple[RunStability
         redundancy=report.redundancy,
         cost_per_progress=report.cost_per_progress,
         weakest_score=report.weakest_score_without(gate.exclude),
-        drift=drift_flags(report, gate.floors),
+        drift=stats.drift_flags(report, gate.floors),
     )
     return run, report
 
@@ -257,8 +238,8 @@ _ROW = {
 
 
 def measure_scores(
-    gate: Metrics, runs: Runs, graders: Mapping[str, Sequence[str]], reach: Reach
-) -> tuple[MetricsEvidence, Mapping[str, Measured]]:
+    gate: Metrics, runs: metrics.Runs, graders: Mapping[str, Sequence[str]], reach: metrics.Reach
+) -> tuple[MetricsEvidence, Mapping[str, metrics.Measured]]:
     """Measure the score of every input, and the number of every target.
 
     Args:
@@ -279,30 +260,30 @@ def measure_scores(
 
 def _stimulus(
     name: str, runs: Sequence[Trial], graders: Sequence[str], gate: Metrics
-) -> StimulusScore:
+) -> stats.StimulusScore:
     marks = [
         [
-            GraderResult(grader=one, score=result.mark, passed=result.passed)
+            stats.GraderResult(grader=one, score=result.mark, passed=result.passed)
             for one in graders
             for result in (trial.outcome(one).result,)
         ]
         for trial in runs
     ]
     weights = {one: gate.weights[one] for one in graders} if gate.weights else None
-    return stimulus_score(name, marks, weights=weights, threshold=gate.threshold)
+    return stats.stimulus_score(name, marks, weights=weights, threshold=gate.threshold)
 
 
 def _evidence(
     gate: Metrics,
-    runs: Runs,
+    runs: metrics.Runs,
     graders: Mapping[str, Sequence[str]],
-    stimuli: Sequence[StimulusScore],
-    reach: Reach,
+    stimuli: Sequence[stats.StimulusScore],
+    reach: metrics.Reach,
 ) -> MetricsEvidence:
     inputs = tuple(_score(one, gate.confidence, reach) for one in stimuli)
     tried = [mine for mine in runs.values() if mine]
     fewest = min(map(len, tried), default=0)
-    ks = gate.k or (usual_ks(fewest) if fewest else [])
+    ks = gate.k or (metrics.usual_ks(fewest) if fewest else [])
     tasks = [(one.trials, one.passed) for one in inputs]
     names = tuple(dict.fromkeys(one for mine in graders.values() for one in mine))
     of_criteria = tuple(
@@ -321,7 +302,7 @@ def _evidence(
         )
         for name in names
     )
-    skill = skill_score("", stimuli, threshold=gate.threshold) if stimuli else None
+    skill = stats.skill_score("", stimuli, threshold=gate.threshold) if stimuli else None
     return MetricsEvidence(
         criterion=gate.criterion,
         weights=dict(gate.weights),
@@ -331,25 +312,25 @@ def _evidence(
         pass_k=_table(tasks, ks, gate.confidence, reach),
         # One criterion alone is the whole.
         criteria=of_criteria if len(names) > 1 else (),
-        pass_rate=mean_of([one.rate for one in inputs]) if inputs else UNTRIED,
-        score=UNTRIED if skill is None else skill.overall_score,
-        passed=UNTRIED if skill is None else skill.passed,
+        pass_rate=metrics.mean_of([one.rate for one in inputs]) if inputs else metrics.UNTRIED,
+        score=metrics.UNTRIED if skill is None else skill.overall_score,
+        passed=metrics.UNTRIED if skill is None else skill.passed,
     )
 
 
-def _score(stimulus: StimulusScore, confidence: float, reach: Reach) -> InputScore:
-    assert not isinstance(stimulus.metrics, Undefined)
-    assert not isinstance(stimulus.flakiness, Undefined)
-    assert not isinstance(stimulus.aggregate_score, Undefined)
+def _score(stimulus: stats.StimulusScore, confidence: float, reach: metrics.Reach) -> InputScore:
+    assert not isinstance(stimulus.metrics, stats.Undefined)
+    assert not isinstance(stimulus.flakiness, stats.Undefined)
+    assert not isinstance(stimulus.aggregate_score, stats.Undefined)
     trials, passed = stimulus.metrics.trials, stimulus.metrics.successes
     return InputScore(
         input_id=stimulus.name,
         trials=trials,
         passed=passed,
         rate=stimulus.metrics.pass_rate,
-        interval=UNREACHED
-        if reach is Reach.NOTHING
-        else clopper_pearson(passed, trials, confidence=confidence),
+        interval=metrics.UNREACHED
+        if reach is metrics.Reach.NOTHING
+        else stats.clopper_pearson(passed, trials, confidence=confidence),
         score=stimulus.aggregate_score,
         flaky=stimulus.flakiness.flaky,
         flakiness=stimulus.flakiness.percent,
@@ -357,42 +338,46 @@ def _score(stimulus: StimulusScore, confidence: float, reach: Reach) -> InputSco
 
 
 def _table(
-    tasks: Sequence[tuple[int, int]], ks: Sequence[int], confidence: float, reach: Reach
+    tasks: Sequence[tuple[int, int]], ks: Sequence[int], confidence: float, reach: metrics.Reach
 ) -> tuple[PassK, ...]:
-    return tuple(pass_k_of(tasks, k, confidence=confidence, reach=reach) for k in ks)
+    return tuple(metrics.pass_k_of(tasks, k, confidence=confidence, reach=reach) for k in ks)
 
 
 def _measure_target(
-    target: str, k: int | None, gate: Metrics, evidence: MetricsEvidence, reach: Reach
-) -> Measured:
+    target: str, k: int | None, gate: Metrics, evidence: MetricsEvidence, reach: metrics.Reach
+) -> metrics.Measured:
     inputs = evidence.inputs
     if not inputs:
-        return Measured(UNTRIED, UNTRIED)
+        return metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
     path = target.split(".")[1]
     if path in _ROW:
         tasks = [(one.trials, one.passed) for one in inputs]
-        row = pass_k_of(tasks, k or 1, confidence=gate.confidence, reach=reach)
+        row = metrics.pass_k_of(tasks, k or 1, confidence=gate.confidence, reach=reach)
         value, interval = _ROW[path]
-        return Measured(getattr(row, value), getattr(row, interval))
+        return metrics.Measured(getattr(row, value), getattr(row, interval))
     if path == "score":
         return _overall(gate, evidence, reach)
     if path == "flakiness":
         return _flakiness(gate, evidence, reach)
-    return Measured(len(evidence.flaky if path == "flaky" else evidence.unscored), COUNTED)
+    return metrics.Measured(
+        len(evidence.flaky if path == "flaky" else evidence.unscored), metrics.COUNTED
+    )
 
 
-def _overall(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measured:
+def _overall(gate: Metrics, evidence: MetricsEvidence, reach: metrics.Reach) -> metrics.Measured:
     score, inputs = evidence.score, evidence.inputs
-    assert not isinstance(score, Undefined)
+    assert not isinstance(score, stats.Undefined)
     fewest = min(one.trials for one in inputs)
-    found = mean_interval(score, len(inputs), fewest, confidence=gate.confidence, reach=reach)
-    return Measured(score, found)
+    found = metrics.mean_interval(
+        score, len(inputs), fewest, confidence=gate.confidence, reach=reach
+    )
+    return metrics.Measured(score, found)
 
 
-def _flakiness(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measured:
+def _flakiness(gate: Metrics, evidence: MetricsEvidence, reach: metrics.Reach) -> metrics.Measured:
     inputs = evidence.inputs
-    mean = mean_of([one.flakiness for one in inputs])
-    found = mapped_interval(
+    mean = metrics.mean_of([one.flakiness for one in inputs])
+    found = metrics.mapped_interval(
         [(one.trials, one.passed) for one in inputs],
         lambda rate: 2 * min(rate, 1 - rate),
         confidence=gate.confidence,
@@ -400,11 +385,11 @@ def _flakiness(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measur
         name="rarer outcome",
     )
     # The rarer outcome has at most half, so that twice its share fills the range from 0 to 1.
-    return Measured(mean, percent(found, of=50))
+    return metrics.Measured(mean, metrics.percent(found, of=50))
 
 
 #: What measures the runs of each gate, by its name.
-MEASURES: dict[str, Callable[..., tuple[GateEvidence, Mapping[str, Measured]]]] = {
+MEASURES: dict[str, Callable[..., tuple[GateEvidence, Mapping[str, metrics.Measured]]]] = {
     "reliability": measure_reliability,
     "stability": measure_stability,
     "metrics": measure_scores,

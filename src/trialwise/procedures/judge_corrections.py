@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast
 
+from trialwise import stats
 from trialwise.decimals import complement
 from trialwise.documents.numbers import as_observed
 from trialwise.model.evidence import Evidence, Note, NoteKind, StopReason
@@ -26,15 +27,8 @@ from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.families import find_share
-from trialwise.stats.judged_decision import (
-    CORRECTIONS,
-    JudgedDecision,
-    JudgedSequence,
-    decide_judged,
-)
-from trialwise.stats.judged_tests import UNLIKE, Correction, compare_labels
-from trialwise.stats.rate_intervals import clopper_pearson
-from trialwise.stats.result_types import Undefined
+from trialwise.stats import judged_decision
+from trialwise.stats.judged_tests import UNLIKE, compare_labels
 
 #: Of the error that is allowed, what goes to the share of trials that had a reply.
 _OF_SHARE = 0.2
@@ -65,11 +59,11 @@ def correct(
         return conclusion
     kindly = decision is Decision.FAIL
     alpha = plan.alpha * find_share(plan, len(rows), is_look=stop is StopReason.DECIDED)
-    other: JudgedDecision | None = None
+    other: stats.JudgedDecision | None = None
     statement = conclusion.statement
     if stop not in (StopReason.COMPLETE, StopReason.DECIDED):
         confidence = complement(plan.alpha)
-        state = JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
+        state = stats.JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
         for passed in _outcomes(rows, kindly=kindly):
             state = state.update(bool(passed))
         answer = state.decide(required)
@@ -180,7 +174,7 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
 
 def _decide(
     plan: CriterionPlan, rows: Rows, required: float, alpha: float, *, kindly: bool
-) -> tuple[JudgedDecision, JudgedDecision | None]:
+) -> tuple[stats.JudgedDecision, stats.JudgedDecision | None]:
     """Return the decision of all corrections of a plan, with one of them that agrees or differs.
 
     The first is the one that leaves it open, or that needs more: what is missing has to suffice for
@@ -198,7 +192,7 @@ def _decide(
     if len(heard) == len(rows):
         answers = [asked.decide(one, required, alpha) for one in asked.corrections]
     else:
-        share = clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
+        share = stats.clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
         # The rate is the share of replies times the rate among them: divided, a limit for that.
         limit = required / max(share.high if kindly else share.low, required / 2)
         answers = [
@@ -229,16 +223,21 @@ class _Question:
     outcomes: Sequence[int]
 
     @property
-    def corrections(self) -> tuple[Correction, ...]:
-        return cast("tuple[Correction, ...]", self.plan.judging.corrected_by) or CORRECTIONS[:2]
+    def corrections(self) -> tuple[stats.Correction, ...]:
+        return (
+            cast("tuple[stats.Correction, ...]", self.plan.judging.corrected_by)
+            or judged_decision.CORRECTIONS[:2]
+        )
 
-    def decide(self, correction: Correction, required: float, alpha: float) -> JudgedDecision:
+    def decide(
+        self, correction: stats.Correction, required: float, alpha: float
+    ) -> stats.JudgedDecision:
         """Decide by one correction; `alpha` is the error in one direction."""
         errors, outcomes = self.plan.judging.errors, self.outcomes
         assert errors is not None
         if not outcomes:
-            nothing = Undefined("no reply was judged")
-            return JudgedDecision(
+            nothing = stats.Undefined("no reply was judged")
+            return stats.JudgedDecision(
                 decision=Decision.INCONCLUSIVE,
                 required_rate=required,
                 corrected=nothing,
@@ -249,7 +248,7 @@ class _Question:
             )
         # Boxes were decided by two-sided intervals at the same level.
         is_tested = bool(self.plan.judging.corrected_by)
-        return decide_judged(
+        return stats.decide_judged(
             sum(outcomes),
             len(outcomes),
             errors,
@@ -261,13 +260,13 @@ class _Question:
 
 
 def _told_of_all(
-    answer: JudgedDecision,
+    answer: stats.JudgedDecision,
     required: float,
     *,
     is_beyond: bool,
     kindly: bool,
     per_reply: Fraction,
-) -> JudgedDecision:
+) -> stats.JudgedDecision:
     """Return what the replies show of all trials, in the one direction that was asked about.
 
     Args:
@@ -283,15 +282,15 @@ def _told_of_all(
         holds, decision = not is_beyond and answer.decision is Decision.PASS, Decision.PASS
     shown = decision if holds else Decision.INCONCLUSIVE
     needed = answer.trials_needed
-    trials = needed if isinstance(needed, Undefined) else math.ceil(needed * per_reply)
+    trials = needed if isinstance(needed, stats.Undefined) else math.ceil(needed * per_reply)
     return replace(answer, required_rate=required, decision=shown, trials_needed=trials)
 
 
-def _needs(answer: JudgedDecision) -> tuple[bool, float]:
+def _needs(answer: stats.JudgedDecision) -> tuple[bool, float]:
     """Return how much is missing: labels are more than trials, and what nobody can say is most."""
     for_labels = answer.open_because == "labels"
     needed = answer.labels_needed if for_labels else answer.trials_needed
-    return for_labels, math.inf if isinstance(needed, Undefined) else needed
+    return for_labels, math.inf if isinstance(needed, stats.Undefined) else needed
 
 
 def _outcomes(rows: Rows, *, kindly: bool) -> Sequence[int]:
@@ -299,12 +298,14 @@ def _outcomes(rows: Rows, *, kindly: bool) -> Sequence[int]:
     return rows.mark(lambda row: row.passed or (kindly and row.is_unjudged))
 
 
-def _state_decision(answer: JudgedDecision, required: float) -> str:
+def _state_decision(answer: stats.JudgedDecision, required: float) -> str:
     where = "above" if answer.decision is Decision.PASS else "below"
     return f"The rate, corrected for the judge's errors, is {where} the required {required:g}."
 
 
-def _between(decision: Decision, answer: JudgedDecision | None, good: float, bad: float) -> str:
+def _between(
+    decision: Decision, answer: stats.JudgedDecision | None, good: float, bad: float
+) -> str:
     if answer is None:
         return "No trial was available to decide on."
     if decision is Decision.PASS:
@@ -314,20 +315,24 @@ def _between(decision: Decision, answer: JudgedDecision | None, good: float, bad
     return f"All trials are in, and they do not decide between {good:g} and {bad:g}. {_why(answer)}"
 
 
-def _corrected(answer: JudgedDecision, other: JudgedDecision | None, *, trials: int) -> Note:
+def _corrected(
+    answer: stats.JudgedDecision, other: stats.JudgedDecision | None, *, trials: int
+) -> Note:
     return Note(kind=NoteKind.CORRECTION, text=_state_rates(answer, other, trials=trials))
 
 
-def _state_rates(answer: JudgedDecision, other: JudgedDecision | None, *, trials: int) -> str:
+def _state_rates(
+    answer: stats.JudgedDecision, other: stats.JudgedDecision | None, *, trials: int
+) -> str:
     several = [one for one in (answer, other) if one is not None]
-    several.sort(key=lambda one: CORRECTIONS.index(one.correction))
+    several.sort(key=lambda one: judged_decision.CORRECTIONS.index(one.correction))
     said = []
     for one in several:
-        if isinstance(one.corrected, Undefined):
+        if isinstance(one.corrected, stats.Undefined):
             return f"The judged rate cannot be corrected: {one.corrected.reason}."
         low, high = one.corrected.interval
         said.append(f"{one.corrected.rate:.3f} [{low:.3f}, {high:.3f}] by {_NAMES[one.correction]}")
-    assert not isinstance(answer.corrected, Undefined)
+    assert not isinstance(answer.corrected, stats.Undefined)
     replies = answer.corrected.trials
     whose = "" if replies == trials else f"of the {replies:,} replies "
     return (
@@ -336,7 +341,7 @@ def _state_rates(answer: JudgedDecision, other: JudgedDecision | None, *, trials
     )
 
 
-def _why(answer: JudgedDecision) -> str:
+def _why(answer: stats.JudgedDecision) -> str:
     open_ = f"The judge's own errors leave it open whether {answer.required_rate:g} is met"
     if answer.open_because == "labels" and isinstance(answer.labels_needed, int):
         return f"{open_}: about {answer.labels_needed:,} labels in all would say, trials would not."

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from trialwise import stats
 from trialwise.decimals import ceil_product, complement, floor_product
 from trialwise.documents.numbers import STOPS, as_percent, as_probability, as_seconds
 from trialwise.model.baseline import Baseline
@@ -23,29 +24,9 @@ from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision, LatencyFinding
 from trialwise.procedures.characteristic import Characteristic, RuleError
 from trialwise.stats.binomial import raw_tail
-from trialwise.stats.latency_baseline import (
-    OrderStatisticBound,
-    PrecedenceThreshold,
-    order_statistic_bound,
-    order_statistic_false_alarm,
-    precedence_threshold,
-)
-from trialwise.stats.latency_limits import (
-    LatencyLimitDecision,
-    evaluate_latency_limit,
-    latency_limit_cutoff,
-)
-from trialwise.stats.latency_percentiles import nearest_rank_percentile
-from trialwise.stats.latency_planning import (
-    existence_minimum,
-    nondegeneracy_decision,
-    precedence_planning,
-    verification_gate,
-)
-from trialwise.stats.result_types import Refusal, Rule, Undefined
 
 #: The versioned names of the rules for an explicit limit.
-LIMIT_RULES: dict[Rule, str] = {
+LIMIT_RULES: dict[stats.Rule, str] = {
     "wilson": "latency/raw-percentile",
     "exact": "latency/compliance-exact-binomial",
     "fisher": "latency/compliance-exact-binomial",
@@ -53,7 +34,7 @@ LIMIT_RULES: dict[Rule, str] = {
 
 
 #: The versioned names of the rules against a baseline.
-BASELINE_RULES: dict[Rule, str] = {
+BASELINE_RULES: dict[stats.Rule, str] = {
     "wilson": "latency/order-statistic-bound",
     "exact": "latency/precedence",
     "fisher": "latency/precedence",
@@ -192,7 +173,7 @@ def decide_latency(
     plan: LatencyPlan,
     latencies: Sequence[float],
     *,
-    rule: Rule = "exact",
+    rule: stats.Rule = "exact",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> LatencyFinding:
@@ -242,19 +223,21 @@ class _Decided(NamedTuple):
     statement: str
     threshold: float | None
     observed: float | None
-    refusal: Refusal | None
-    evidence: LatencyLimitDecision | OrderStatisticBound | PrecedenceThreshold | None
+    refusal: stats.Refusal | None
+    evidence: (
+        stats.LatencyLimitDecision | stats.OrderStatisticBound | stats.PrecedenceThreshold | None
+    )
 
 
 def _decide_limit(
     plan: LatencyPlan,
     latencies: Sequence[float],
-    rule: Rule,
+    rule: stats.Rule,
     intent: Intent,
     planned_trials: int | None,
 ) -> _Decided:
     assert plan.limit_s is not None
-    result = evaluate_latency_limit(
+    result = stats.evaluate_latency_limit(
         latencies,
         plan.level,
         plan.limit_s,
@@ -263,7 +246,7 @@ def _decide_limit(
         planned_trials=planned_trials if rule != "wilson" else None,
     )
     seen = result.observed_percentile
-    needed_for_evidence = existence_minimum(plan.level, confidence=complement(plan.alpha))
+    needed_for_evidence = stats.existence_minimum(plan.level, confidence=complement(plan.alpha))
     verifies = plan.enforced and intent is Intent.VERIFICATION
     if result.refusal is not None:
         decision, statement = None, "Too few trials are planned to show this percentile."
@@ -290,14 +273,14 @@ def _decide_limit(
 def _decide_baseline(
     plan: LatencyPlan,
     latencies: Sequence[float],
-    rule: Rule,
+    rule: stats.Rule,
     intent: Intent,
     planned_trials: int | None,
 ) -> _Decided:
     design = _baseline_design(plan, len(latencies), rule, planned_trials)
     threshold, refusal = _threshold(design)
-    gate = nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
-    observed = nearest_rank_percentile(latencies, plan.level) if latencies else None
+    gate = stats.nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
+    observed = stats.nearest_rank_percentile(latencies, plan.level) if latencies else None
     decision: Decision | None
     if refusal is not None:
         decision, statement = None, "The test is planned larger than its baseline run."
@@ -323,17 +306,17 @@ def _compare(plan: LatencyPlan, observed: float, limit: float) -> str:
 
 
 def _baseline_design(
-    plan: LatencyPlan, trials: int, rule: Rule, planned_trials: int | None
-) -> OrderStatisticBound | PrecedenceThreshold | None:
+    plan: LatencyPlan, trials: int, rule: stats.Rule, planned_trials: int | None
+) -> stats.OrderStatisticBound | stats.PrecedenceThreshold | None:
     baseline, run = plan.baseline_latencies_s, plan.baseline_run_trials
     if not baseline:  # a baseline whose every trial failed has no latency to compare with
         return None
     if rule == "wilson":
-        return order_statistic_bound(baseline, plan.level, confidence=1 - plan.alpha)
+        return stats.order_statistic_bound(baseline, plan.level, confidence=1 - plan.alpha)
     # Fisher's rule set compares the sizes of the two runs where both are known.
     is_compared = rule == "fisher" and run is not None and planned_trials is not None
     sizes = (run, planned_trials) if is_compared else (None, None)
-    return precedence_threshold(
+    return stats.precedence_threshold(
         baseline,
         trials,
         plan.level,
@@ -344,9 +327,9 @@ def _baseline_design(
 
 
 def _threshold(
-    design: OrderStatisticBound | PrecedenceThreshold | None,
-) -> tuple[float | None, Refusal | None]:
-    if isinstance(design, OrderStatisticBound):
+    design: stats.OrderStatisticBound | stats.PrecedenceThreshold | None,
+) -> tuple[float | None, stats.Refusal | None]:
+    if isinstance(design, stats.OrderStatisticBound):
         return design.value, None
     return (None, None) if design is None else (design.threshold, design.refusal)
 
@@ -358,14 +341,14 @@ def find_false_alarm(finding: LatencyFinding) -> float | None:
     times alpha (§12.4.3). A comparison with a limit has no unchanged state.
     """
     evidence = finding.evidence
-    if isinstance(evidence, PrecedenceThreshold):
+    if isinstance(evidence, stats.PrecedenceThreshold):
         return evidence.breach_probability
-    if not isinstance(evidence, OrderStatisticBound) or not finding.trials:
+    if not isinstance(evidence, stats.OrderStatisticBound) or not finding.trials:
         return None
-    alarm = order_statistic_false_alarm(
+    alarm = stats.order_statistic_false_alarm(
         evidence.trials, finding.trials, evidence.percentile, confidence=evidence.confidence
     )
-    return None if isinstance(alarm, Undefined) else alarm
+    return None if isinstance(alarm, stats.Undefined) else alarm
 
 
 class LatencyForecast(NamedTuple):
@@ -381,7 +364,7 @@ class LatencyForecast(NamedTuple):
     """P(PASS) of a service whose percentile is exactly the limit."""
 
 
-def forecast_latency(plan: LatencyPlan, trials: int, rule: Rule) -> LatencyForecast:
+def forecast_latency(plan: LatencyPlan, trials: int, rule: stats.Rule) -> LatencyForecast:
     """Say what a percentile's rule will do if every trial succeeds.
 
     >>> plan = LatencyPlan(percentile="p95", level=0.95, limit_s=0.5)
@@ -391,19 +374,19 @@ def forecast_latency(plan: LatencyPlan, trials: int, rule: Rule) -> LatencyForec
     if plan.limit_s is not None:
         needed = ceil_product(plan.level, trials)
         if rule != "wilson":
-            cutoff = latency_limit_cutoff(plan.level, trials, alpha=plan.alpha).cutoff
+            cutoff = stats.latency_limit_cutoff(plan.level, trials, alpha=plan.alpha).cutoff
             needed = trials + 1 if cutoff is None else cutoff
         chance = raw_tail(needed, trials, plan.level) if needed <= trials else 0.0
         return LatencyForecast(trials, None, None, chance)
     design = _baseline_design(plan, trials, rule, None)
-    alarm: float | Undefined | None = None
-    if isinstance(design, PrecedenceThreshold):
+    alarm: float | stats.Undefined | None = None
+    if isinstance(design, stats.PrecedenceThreshold):
         alarm = design.breach_probability
     elif design is not None:
-        alarm = order_statistic_false_alarm(
+        alarm = stats.order_statistic_false_alarm(
             design.trials, trials, plan.level, confidence=complement(plan.alpha)
         )
-    known = None if isinstance(alarm, Undefined) else alarm
+    known = None if isinstance(alarm, stats.Undefined) else alarm
     return LatencyForecast(trials, _threshold(design)[0], known, None)
 
 
@@ -424,7 +407,7 @@ def _success_rate(
 
 
 def _list_saturated(
-    plans: Sequence[LatencyPlan], trials: int, rate: float, rule: Rule
+    plans: Sequence[LatencyPlan], trials: int, rate: float, rule: stats.Rule
 ) -> list[str]:
     """Refuse a baseline with too few latencies for any threshold to exist (§12.4.2)."""
     reasons = []
@@ -436,12 +419,14 @@ def _list_saturated(
         if threshold is not None or refused is not None:
             continue
         known = len(plan.baseline_latencies_s or ())
-        needed: int | Undefined = existence_minimum(plan.level, confidence=complement(plan.alpha))
+        needed: int | stats.Undefined = stats.existence_minimum(
+            plan.level, confidence=complement(plan.alpha)
+        )
         if rule != "wilson":
-            needed = precedence_planning(
+            needed = stats.precedence_planning(
                 known, trials, rate, plan.level, alpha=plan.alpha
             ).minimum_baseline_trials
-        more = "more" if isinstance(needed, Undefined) else f"at least {needed}"
+        more = "more" if isinstance(needed, stats.Undefined) else f"at least {needed}"
         reasons.append(
             f"latency {plan.percentile}: the baseline has {known} latencies, and no threshold "
             f"exists for this percentile with fewer than {more.removeprefix('at least ')}; measure "
@@ -456,7 +441,7 @@ def _latency_gate(
     """Refuse a percentile whose bound would not exist at the expected successes (§12.5.3)."""
     reasons = []
     for plan in plans:
-        gate = verification_gate(trials, rate, plan.level, confidence=confidence)
+        gate = stats.verification_gate(trials, rate, plan.level, confidence=confidence)
         if not gate.feasible:
             reasons.append(
                 f"latency {plan.percentile}: {trials} trials at a success rate of {rate:.3g} give "

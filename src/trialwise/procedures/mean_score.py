@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from trialwise import stats
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_count, as_score, as_score_ends
 from trialwise.model.claim import Claim, Intent, PopulationClaim
@@ -19,23 +20,11 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import MeanEvidence, PValue, ScoreSummary
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
-from trialwise.procedures.base import (
-    Conclusion,
-    Counts,
-    Procedure,
-    Refused,
-    Situation,
-)
+from trialwise.procedures import base
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.partial_findings import SMOKE_PASS
-from trialwise.stats.mean_bets import (
-    MeanDesign,
-    betting_capital,
-    betting_mean_interval,
-    fewest_scores,
-)
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
@@ -45,7 +34,7 @@ _USUAL_ERROR = 0.05
 _COUNTED = (PopulationClaim.FINITE_CORPUS, PopulationClaim.NO_GENERALISATION)
 
 
-class MeanScore(Procedure):
+class MeanScore(base.Procedure):
     """A required mean score, shown or not shown by a fixed number of trials."""
 
     name = "MEAN"
@@ -57,23 +46,23 @@ class MeanScore(Procedure):
         "probability stated as α, whatever the distribution of the scores"
     )
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan a number of trials, or refuse one that could not show the mean."""
         required, trials = criterion.mean_at_least, situation.fixed_trials(criterion)
         assert required is not None
-        fewest = fewest_scores(required, error=criterion.wrong_pass)
+        fewest = stats.fewest_scores(required, error=criterion.wrong_pass)
         if trials is None:
-            return Refused(
+            return base.Refused(
                 "a mean score is decided on a fixed number of trials: give `trials`, at least "
                 f"{fewest}, and more where scores vary"
             )
         if situation.claim.population in _COUNTED:
-            return Refused(
+            return base.Refused(
                 f"a mean score is about the inputs or their population, not {_COUNTED[0]} or "
                 f"{_COUNTED[1]}: claim fixed-inputs"
             )
         if trials < fewest and situation.verifies:
-            return Refused(
+            return base.Refused(
                 f"{trials} trials cannot show a mean of {required:g}: even if all scores are 1 the "
                 f"bound stays below it. At least {fewest} trials are needed; for a quick check add "
                 "`intent: smoke`"
@@ -86,7 +75,7 @@ class MeanScore(Procedure):
             trials=trials,
             fail_alpha=criterion.wrong_fail if situation.leaves_open(criterion) else None,
             curtailed=False,
-            design=MeanDesign(
+            design=stats.MeanDesign(
                 required_mean=required,
                 trials=trials,
                 low_error=criterion.wrong_pass,
@@ -95,12 +84,12 @@ class MeanScore(Procedure):
             ),
         )
 
-    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the bounds on the mean of the scores that count."""
         tally, scores, design = counts.tally, counts.rows.scores, plan.design
-        assert isinstance(design, MeanDesign)
+        assert isinstance(design, stats.MeanDesign)
         if not scores:
-            return Conclusion.without_trials(tally)
+            return base.Conclusion.without_trials(tally)
         mean = math.fsum(scores) / len(scores)
         interval, required = design.bound(scores), design.required_mean
         # A sum of decimals may be an ulp beside the decimal that it stands for.
@@ -120,8 +109,8 @@ class MeanScore(Procedure):
             is_met = observed is not ObservedRate.BELOW_THRESHOLD
             decision = Decision.PASS if is_met else Decision.FAIL
             caution, label = Caution.FEASIBILITY_REFUSED, SMOKE_PASS if is_met else ""
-        capital = betting_capital(scores, required)
-        conclusion = Conclusion(
+        capital = stats.betting_capital(scores, required)
+        conclusion = base.Conclusion(
             decision=decision,
             tally=tally,
             observed_rate=observed,
@@ -213,11 +202,11 @@ def summarize_scores(
     mean = math.fsum(scores) / len(scores)
     if claim.population in _COUNTED:
         return ScoreSummary(mean=mean, interval=None, trials=len(scores))
-    if isinstance(plan.design, MeanDesign):
+    if isinstance(plan.design, stats.MeanDesign):
         interval = plan.design.bound(scores)
     else:
         error = _USUAL_ERROR if plan.alpha is None else plan.alpha
-        interval = betting_mean_interval(scores, low_error=error, high_error=error)
+        interval = stats.betting_mean_interval(scores, low_error=error, high_error=error)
     if not is_whole:
         interval = interval.after_early_stop()
     return ScoreSummary(mean=mean, interval=interval, trials=len(scores))
@@ -233,19 +222,19 @@ def sum_up_inputs(parts: Sequence[ScoreSummary | None]) -> ScoreSummary | None:
     return ScoreSummary(mean=mean, interval=None, trials=trials)
 
 
-def _design_of(plan: CriterionPlan) -> MeanDesign:
-    assert isinstance(plan.design, MeanDesign)
+def _design_of(plan: CriterionPlan) -> stats.MeanDesign:
+    assert isinstance(plan.design, stats.MeanDesign)
     return plan.design
 
 
-def _is_small_smoke(design: MeanDesign, intent: Intent, trials: int) -> bool:
+def _is_small_smoke(design: stats.MeanDesign, intent: Intent, trials: int) -> bool:
     """Return whether a smoke run is too small to show the mean."""
     if intent is not Intent.SMOKE:
         return False
-    return trials < fewest_scores(design.required_mean, error=design.low_error)
+    return trials < stats.fewest_scores(design.required_mean, error=design.low_error)
 
 
-def _state(conclusion: Conclusion, design: MeanDesign, trials: int) -> str:
+def _state(conclusion: base.Conclusion, design: stats.MeanDesign, trials: int) -> str:
     """Say what the mean is, and what it shows."""
     evidence = conclusion.evidence
     assert isinstance(evidence, MeanEvidence)

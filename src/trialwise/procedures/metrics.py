@@ -11,27 +11,13 @@ from dataclasses import fields, replace
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
+from trialwise import stats
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import PassK
 from trialwise.model.trial import Trial
-from trialwise.stats.bounded_means import (
-    bounded_mean_interval,
-    bounded_variance_interval,
-    weighted_mean_interval,
-)
-from trialwise.stats.passk import (
-    pass_at_k,
-    pass_at_k_interval,
-    pass_at_k_naive,
-    pass_hat_k,
-    pass_hat_k_interval,
-    pass_hat_k_plugin,
-)
-from trialwise.stats.rate_intervals import clopper_pearson
-from trialwise.stats.result_types import Interval, Undefined
 
-UNREACHED = Undefined("the claim reaches no further than these trials")
-UNTRIED = Undefined("no input was tried")
+UNREACHED = stats.Undefined("the claim reaches no further than these trials")
+UNTRIED = stats.Undefined("no input was tried")
 
 #: Values of k shown where nobody asks for any.
 _MOST_KS = 6
@@ -85,13 +71,13 @@ def pass_k_of(
     fewest = min((trials for trials, _ in tasks), default=0)
     if k > fewest:
         few = (
-            Undefined(f"an input has {fewest} trials only, and k = {k} needs as many as k")
+            stats.Undefined(f"an input has {fewest} trials only, and k = {k} needs as many as k")
             if tasks
             else UNTRIED
         )
         return PassK(k=k, **{one.name: few for one in fields(PassK) if one.name != "k"})
-    some = mean_of([pass_at_k(trials, passed, k) for trials, passed in tasks])
-    every = mean_of([pass_hat_k(trials, passed, k) for trials, passed in tasks])
+    some = mean_of([stats.pass_at_k(trials, passed, k) for trials, passed in tasks])
+    every = mean_of([stats.pass_hat_k(trials, passed, k) for trials, passed in tasks])
     ks = [k] * len(tasks)
     rates = [passed / trials for trials, passed in tasks]
     return PassK(
@@ -102,8 +88,8 @@ def pass_k_of(
         pass_hat_k_interval=pass_interval(
             PASS_HAT_K, tasks, ks, confidence=confidence, reach=reach
         ),
-        pass_at_k_naive=mean_of([pass_at_k_naive(rate, k) for rate in rates]),
-        pass_hat_k_plugin=mean_of([pass_hat_k_plugin(rate, k) for rate in rates]),
+        pass_at_k_naive=mean_of([stats.pass_at_k_naive(rate, k) for rate in rates]),
+        pass_hat_k_plugin=mean_of([stats.pass_hat_k_plugin(rate, k) for rate in rates]),
     )
 
 
@@ -112,14 +98,14 @@ class PassFigure(NamedTuple):
 
     estimate: Callable[..., float]
     """The unbiased one, of trials, successes and k."""
-    exact: Callable[..., Interval]
+    exact: Callable[..., stats.Interval]
     """The exact interval of one input."""
     rises: bool
     """Whether it grows with k, or falls."""
 
 
-PASS_AT_K = PassFigure(pass_at_k, pass_at_k_interval, rises=True)
-PASS_HAT_K = PassFigure(pass_hat_k, pass_hat_k_interval, rises=False)
+PASS_AT_K = PassFigure(stats.pass_at_k, stats.pass_at_k_interval, rises=True)
+PASS_HAT_K = PassFigure(stats.pass_hat_k, stats.pass_hat_k_interval, rises=False)
 
 
 def pass_interval(
@@ -129,7 +115,7 @@ def pass_interval(
     *,
     confidence: float,
     reach: Reach,
-) -> Interval | Undefined:
+) -> stats.Interval | stats.Undefined:
     """Return the interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
 
     One input alone has its exact interval. Over several of these inputs it is what two intervals
@@ -168,10 +154,12 @@ def pass_interval(
     if low > high:  # one of the two is wrong, and nobody knows which
         low, high = bounded
     method = "bounded mean and exact intervals of these inputs"
-    return _widen(Interval(low, high, confidence=confidence), (low, high), estimate, method)
+    return _widen(stats.Interval(low, high, confidence=confidence), (low, high), estimate, method)
 
 
-def _widen(found: Interval, ends: Iterable[float], estimate: float, method: str) -> Interval:
+def _widen(
+    found: stats.Interval, ends: Iterable[float], estimate: float, method: str
+) -> stats.Interval:
     low, high = ends
     return replace(found, low=min(low, estimate), high=max(high, estimate), method=method)
 
@@ -200,15 +188,15 @@ def _bound_mean(
 
 def _bound_at(
     figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
-) -> Interval:
+) -> stats.Interval:
     blocks = min(trials // k for (trials, _), k in zip(tasks, ks, strict=True))
     mean = _estimate_mean(figure, tasks, ks)
-    return bounded_mean_interval(mean, len(tasks) * blocks, confidence=1 - error)
+    return stats.bounded_mean_interval(mean, len(tasks) * blocks, confidence=1 - error)
 
 
 def mean_interval(
     mean: float, inputs: int, runs: int, *, confidence: float, reach: Reach
-) -> Interval | Undefined:
+) -> stats.Interval | stats.Undefined:
     """Return the interval of a mean over inputs of a number between 0 and 1, valid at any size.
 
     Args:
@@ -221,11 +209,11 @@ def mean_interval(
     if reach is Reach.NOTHING:
         return UNREACHED
     if reach is Reach.POPULATION and inputs < 2:
-        return Undefined("an interval over a population needs at least two inputs")
+        return stats.Undefined("an interval over a population needs at least two inputs")
     count = inputs * runs if reach is Reach.INPUTS else inputs
-    found = bounded_mean_interval(mean, count, confidence=confidence)
+    found = stats.bounded_mean_interval(mean, count, confidence=confidence)
     about = "these inputs" if reach is Reach.INPUTS else "the inputs' population"
-    return Interval(
+    return stats.Interval(
         found.low, found.high, confidence=confidence, method=f"{found.method} over {about}"
     )
 
@@ -244,17 +232,19 @@ def mean_of(values: Sequence[float]) -> float:
 # Valid at any number of runs, and therefore wide at few. They decide nothing: a gate that passes
 # with an interval far below its limit says so.
 
-_BIASED = Undefined(
+_BIASED = stats.Undefined(
     "the figure of a few runs is biased, so that its mean over inputs is not the population's"
 )
 
 
-COUNTED = Undefined("it is a count of these runs and estimates nothing")
+COUNTED = stats.Undefined("it is a count of these runs and estimates nothing")
 
 
-def percent(found: Interval | Undefined, *, of: float = 100) -> Interval | Undefined:
+def percent(
+    found: stats.Interval | stats.Undefined, *, of: float = 100
+) -> stats.Interval | stats.Undefined:
     """Return the same, of a hundred or of another whole."""
-    if isinstance(found, Undefined):
+    if isinstance(found, stats.Undefined):
         return found
     return replace(found, low=of * found.low, high=of * found.high)
 
@@ -266,7 +256,7 @@ def mapped_interval(
     confidence: float,
     reach: Reach,
     name: str,
-) -> Interval | Undefined:
+) -> stats.Interval | stats.Undefined:
     """Bound a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
 
     A mean over these inputs: the exact interval of each input's rate, mapped, each at its share of
@@ -286,7 +276,7 @@ def mapped_interval(
     each = 1 - (1 - confidence) / len(tasks)
     parts = []
     for trials, passed in tasks:
-        rate = clopper_pearson(passed, trials, confidence=each)
+        rate = stats.clopper_pearson(passed, trials, confidence=each)
         ends = [figure(end) for end in rate]
         parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
     return _average_ends(parts, confidence, f"{name} of clopper-pearson")
@@ -294,7 +284,7 @@ def mapped_interval(
 
 def position_weighted_interval(
     lengths: Sequence[int], mean: float, *, confidence: float, reach: Reach
-) -> Interval | Undefined:
+) -> stats.Interval | stats.Undefined:
     """Bound the mean of rates in which run i of an input counts i times.
 
     Args:
@@ -306,12 +296,12 @@ def position_weighted_interval(
     if reach is not Reach.INPUTS:
         return mean_interval(mean, len(lengths), 1, confidence=confidence, reach=reach)
     weights = [2 * place / (runs * (runs + 1)) for runs in lengths for place in range(1, runs + 1)]
-    return weighted_mean_interval(mean, weights, confidence=confidence)
+    return stats.weighted_mean_interval(mean, weights, confidence=confidence)
 
 
 def variance_interval(
     scores: Sequence[Sequence[float]], *, confidence: float, reach: Reach
-) -> Interval | Undefined:
+) -> stats.Interval | stats.Undefined:
     """Bound the variance between runs of one input, as a mean over inputs.
 
     Args:
@@ -322,10 +312,10 @@ def variance_interval(
     if reach is not Reach.INPUTS:
         return _sample_variance_interval(scores, confidence, reach)
     each = 1 - (1 - confidence) / len(scores)
-    parts: list[Interval] = []
+    parts: list[stats.Interval] = []
     for mine in scores:
-        part = bounded_variance_interval(mine, confidence=each)
-        if isinstance(part, Undefined):
+        part = stats.bounded_variance_interval(mine, confidence=each)
+        if isinstance(part, stats.Undefined):
             return part
         parts.append(part)
     return _average_ends(parts, confidence, "bounded variance")
@@ -333,7 +323,7 @@ def variance_interval(
 
 def _sample_variance_interval(
     scores: Sequence[Sequence[float]], confidence: float, reach: Reach
-) -> Interval | Undefined:
+) -> stats.Interval | stats.Undefined:
     from statistics import variance
 
     # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
@@ -341,15 +331,17 @@ def _sample_variance_interval(
     most = fewest / (4 * (fewest - 1))
     share = min(1.0, mean_of([*map(variance, scores)]) / most)
     found = mean_interval(share, len(scores), 1, confidence=confidence, reach=reach)
-    if isinstance(found, Undefined):
+    if isinstance(found, stats.Undefined):
         return found
     return replace(found, low=most * found.low, high=min(0.25, most * found.high))
 
 
-def _average_ends(parts: Sequence[Iterable[float]], confidence: float, method: str) -> Interval:
+def _average_ends(
+    parts: Sequence[Iterable[float]], confidence: float, method: str
+) -> stats.Interval:
     lows, highs = zip(*parts, strict=True)
     several = ", each input at its share" if len(parts) > 1 else ""
-    return Interval(
+    return stats.Interval(
         mean_of(lows),
         mean_of(highs),
         confidence=confidence,
@@ -364,8 +356,8 @@ Runs: TypeAlias = Mapping[str, Sequence[Trial]]
 class Measured(NamedTuple):
     """A target's number."""
 
-    value: float | Undefined
-    interval: Interval | Undefined
+    value: float | stats.Undefined
+    interval: stats.Interval | stats.Undefined
 
 
 def outcomes_of(runs: Sequence[Trial], criteria: Sequence[str]) -> list[bool]:

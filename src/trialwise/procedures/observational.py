@@ -5,25 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trialwise import stats
 from trialwise.decimals import complement
-from trialwise.documents.numbers import (
-    as_computed,
-    as_count,
-    as_observed,
-    as_percent,
-    as_probability,
-    join_few,
-)
+from trialwise.documents import numbers
 from trialwise.model.claim import CHALLENGES, Intent
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, StopReason, Tally
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
-from trialwise.procedures.base import GAP, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures import base
 from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
 from trialwise.procedures.partial_findings import conclude_short
-from trialwise.stats.rate_intervals import clopper_pearson, rule_of_three, wilson_interval
-from trialwise.stats.result_types import Interval
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
@@ -40,14 +32,14 @@ _MOST_WITHOUT_CONSENT = 1_000
 _RARE_FAILURES = (0.001, 0.01)
 
 
-class Observational(Procedure):
+class Observational(base.Procedure):
     """No failure among the trials; nothing is said about a rate."""
 
     name = "OBSERVATIONAL"
     question = "Was any failure observed?"
     claims_rate = False
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan at least one trial of every input, or as many trials as somebody asked for."""
         trials, inputs = situation.fixed_trials(criterion), len(situation.sampling.inputs)
         each = criterion.each_input
@@ -57,10 +49,10 @@ class Observational(Procedure):
         if limit is None and trials is None and not each and inputs > _MOST_WITHOUT_CONSENT:
             # As many trials as nobody would expect need somebody's word.
             if situation.verifies and not situation.options.budget.is_given:
-                return Refused(_ask_consent(inputs))
+                return base.Refused(_ask_consent(inputs))
             limit = None if situation.verifies else _MOST_WITHOUT_CONSENT
         if limit is not None and limit < needed and situation.verifies:
-            return Refused(_explain_limit(limit, needed, inputs))
+            return base.Refused(_explain_limit(limit, needed, inputs))
         size = size if limit is None else min(size, limit)
         return situation.start_plan(
             criterion,
@@ -74,7 +66,7 @@ class Observational(Procedure):
             min_probes=criterion.min_probes,
         )
 
-    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def decide(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """One failure decides at any time; its absence only once every input was asked."""
         if counts.tally.failed:
             return self.conclude(plan, counts)
@@ -86,7 +78,7 @@ class Observational(Procedure):
             return _leave_open(counts)
         return super().decide(plan, replace(counts, decision=None))
 
-    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Report whether any failure was observed: exact on the run, silent about a population."""
         tally = counts.tally
         if tally.trials == 0:
@@ -95,7 +87,7 @@ class Observational(Procedure):
             decision, caution = (Decision.FAIL if tally.failed else Decision.PASS), None
         # Below the probes that an operator asks for, PASS would say too much (§1.4.5).
         few = plan.counting.min_probes is not None and tally.trials < plan.counting.min_probes
-        return Conclusion(
+        return base.Conclusion(
             decision=decision,
             tally=tally,
             caution=caution,
@@ -116,7 +108,7 @@ class Observational(Procedure):
             own = (
                 ""
                 if plan.counting.rides_along
-                else f", in at least {as_count(plan.trials, 'trial')}"
+                else f", in at least {numbers.as_count(plan.trials, 'trial')}"
             )
             return f"{rule}{own}{clause}"
         return f"PASS without a failure in at least {plan.trials}, FAIL with one{clause}"
@@ -127,20 +119,20 @@ class Observational(Procedure):
             wrong=Decision.FAIL, event="FAIL although no reply fails", allowed=0.0, actual=0.0
         )
         if plan.counting.rides_along:
-            missed = {Decision.PASS: "passes unless a failure is seen"}
-            return Characteristic(errors=(never,), uncounted=missed)
+            unseen = {Decision.PASS: "passes unless a failure is seen"}
+            return Characteristic(errors=(never,), uncounted=unseen)
 
         def at(rate: float) -> Chance:
             return Chance(rate=rate, passes=rate**plan.trials, fails=1 - rate**plan.trials)
 
-        rare = 1 - _RARE_FAILURES[0]
+        missed = numbers.as_probability(at(1 - _RARE_FAILURES[0]).passes, digits=1)
         return Characteristic(
             at=at,
             states=tuple((1 - one, f"one failure in {round(1 / one):,}") for one in _RARE_FAILURES),
             errors=(never,),
             uncounted={
-                Decision.PASS: f"passes in {as_probability(at(rare).passes, digits=1)} of runs if "
-                f"1 reply in {round(1 / _RARE_FAILURES[0]):,} fails"
+                Decision.PASS: f"passes in {missed} of runs if 1 reply in "
+                f"{round(1 / _RARE_FAILURES[0]):,} fails"
             },
         )
 
@@ -168,10 +160,10 @@ def decide_observational(
     <Decision.PASS: 'PASS'>
     """
     plan = CriterionPlan(criterion=criterion, procedure=PROCEDURE.name, trials=tally.trials)
-    return PROCEDURE.conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
+    return PROCEDURE.conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
-def plan_measurement(criterion: Criterion, situation: Situation) -> CriterionPlan:
+def plan_measurement(criterion: Criterion, situation: base.Situation) -> CriterionPlan:
     """Plan the trials of a baseline: they are counted, and nothing is decided."""
     return situation.start_plan(
         criterion,
@@ -195,23 +187,23 @@ def _ask_consent(inputs: int) -> str:
 def _explain_limit(limit: int, needed: int, inputs: int) -> str:
     asked = f"each of the {inputs:,} inputs" if needed == inputs else f"{needed:,} inputs"
     return (
-        f"it asks {asked} at least once, and at most {as_count(limit, 'trial')} may be run; allow "
-        f"{needed:,} (max_trials), say how many inputs to ask (trials), or use smoke intent, where "
-        "it can only FAIL or be INCONCLUSIVE"
+        f"it asks {asked} at least once, and at most {numbers.as_count(limit, 'trial')} may be run; "
+        f"allow {needed:,} (max_trials), say how many inputs to ask (trials), or use smoke intent, "
+        "where it can only FAIL or be INCONCLUSIVE"
     )
 
 
-def _leave_open(counts: Counts) -> Conclusion:
+def _leave_open(counts: base.Counts) -> base.Conclusion:
     """Return the statement for no failure where some inputs were not asked."""
     left = counts.unasked
-    named = join_few(left)
+    named = numbers.join_few(left)
     verb = "was" if len(left) == 1 else "were"
-    return Conclusion(
+    return base.Conclusion(
         decision=Decision.INCONCLUSIVE,
         tally=counts.tally,
         statement=(
-            f"No failure was observed in {as_count(counts.tally.trials, 'trial')}, but "
-            f"{as_count(len(left), 'input')} {verb} not asked: {named}."
+            f"No failure was observed in {numbers.as_count(counts.tally.trials, 'trial')}, but "
+            f"{numbers.as_count(len(left), 'input')} {verb} not asked: {named}."
         ),
         advice="Allow at least one trial for each input.",
     )
@@ -224,7 +216,7 @@ def _state(criterion: str, tally: Tally) -> str:
         return "No observation was available in the run."
     if tally.failed:
         return f"{tally.failed} of {n} trials failed."
-    trials = as_count(n, "trial")
+    trials = numbers.as_count(n, "trial")
     said = (
         f"No failure of {criterion} was observed in {trials}. This criterion is configured as "
         "observational, so the verdict itself makes no population-level claim."
@@ -234,7 +226,7 @@ def _state(criterion: str, tally: Tally) -> str:
     return (
         f"{said} For context only, under an i.i.d. Bernoulli model, zero failures in {trials} "
         f"corresponds approximately to a 95 % upper bound of 3/{n:,} "
-        f"({as_percent(rule_of_three(n))}) on the failure probability."
+        f"({numbers.as_percent(stats.rule_of_three(n))}) on the failure probability."
     )
 
 
@@ -246,19 +238,19 @@ REPORTED = "REPORTED"
 REASON = "report_only: it is measured and shown, and has no part in the verdict"
 
 
-class Reported(Procedure):
+class Reported(base.Procedure):
     """The rate with its interval. Nothing is decided, so nothing can be decided wrongly."""
 
     name = REPORTED
     question = "What is the rate?"
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+    def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan to share the trials of the other criteria, or the usual number where it is alone."""
         inputs = len(situation.sampling.inputs)
         # Each side of the interval leaves out what a decision at this confidence would.
         level = complement(2 * complement(criterion.confidence))
         if level <= 0:
-            return Refused("confidence must be above 50 %, or its interval would be empty")
+            return base.Refused("confidence must be above 50 %, or its interval would be empty")
         size = situation.fixed_trials(criterion) or max(USUAL_PROBES, inputs)
         limit = situation.trial_limit(criterion)
         return situation.start_plan(
@@ -271,17 +263,17 @@ class Reported(Procedure):
             reported_at=level,
         )
 
-    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def decide(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Describe the trials that ran, however the run ended."""
         return self.conclude(plan, counts)
 
-    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+    def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Describe the rate with its interval."""
         tally = counts.tally
         if not tally.trials:
-            return replace(Conclusion.without_trials(tally), label=REPORTED)
+            return replace(base.Conclusion.without_trials(tally), label=REPORTED)
         interval = _find_reported_interval(plan, tally.passed, tally.trials)
-        return Conclusion(
+        return base.Conclusion(
             decision=Decision.INCONCLUSIVE,
             tally=tally,
             evidence=CutoffEvidence(interval=interval),
@@ -291,8 +283,8 @@ class Reported(Procedure):
         )
 
     def complete(
-        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
-    ) -> Conclusion:
+        self, plan: CriterionPlan, conclusion: base.Conclusion, stop: StopReason, run: Plan
+    ) -> base.Conclusion:
         """Add nothing: there are no hypotheses, and a run that was cut short leaves nothing open.
 
         Args:
@@ -310,7 +302,7 @@ class Reported(Procedure):
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say that it only reports."""
         assert plan.standing.reported_at is not None
-        level = as_percent(plan.standing.reported_at)
+        level = numbers.as_percent(plan.standing.reported_at)
         rule = f"reported with its {level} interval, and no part of the verdict"
         return f"{rule}{describe_clause(plan)}"
 
@@ -329,26 +321,24 @@ class Reported(Procedure):
         interval, level = finding.interval, finding.plan.standing.reported_at
         if interval is None or level is None:
             return (make_section("HYPOTHESIS TEST", rows),)
-        ends = f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
-        found = [(f"{as_percent(level)} interval", f"{ends}, {interval.method}")]
+        ends = f"[{numbers.as_computed(interval.low)}, {numbers.as_computed(interval.high)}]"
+        found = [(f"{numbers.as_percent(level)} interval", f"{ends}, {interval.method}")]
         return make_section("HYPOTHESIS TEST", rows), make_section("STATISTICAL INFERENCE", found)
 
 
 REPORT_ONLY = Reported()
 
 
-def _find_reported_interval(plan: CriterionPlan, passed: int, trials: int) -> Interval:
+def _find_reported_interval(plan: CriterionPlan, passed: int, trials: int) -> stats.Interval:
     assert plan.standing.reported_at is not None
-    compute = wilson_interval if plan.rule == "wilson" else clopper_pearson
+    compute = stats.wilson_interval if plan.rule == "wilson" else stats.clopper_pearson
     return compute(passed, trials, confidence=plan.standing.reported_at)
 
 
-def _state_reported(plan: CriterionPlan, passed: int, trials: int, interval: Interval) -> str:
+def _state_reported(plan: CriterionPlan, passed: int, trials: int, interval: stats.Interval) -> str:
     """Say what was measured and, where a rate or a baseline is named, where that lies."""
-    said = (
-        f"{passed:,} of {as_count(trials, 'trial')} passed ({as_observed(passed / trials)}). "
-        "It is only reported and has no part in the verdict."
-    )
+    count, rate = numbers.as_count(trials, "trial"), numbers.as_observed(passed / trials)
+    said = f"{passed:,} of {count} passed ({rate}). It is only reported and has no part in the verdict."
     required = plan.threshold.required_rate
     if required is None:
         return said
@@ -357,7 +347,7 @@ def _state_reported(plan: CriterionPlan, passed: int, trials: int, interval: Int
         where = "below"
     elif interval.high < required:
         where = "above"
-    return f"{said} The {as_percent(required)} it names lies {where} the interval."
+    return f"{said} The {numbers.as_percent(required)} it names lies {where} the interval."
 
 
 # --- Prohibitions: what keeps them, and what a criterion that watches one can say (§1.4.5) --------
@@ -392,5 +382,5 @@ def describe_clause(plan: CriterionPlan) -> str:
     if not plan.terms.categorical:
         return ""
     if not plan.terms.discharged_by:
-        return f". GAP: {GAP}"
+        return f". GAP: {base.GAP}"
     return f". It watches a prohibition, which is kept by: {plan.terms.discharged_by}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from trialwise import stats
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import STOPS, as_count, as_observed, as_percent, as_probability
 from trialwise.model.criterion import Criterion
@@ -12,8 +13,6 @@ from trialwise.model.evidence import Tally
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, Situation, has_agreeing_interval
-from trialwise.stats.binomial import binomial_cdf, binomial_tail
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
@@ -93,8 +92,8 @@ def _find_chance(plan: CriterionPlan, tally: Tally, rate: float) -> float | None
         return chance_to_decide(design, rate, (tally.trials, tally.failed))
     if limits.cutoff is None or limits.most_failing is None:
         return None if limits.cutoff is None else 1.0
-    passes = binomial_tail(limits.cutoff - tally.passed, left, rate)
-    return passes + binomial_cdf(limits.most_failing - tally.passed, left, rate)
+    passes = stats.binomial_tail(limits.cutoff - tally.passed, left, rate)
+    return passes + stats.binomial_cdf(limits.most_failing - tally.passed, left, rate)
 
 
 def conclude_unreached(trials: int, tally: Tally) -> Conclusion:
@@ -181,7 +180,7 @@ def passes_on_observed_rate(plan: CriterionPlan) -> bool:
 
 
 def state_small_smoke(
-    tally: Tally, design: ComplianceCutoff, plan: CriterionPlan, bound: float
+    tally: Tally, design: stats.ComplianceCutoff, plan: CriterionPlan, bound: float
 ) -> str:
     """Return what a smoke run that is too small for its requirement shows, and what it does not."""
     passed, required = f"{tally.passed} of {tally.trials} passed", as_percent(design.required_rate)
@@ -219,7 +218,7 @@ def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> 
     least = math.ceil(as_written(required) * plan.trials)
     shown = floor_percent(bound)
     design = plan.design
-    needed = design.minimum_trials if isinstance(design, ComplianceCutoff) else 0
+    needed = design.minimum_trials if isinstance(design, stats.ComplianceCutoff) else 0
     return (
         f"{SMOKE_PASS} with at least {least} of {plan.trials}, on the observed rate alone: "
         f"{plan.trials} trials can show {shown}, not the required {as_percent(required)}, which "
@@ -228,7 +227,7 @@ def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> 
 
 
 def list_smoke_caveats(
-    criterion: Criterion, design: ComplianceCutoff, situation: Situation
+    criterion: Criterion, design: stats.ComplianceCutoff, situation: Situation
 ) -> tuple[str, ...]:
     """List what a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
     if situation.verifies or not criterion.is_normative:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND, settled
 from trialwise.documents.numbers import as_percent, as_points, as_probability, word_loss
 from trialwise.model.claim import Intent
@@ -12,32 +13,10 @@ from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
-from trialwise.procedures import base
-from trialwise.procedures.characteristic import (
-    Chance,
-    Characteristic,
-    RuleError,
-)
+from trialwise.procedures import base, characteristic
+from trialwise.procedures import regression_designs as designs
 from trialwise.procedures.compliance import lower_bound, rate_interval
-from trialwise.procedures.regression_designs import (
-    SCHEME_RULES,
-    average_power,
-    chance_of_stages,
-    conclude_stage,
-    derive_stages,
-    describe_chosen,
-    describe_stages,
-    find_usual_size,
-    is_staged,
-    plan_chosen,
-    plan_stages,
-    refuse_weak_regression,
-    shorten_stages,
-)
-from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
-from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
-from trialwise.stats.result_types import Interval, Rule
 from trialwise.validation import require_count
 
 if TYPE_CHECKING:
@@ -45,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: The versioned name of the rule each rule set uses.
-DECISION_RULES: dict[Rule, str] = {
+DECISION_RULES: dict[stats.Rule, str] = {
     "wilson": "regression/wilson-cutoff",
     "exact": "regression/boschloo",
     "fisher": "regression/fisher",
@@ -90,17 +69,17 @@ class Regression(base.Procedure):
         trials = situation.fixed_trials(criterion)
         counts = found.passed, found.trials
         if criterion.pass_from is not None:
-            chosen = plan_chosen(criterion, counts, trials, rule)
+            chosen = designs.plan_chosen(criterion, counts, trials, rule)
             if isinstance(chosen, base.Refused):
                 return chosen
             design, alpha = chosen, chosen.alpha
         elif trials is None and rule == "exact" and found.passed:
             limit, waits = situation.trial_limit(criterion), not situation.options.curtail
-            design = plan_stages(criterion, counts, limit, waits=waits)
+            design = designs.plan_stages(criterion, counts, limit, waits=waits)
         else:
-            trials = trials or find_usual_size(criterion, counts, alternative, rule)
-            design = regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
-        reason = refuse_weak_regression(criterion, design, alternative)
+            trials = trials or designs.find_usual_size(criterion, counts, alternative, rule)
+            design = stats.regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
+        reason = designs.refuse_weak_regression(criterion, design, alternative)
         if reason is not None and situation.verifies:
             return base.Refused(reason)
         if design.cutoff is None:
@@ -124,7 +103,7 @@ class Regression(base.Procedure):
                 baseline=situation.references.get(criterion.name),
             ),
             caveats=(
-                *describe_chosen(criterion, design),
+                *designs.describe_chosen(criterion, design),
                 *_weakness(criterion, design, alternative),
                 *_excess(design),
             ),
@@ -132,18 +111,22 @@ class Regression(base.Procedure):
 
     def decide(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide as soon as the counts do, where the comparison is staged."""
-        if is_staged(plan) and counts.decision is not None and not counts.is_complete:
-            return conclude_stage(plan, counts)
+        if designs.is_staged(plan) and counts.decision is not None and not counts.is_complete:
+            return designs.conclude_stage(plan, counts)
         return super().decide(plan, counts)
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say what PASSes and FAILs in the end, and when the counts can decide first."""
         described = super().describe_rule(plan)
-        return f"{described}; {describe_stages(plan)}" if is_staged(plan) else described
+        return (
+            f"{described}; {designs.describe_stages(plan)}"
+            if designs.is_staged(plan)
+            else described
+        )
 
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the cutoff at the number of trials that count."""
-        planned, tally = cast("RegressionCutoff", plan.design), counts.tally
+        planned, tally = cast("stats.RegressionCutoff", plan.design), counts.tally
         if tally.trials == 0:
             return base.Conclusion.without_trials(tally)
         if tally.trials == planned.trials:
@@ -151,7 +134,7 @@ class Regression(base.Procedure):
         # Fewer trials count than were planned: the cutoff is that of their number.
         baseline = Tally(trials=planned.baseline_trials, passed=planned.baseline_successes)
         if planned.counts_choices:
-            design = shorten_stages(planned, tally.trials)
+            design = designs.shorten_stages(planned, tally.trials)
         else:
             design = _design(baseline, tally.trials, planned.alpha, planned.rule)
         return _conclude(plan, tally, design, counts.intent)
@@ -164,7 +147,7 @@ class Regression(base.Procedure):
         evidence = conclusion.evidence
         weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
         design = weighed.design or plan.design
-        if not isinstance(design, RegressionCutoff):
+        if not isinstance(design, stats.RegressionCutoff):
             return completed
         alternative = plan.threshold.alternative_rate
         weighed = replace(
@@ -190,7 +173,7 @@ class Regression(base.Procedure):
         if plan.alpha is None:
             return ""
         level, design = f"{plan.alpha:g}", plan.design
-        if base.has_agreeing_interval(plan) and isinstance(design, RegressionCutoff):
+        if base.has_agreeing_interval(plan) and isinstance(design, stats.RegressionCutoff):
             return _assure(design)
         return (
             f"This rule was configured at nominal α = {level}. Under the stated reference model, "
@@ -200,19 +183,19 @@ class Regression(base.Procedure):
             "wrong."
         )
 
-    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> characteristic.Characteristic:
         """Average over the baselines that could have been measured at the baseline's rate."""
         design = plan.design
-        if not isinstance(design, RegressionCutoff) or plan.judging.errors is not None:
+        if not isinstance(design, stats.RegressionCutoff) or plan.judging.errors is not None:
             return super().characterize(plan, intent)
 
-        def at(rate: float) -> Chance:
+        def at(rate: float) -> characteristic.Chance:
             if design.accept:
-                return chance_of_stages(design, rate)
+                return designs.chance_of_stages(design, rate)
             fails = _power_at(plan, design, rate) or 0.0
             if rate == design.reference_rate and design.design_false_alarm is not None:
                 fails = design.design_false_alarm
-            return Chance(rate=rate, passes=1 - fails, fails=fails)
+            return characteristic.Chance(rate=rate, passes=1 - fails, fails=fails)
 
         lower = plan.threshold.alternative_rate
         states = [(design.reference_rate, "nothing changed")]
@@ -222,11 +205,11 @@ class Regression(base.Procedure):
             passes = as_probability(at(lower).passes, digits=1)
             drop = as_points(design.reference_rate - lower)
             missed = f"would pass in {passes} of runs after a drop of {drop}"
-        return Characteristic(
+        return characteristic.Characteristic(
             at=at,
             states=tuple(states),
             errors=(
-                RuleError(
+                characteristic.RuleError(
                     wrong=Decision.FAIL,
                     event="FAIL although nothing has changed",
                     allowed=design.alpha,
@@ -246,7 +229,7 @@ class Regression(base.Procedure):
         if plan.rule is None or plan.alpha is None or baseline is None:
             return None
         measured = Tally(trials=baseline.trials, passed=baseline.passed)
-        staged = derive_stages(plan, measured.passed, measured.trials)
+        staged = designs.derive_stages(plan, measured.passed, measured.trials)
         return staged or _design(measured, plan.trials, plan.alpha, plan.rule)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
@@ -265,7 +248,7 @@ def decide_regression(
     baseline: Tally,
     *,
     alpha: float = 0.05,
-    rule: Rule = "exact",
+    rule: stats.Rule = "exact",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> Finding:
@@ -311,12 +294,12 @@ def decide_regression(
     return PROCEDURE.conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
-def _design(baseline: Tally, trials: int, alpha: float, rule: Rule) -> RegressionCutoff:
-    return regression_cutoff(baseline.passed, baseline.trials, trials, alpha=alpha, rule=rule)
+def _design(baseline: Tally, trials: int, alpha: float, rule: stats.Rule) -> stats.RegressionCutoff:
+    return stats.regression_cutoff(baseline.passed, baseline.trials, trials, alpha=alpha, rule=rule)
 
 
 def _conclude(
-    plan: CriterionPlan, tally: Tally, design: RegressionCutoff, intent: Intent
+    plan: CriterionPlan, tally: Tally, design: stats.RegressionCutoff, intent: Intent
 ) -> base.Conclusion:
     decision, observed, caution = _strands(tally, design)
     evidence = CutoffEvidence()
@@ -338,16 +321,18 @@ def _conclude(
     )
 
 
-def _name_rule(design: RegressionCutoff) -> str:
-    return SCHEME_RULES[design.scheme.waits] if design.scheme else DECISION_RULES[design.rule]
+def _name_rule(design: stats.RegressionCutoff) -> str:
+    return (
+        designs.SCHEME_RULES[design.scheme.waits] if design.scheme else DECISION_RULES[design.rule]
+    )
 
 
 def _counts_choices(plan: CriterionPlan) -> bool:
-    return isinstance(plan.design, RegressionCutoff) and plan.design.counts_choices
+    return isinstance(plan.design, stats.RegressionCutoff) and plan.design.counts_choices
 
 
 def _strands(
-    tally: Tally, design: RegressionCutoff
+    tally: Tally, design: stats.RegressionCutoff
 ) -> tuple[Decision | None, ObservedRate, Caution]:
     if design.cutoff is None:
         return None, ObservedRate.NOT_APPLICABLE, Caution.CONFIGURATION_ERROR
@@ -358,18 +343,16 @@ def _strands(
     return Decision.PASS, observed, Caution.ADEQUATE_POWER
 
 
-def _p_value(tally: Tally, design: RegressionCutoff) -> PValue:
+def _p_value(tally: Tally, design: stats.RegressionCutoff) -> PValue:
     if design.rule == "wilson":
         return PValue(
-            value=binomial_cdf(tally.passed, tally.trials, design.reference_rate),
+            value=stats.binomial_cdf(tally.passed, tally.trials, design.reference_rate),
             method="exact-binomial-lower-tail",
             tail="P_{p=p_ref}(K <= K_c)",
         )
     if design.rule == "exact":
-        from trialwise.stats.unconditional import boschloo
-
         baseline = design.baseline_successes, design.baseline_trials
-        found = boschloo(*baseline, tally.passed, tally.trials)
+        found = stats.boschloo(*baseline, tally.passed, tally.trials)
         return PValue(
             value=found.p_value,
             method="boschloo-exact-lower-tail",
@@ -383,7 +366,7 @@ def _p_value(tally: Tally, design: RegressionCutoff) -> PValue:
     )
 
 
-def _statement(tally: Tally, design: RegressionCutoff, intent: Intent) -> str:
+def _statement(tally: Tally, design: stats.RegressionCutoff, intent: Intent) -> str:
     if design.cutoff is None:
         return (
             f"A test of {design.trials} trials is larger than its baseline of "
@@ -403,7 +386,7 @@ def _statement(tally: Tally, design: RegressionCutoff, intent: Intent) -> str:
     return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."
 
 
-def _assure(design: RegressionCutoff) -> str:
+def _assure(design: stats.RegressionCutoff) -> str:
     """How often the rule signals although nothing has changed, the baseline's sampling included."""
     level, alarm = as_percent(design.alpha), design.design_false_alarm
     sizes = f"{design.baseline_trials} baseline and {design.trials} test trials"
@@ -423,8 +406,8 @@ def _assure(design: RegressionCutoff) -> str:
 
 
 def _bound_difference(
-    plan: CriterionPlan, design: RegressionCutoff, conclusion: base.Conclusion
-) -> Interval | None:
+    plan: CriterionPlan, design: stats.RegressionCutoff, conclusion: base.Conclusion
+) -> stats.Interval | None:
     """How far the rate lies from the baseline's, as far as the decision is about it.
 
     Wilson's rule takes the baseline's rate for the true one, and so has nothing to say of it.
@@ -446,15 +429,19 @@ def _bound_difference(
     )
 
 
-def _power_at(plan: CriterionPlan, design: RegressionCutoff, rate: float) -> float | None:
+def _power_at(plan: CriterionPlan, design: stats.RegressionCutoff, rate: float) -> float | None:
     """Return the power at a rate; 0.1.0 treated the baseline's rate as the true one."""
-    return average_power(design, rate) if base.has_agreeing_interval(plan) else design.power(rate)
+    return (
+        designs.average_power(design, rate)
+        if base.has_agreeing_interval(plan)
+        else design.power(rate)
+    )
 
 
 def _weakness(
-    criterion: Criterion, design: RegressionCutoff, alternative: float
+    criterion: Criterion, design: stats.RegressionCutoff, alternative: float
 ) -> tuple[str, ...]:
-    power = average_power(design, alternative)
+    power = designs.average_power(design, alternative)
     if power is None or power >= criterion.wanted_power:
         return ()
     caveat = (
@@ -465,7 +452,7 @@ def _weakness(
     return (caveat,)
 
 
-def _excess(design: RegressionCutoff) -> tuple[str, ...]:
+def _excess(design: stats.RegressionCutoff) -> tuple[str, ...]:
     """Return the true false alarm of a rule that treats the baseline's rate as the true one."""
     alarm = design.design_false_alarm
     if alarm is None or alarm <= design.alpha * (1 + RELATIVE_BAND):
@@ -479,7 +466,7 @@ def _excess(design: RegressionCutoff) -> tuple[str, ...]:
     return (caveat,)
 
 
-def _detectable(design: RegressionCutoff, power: float = 0.80) -> str:
+def _detectable(design: stats.RegressionCutoff, power: float = 0.80) -> str:
     """The highest rate that the resolved test signals with the usual power."""
     low, high = 0.0, design.reference_rate
     if (design.power(low) or 0.0) < power:

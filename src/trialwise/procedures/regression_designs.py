@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
+from trialwise import stats
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_percent, as_probability
 from trialwise.model.criterion import Criterion
@@ -18,17 +19,9 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, Refused, rate_below
 from trialwise.procedures.characteristic import Chance
-from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.bisection import find_first
-from trialwise.stats.compliance_cutoffs import minimum_trials
-from trialwise.stats.implied_levels import (
-    SOUND_ALPHA,
-    implied_alpha_of_cutoff,
-    implied_confidence_of_threshold,
-)
+from trialwise.stats.implied_levels import SOUND_ALPHA
 from trialwise.stats.normal import normal_quantile, upper_z
-from trialwise.stats.regression_cutoffs import RegressionCutoff, design_power, regression_cutoff
-from trialwise.stats.result_types import Rule
 from trialwise.stats.scheme_levels import find_level, find_scheme
 from trialwise.stats.staged_regression import (
     apply_scheme,
@@ -42,7 +35,7 @@ _NEAR = 12
 _SMOKE = "or add `intent: smoke` for a quick check"
 
 
-def average_power(design: RegressionCutoff, rate: float) -> float | None:
+def average_power(design: stats.RegressionCutoff, rate: float) -> float | None:
     """P(FAIL) where the service passes at `rate`, averaged over the baselines of this size."""
     if design.cutoff is None:
         return None
@@ -50,11 +43,11 @@ def average_power(design: RegressionCutoff, rate: float) -> float | None:
     if design.counts_choices:
         return average_chances(design, measured, rate).fails
     sizes = design.baseline_trials, design.trials
-    return design_power(measured, rate, *sizes, alpha=design.alpha, rule=design.rule)
+    return stats.design_power(measured, rate, *sizes, alpha=design.alpha, rule=design.rule)
 
 
 def refuse_weak_regression(
-    criterion: Criterion, design: RegressionCutoff, alternative: float
+    criterion: Criterion, design: stats.RegressionCutoff, alternative: float
 ) -> str | None:
     """Say why a comparison is too small for a verification, with what would be enough.
 
@@ -74,7 +67,7 @@ def refuse_weak_regression(
         )
     wanted = criterion.wanted_power
     # One gate for all rules: whether the exact test could find a drop with so many trials.
-    largest = regression_cutoff(passed, size, size, alpha=design.alpha)
+    largest = stats.regression_cutoff(passed, size, size, alpha=design.alpha)
     found = average_power(largest, 0.0) or 0.0
     if found < wanted:
         return (
@@ -94,7 +87,7 @@ def refuse_weak_regression(
     )
     out = f"Measure a baseline of about {larger} trials"
     if needed is not None:
-        enough = regression_cutoff(passed, size, needed, alpha=design.alpha, rule=design.rule)
+        enough = stats.regression_cutoff(passed, size, needed, alpha=design.alpha, rule=design.rule)
         reached = average_power(enough, alternative) or 0.0
         asked = "" if reached >= wanted else f" ({wanted:g} takes about {larger} in both runs)"
         out = f"Run at least {needed} trials, which find it with probability {reached:.2f}{asked}"
@@ -106,7 +99,7 @@ def refuse_weak_regression(
 
 
 def find_fewest_trials(
-    criterion: Criterion, design: RegressionCutoff, alternative: float
+    criterion: Criterion, design: stats.RegressionCutoff, alternative: float
 ) -> int | None:
     """Find the fewest trials that a verification takes: more are admitted too, fewer are not.
 
@@ -126,30 +119,32 @@ def find_fewest_trials(
     most = size if design.rule == "fisher" else 2 * max(fewest, size)
 
     def can_fail(trials: int) -> bool:
-        return bool(regression_cutoff(passed, size, trials, alpha=alpha, rule=design.rule).cutoff)
+        return bool(
+            stats.regression_cutoff(passed, size, trials, alpha=alpha, rule=design.rule).cutoff
+        )
 
     return next((n for n in range(fewest, most + 1) if can_fail(n)), None)
 
 
-def _find_feasible(design: RegressionCutoff) -> int:
+def _find_feasible(design: stats.RegressionCutoff) -> int:
     """Find the trials that could show the baseline's rate as a required one (companion §5.7.1)."""
     passed, size = design.baseline_successes, design.baseline_trials
-    return minimum_trials(min(passed / size, size / (size + 1)), alpha=design.alpha)
+    return stats.minimum_trials(min(passed / size, size / (size + 1)), alpha=design.alpha)
 
 
 def _is_enough(
-    criterion: Criterion, design: RegressionCutoff, alternative: float, trials: int
+    criterion: Criterion, design: stats.RegressionCutoff, alternative: float, trials: int
 ) -> bool:
     """Whether so many trials are feasible, or the exact test finds the drop as often as asked."""
     size, alpha = design.baseline_trials, design.alpha
     rates = design.baseline_successes / size, alternative
     return (
         trials >= _find_feasible(design)
-        or design_power(*rates, size, trials, alpha=alpha) >= criterion.wanted_power
+        or stats.design_power(*rates, size, trials, alpha=alpha) >= criterion.wanted_power
     )
 
 
-def _size_of_both(criterion: Criterion, design: RegressionCutoff, alternative: float) -> int:
+def _size_of_both(criterion: Criterion, design: stats.RegressionCutoff, alternative: float) -> int:
     """Trials of a baseline, and of a test as large, that find the drop; normal approximation."""
     rate = design.baseline_successes / design.baseline_trials
     middle = (rate + alternative) / 2
@@ -183,7 +178,7 @@ def find_common_size(criterion: Criterion, size: int) -> int:
 
 
 def find_usual_size(
-    criterion: Criterion, baseline: tuple[int, int], alternative: float, rule: Rule
+    criterion: Criterion, baseline: tuple[int, int], alternative: float, rule: stats.Rule
 ) -> int:
     """Enough trials for the rule that decides to find the loss; the baseline's if it is too small.
 
@@ -219,14 +214,14 @@ def _find_size(
     alternative: float,
     *,
     power: float,
-    rule: Rule,
+    rule: stats.Rule,
     most: int,
 ) -> int:
     passed, size = baseline
 
     def finds(trials: int) -> bool:
         rates = passed / size, alternative
-        found = design_power(*rates, size, trials, alpha=criterion.wrong_fail, rule=rule)
+        found = stats.design_power(*rates, size, trials, alpha=criterion.wrong_fail, rule=rule)
         return found >= power
 
     return find_first(0, most, finds) if finds(most) else size
@@ -240,7 +235,7 @@ SCHEME_RULES = ("regression/likelihood-ratio", "regression/likelihood-ratio-once
 
 def plan_stages(
     criterion: Criterion, baseline: tuple[int, int], limit: int | None, *, waits: bool
-) -> RegressionCutoff:
+) -> stats.RegressionCutoff:
     """Plan a comparison whose size is not given, with errors that count how it was chosen.
 
     Args:
@@ -264,16 +259,16 @@ def plan_stages(
     if waits:
         trials = find_common_size(criterion, size)
         trials = min(trials, limit or trials)
-        return regression_cutoff(passed, size, trials, alpha=criterion.wrong_fail)
+        return stats.regression_cutoff(passed, size, trials, alpha=criterion.wrong_fail)
     trials = size_stages(criterion, baseline, alternative)
     trials = min(trials, limit or trials)
     return staged_regression(passed, size, trials, alternative, alpha=criterion.wrong_fail)
 
 
-def derive_stages(plan: CriterionPlan, passed: int, size: int) -> RegressionCutoff | None:
+def derive_stages(plan: CriterionPlan, passed: int, size: int) -> stats.RegressionCutoff | None:
     """Derive the boundaries of a staged plan again, and the level that they are recorded with."""
     kept, lower = plan.design, plan.threshold.alternative_rate
-    if not isinstance(kept, RegressionCutoff) or not kept.counts_choices or lower is None:
+    if not isinstance(kept, stats.RegressionCutoff) or not kept.counts_choices or lower is None:
         return None
     assert plan.alpha is not None
     if kept.scheme is None:
@@ -287,12 +282,12 @@ def derive_stages(plan: CriterionPlan, passed: int, size: int) -> RegressionCuto
     return derived if derived.trials == plan.trials else None
 
 
-def shorten_stages(planned: RegressionCutoff, trials: int) -> RegressionCutoff:
+def shorten_stages(planned: stats.RegressionCutoff, trials: int) -> stats.RegressionCutoff:
     """The rule for a comparison that ends undecided after fewer trials than were planned."""
     counts = planned.baseline_successes, planned.baseline_trials
     if planned.scheme is None:
         level = final_level(planned.alpha)
-        return regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
+        return stats.regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
     # What the boundaries did not signal, no further test may: they spend all of alpha.
     assert planned.cutoff is not None
     fewest = planned.reject[trials] if planned.reject else planned.trials - planned.cutoff + 1
@@ -310,7 +305,7 @@ def shorten_stages(planned: RegressionCutoff, trials: int) -> RegressionCutoff:
 
 def describe_stages(plan: CriterionPlan) -> str:
     """Say when the counts can decide before all trials are in."""
-    design = cast("RegressionCutoff", plan.design)
+    design = cast("stats.RegressionCutoff", plan.design)
     first = next(n for n, most in enumerate(design.accept) if most >= 0)
     usual = design.reject[-1]
     looks = (n for n in range(1, design.trials) if design.reject[n] < min(usual, n + 1))
@@ -321,12 +316,16 @@ def describe_stages(plan: CriterionPlan) -> str:
 
 def is_staged(plan: CriterionPlan) -> bool:
     """Whether a comparison may be decided before all trials are in, by boundaries of its own."""
-    return isinstance(plan.design, RegressionCutoff) and bool(plan.design.accept)
+    return isinstance(plan.design, stats.RegressionCutoff) and bool(plan.design.accept)
 
 
 def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """Conclude a staged comparison at the trial where its counts decided."""
-    design, tally, decision = cast("RegressionCutoff", plan.design), counts.tally, counts.decision
+    design, tally, decision = (
+        cast("stats.RegressionCutoff", plan.design),
+        counts.tally,
+        counts.decision,
+    )
     assert decision is not None
     fails = decision is Decision.FAIL
     passed, rate = f"{tally.passed} of {tally.trials} passed", as_percent(design.reference_rate)
@@ -347,7 +346,7 @@ def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
     )
 
 
-def chance_of_stages(design: RegressionCutoff, rate: float) -> Chance:
+def chance_of_stages(design: stats.RegressionCutoff, rate: float) -> Chance:
     """Compute the chances of a staged comparison at a true rate, with the trials that it takes."""
     measured = design.baseline_successes / design.baseline_trials
     found = average_chances(design, measured, rate)
@@ -368,8 +367,8 @@ _ASIDE = 1e-6
 
 
 def plan_chosen(
-    criterion: Criterion, baseline: tuple[int, int], trials: int | None, rule: Rule
-) -> RegressionCutoff | Refused:
+    criterion: Criterion, baseline: tuple[int, int], trials: int | None, rule: stats.Rule
+) -> stats.RegressionCutoff | Refused:
     """Return the rule that has the chosen threshold, or say why there is none.
 
     Args:
@@ -383,7 +382,7 @@ def plan_chosen(
     if trials is None:
         return Refused(f"{written} needs a fixed number of trials: add `trials`")
     cutoff = math.ceil(as_written(criterion.pass_from) * trials)
-    alarm = binomial_cdf(cutoff - 1, trials, baseline[0] / baseline[1])
+    alarm = stats.binomial_cdf(cutoff - 1, trials, baseline[0] / baseline[1])
     alpha = _imply_alpha(baseline, trials, cutoff, criterion.pass_from, rule)
     if alpha is None or alpha >= _MEANINGLESS or alarm >= _MEANINGLESS:
         implied = "no α" if alpha is None else f"α = {alpha:.3f}"
@@ -393,25 +392,24 @@ def plan_chosen(
             f"{baseline[1]}. Lower it; `trialwise plan regression --threshold` shows by how much"
         )
     for aside in (1.0, 1 - _ASIDE, 1 + _ASIDE):
-        design = regression_cutoff(*baseline, trials, alpha=alpha * aside, rule=rule)
+        design = stats.regression_cutoff(*baseline, trials, alpha=alpha * aside, rule=rule)
         if design.cutoff == cutoff or design.cutoff is None:
             return design
     return Refused(f"{written} is no threshold of `rule: {rule}` with {trials} trials")
 
 
 def _imply_alpha(
-    baseline: tuple[int, int], trials: int, cutoff: int, threshold: float, rule: Rule
+    baseline: tuple[int, int], trials: int, cutoff: int, threshold: float, rule: stats.Rule
 ) -> float | None:
     if rule == "wilson":
-        return implied_confidence_of_threshold(*baseline, trials, threshold).alpha
+        return stats.implied_confidence_of_threshold(*baseline, trials, threshold).alpha
     if rule == "fisher":
-        return implied_alpha_of_cutoff(*baseline, trials, cutoff).alpha
-    from trialwise.stats.unconditional import boschloo
+        return stats.implied_alpha_of_cutoff(*baseline, trials, cutoff).alpha
 
-    return boschloo(*baseline, cutoff - 1, trials).p_value if baseline[0] else None
+    return stats.boschloo(*baseline, cutoff - 1, trials).p_value if baseline[0] else None
 
 
-def describe_chosen(criterion: Criterion, design: RegressionCutoff) -> tuple[str, ...]:
+def describe_chosen(criterion: Criterion, design: stats.RegressionCutoff) -> tuple[str, ...]:
     """Say what the chosen threshold implies, beside the threshold at the usual level."""
     if criterion.pass_from is None or design.cutoff is None:
         return ()

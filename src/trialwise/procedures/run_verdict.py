@@ -31,27 +31,12 @@ from trialwise.model.verdict import (
     LatencyFinding,
     Verdict,
 )
+from trialwise.procedures import partial_findings, trial_rows
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.chances import bound_plans
 from trialwise.procedures.composite import combine, compose, state_inputs
 from trialwise.procedures.criterion_rows import Row, Rows, Stream
-from trialwise.procedures.partial_findings import (
-    SMOKE_PASS,
-    conclude_measured,
-    conclude_silenced,
-    conclude_unreached,
-)
 from trialwise.procedures.registry import find_procedure
-from trialwise.procedures.trial_rows import (
-    compare_later,
-    contain,
-    count_trials,
-    cover_inputs,
-    diagnose_rows,
-    disclose_counts,
-    tally_of,
-    tell_unmeasured,
-)
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
@@ -258,14 +243,16 @@ class _Stream(NamedTuple):
         if is_unreached and not plan.options.abort.to_fail:
             # Nobody asked for a FAIL where no trial was measured.
             tally = conclusion.tally if counts_all else Tally(trials=0, passed=0)
-            conclusion = conclude_unreached(len(used), tally)
+            conclusion = partial_findings.conclude_unreached(len(used), tally)
         elif conclusion.decision is Decision.FAIL and self._hinges_on_silence(used):
             silent = used.count(lambda row: row.is_unjudged)
-            conclusion = conclude_silenced(conclusion, silent, tell_unmeasured(used))
+            conclusion = partial_findings.conclude_silenced(
+                conclusion, silent, trial_rows.tell_unmeasured(used)
+            )
         reason = self._find_reason(counts)
         procedure = find_procedure(criterion.procedure)
         conclusion = procedure.complete(criterion, conclusion, reason, plan)
-        disclosed = disclose_counts(
+        disclosed = trial_rows.disclose_counts(
             rows, analysis=self.analysis, skips_unjudged=criterion.counting.stops_early
         )
         ends = counts.decision is not None or counts.is_complete
@@ -274,26 +261,30 @@ class _Stream(NamedTuple):
         last = used.places[-1] if ends_early and used else None
         if criterion.others.withdrawn_by is None:
             # What no later trial can withdraw is at least qualified by them.
-            disclosed += compare_later(self._leave_out(used), self._leave_out(after))
+            disclosed += trial_rows.compare_later(self._leave_out(used), self._leave_out(after))
         if disclosed:
             conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
         if criterion.judging.errors is not None and conclusion.evidence.judged is None:
             from trialwise.procedures.judge_corrections import correct
 
             conclusion = correct(conclusion, criterion, counts.rows, reason)
-        conclusion = contain(conclusion, criterion, plan, self.experiment, used, stop=reason)
+        conclusion = trial_rows.contain(
+            conclusion, criterion, plan, self.experiment, used, stop=reason
+        )
         return conclusion.to_finding(
             criterion,
             stop=reason,
             # Everything that ran is counted, whatever part of it decided.
             counts=replace(
-                count_trials(rows),
+                trial_rows.count_trials(rows),
                 counted=self._tally_all(rows),
                 decided_at=len(used) if after else None,
                 later=self._find_later(rows, len(used)) if after else None,
-                coverage=cover_inputs(rows, self.experiment) if input_id is None else None,
+                coverage=trial_rows.cover_inputs(rows, self.experiment)
+                if input_id is None
+                else None,
             ),
-            diagnostics=diagnose_rows(self._leave_out(rows), deciding=last),
+            diagnostics=trial_rows.diagnose_rows(self._leave_out(rows), deciding=last),
             single_decision=self._decide_alone(rows),
             input_id=input_id,
             scores=self._sum_up_scores(rows),
@@ -343,7 +334,7 @@ class _Stream(NamedTuple):
         fair = self._leave_out(rows)
         if self.criterion.counting.stops_early:
             fair = fair.keep(lambda row: row.passed or not row.is_unjudged)
-        return tally_of(fair, len(fair), fair.passed)
+        return trial_rows.tally_of(fair, len(fair), fair.passed)
 
     def _find_later(self, rows: Rows, decided_at: int) -> Tally | None:
         """Return the trials after the decision that can withdraw it, up to the first gap.
@@ -429,7 +420,7 @@ class _Stream(NamedTuple):
 
     def _make_counts(self, rows: Rows, trials: int, passed: int, *, is_complete: bool) -> Counts:
         return Counts(
-            tally=tally_of(rows, trials, passed),
+            tally=trial_rows.tally_of(rows, trials, passed),
             is_complete=is_complete,
             stop=self.stop,
             intent=self.plan.intent_of(self.criterion),
@@ -440,12 +431,12 @@ class _Stream(NamedTuple):
 
     def _conclude(self, counts: Counts) -> Conclusion:
         if self.plan.purpose == "measure":
-            return conclude_measured(counts.tally)
+            return partial_findings.conclude_measured(counts.tally)
         found = find_procedure(self.criterion.procedure).decide(self.criterion, counts)
         is_plain = found.decision is Decision.PASS and not found.label
         if is_plain and self.plan.is_smoke(self.criterion):
             # The rest of the run is evidence, so that this PASS has to say what it is.
-            return replace(found, label=SMOKE_PASS)
+            return replace(found, label=partial_findings.SMOKE_PASS)
         return found
 
     def _find_reason(self, counts: Counts) -> StopReason:
@@ -470,7 +461,9 @@ def _over_inputs(
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
     decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-    counts = replace(count_trials(rows), coverage=cover_inputs(rows, experiment))
+    counts = replace(
+        trial_rows.count_trials(rows), coverage=trial_rows.cover_inputs(rows, experiment)
+    )
     return Finding(
         plan=criterion,
         decision=decision,
@@ -481,7 +474,7 @@ def _over_inputs(
         caution=first.caution,
         refusals=first.refusals,
         stop=next((part.stop for part in parts if part.stop is not None), None),
-        notes=disclose_counts(
+        notes=trial_rows.disclose_counts(
             rows, analysis=analysis, skips_unjudged=criterion.counting.stops_early
         ),
         counts=counts,

@@ -27,20 +27,9 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
-from trialwise.procedures import base
-from trialwise.procedures.characteristic import (
-    Chance,
-    Characteristic,
-    RuleError,
-)
+from trialwise.procedures import base, characteristic
+from trialwise.procedures import sequential_designs as designs
 from trialwise.procedures.compliance import observed_status
-from trialwise.procedures.sequential_designs import (
-    explain_no_pass,
-    list_telling_rates,
-    plan_strict,
-    plan_with_margin,
-    round_up_count,
-)
 from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval
@@ -72,15 +61,15 @@ class Sequential(base.Procedure):
             allowed = f"be at most {MOST_TRIALS:,} where a run may stop early"
             raise InvalidArgument("max_trials", cap, allowed)
         if criterion.margin is None:
-            design = plan_strict(criterion, cap, situation)
+            design = designs.plan_strict(criterion, cap, situation)
         else:
-            design = plan_with_margin(criterion, cap, situation)
+            design = designs.plan_with_margin(criterion, cap, situation)
         if isinstance(design, base.Refused):
             return design
         # A boundary that no run reaches, because it gives up before, is no PASS either.
         if design.operating_characteristic(1.0).passes == 0:
             if situation.verifies:
-                return base.Refused(explain_no_pass(criterion, design))
+                return base.Refused(designs.explain_no_pass(criterion, design))
             # A quick check below the smallest size is decided by the observed rate, all trials in;
             # who chose a method wants its boundaries, which may still FAIL.
             if criterion.method == METHODS[0]:
@@ -131,7 +120,7 @@ class Sequential(base.Procedure):
             f"{good:g}{self.describe_share(plan)}"
         )
 
-    def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
+    def characterize(self, plan: CriterionPlan, intent: Intent) -> characteristic.Characteristic:
         """Walk the boundaries; a rate that is corrected for a judge's errors has only levels."""
         if not plan.counting.stops_early:
             return super().characterize(plan, intent)
@@ -147,12 +136,12 @@ class Sequential(base.Procedure):
 PROCEDURE = Sequential()
 
 
-def walk_design(design: SequentialDesign) -> Characteristic:
+def walk_design(design: SequentialDesign) -> characteristic.Characteristic:
     """Return the characteristic of a design that stops as soon as it can decide."""
 
-    def at(rate: float) -> Chance:
+    def at(rate: float) -> characteristic.Chance:
         found = design.operating_characteristic(rate)
-        return Chance(
+        return characteristic.Chance(
             rate=rate,
             passes=found.passes,
             fails=found.fails,
@@ -161,18 +150,18 @@ def walk_design(design: SequentialDesign) -> Characteristic:
         )
 
     half = float((as_written(design.p0) + 1) / 2)
-    return Characteristic(
+    return characteristic.Characteristic(
         at=at,
-        states=tuple(list_telling_rates(design)),
+        states=tuple(designs.list_telling_rates(design)),
         errors=(
-            RuleError(
+            characteristic.RuleError(
                 wrong=Decision.FAIL,
                 event=f"FAIL at a true rate of {as_percent(design.p0)}",
                 allowed=design.alpha,
                 actual=at(design.p0).fails,
                 rate=design.p0,
             ),
-            RuleError(
+            characteristic.RuleError(
                 wrong=Decision.PASS,
                 event=f"PASS at a true rate of {as_percent(design.p1)}",
                 allowed=design.beta,
@@ -335,7 +324,7 @@ def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
     seen = f"if the rate is {as_observed(rate)}, as estimated"
     if trials > MOST_TRIALS:
         return f"{MOST_TRIALS:,} trials would decide it in fewer than 80 % of runs, {seen}."
-    count = round_up_count(max(trials, tally.trials + 1))
+    count = designs.round_up_count(max(trials, tally.trials + 1))
     return f"About {count:,} trials would decide it in 80 % of runs, {seen}."
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trialwise import stats
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_count, as_observed
 from trialwise.model.claim import CHALLENGES, PopulationClaim, SamplingRole
@@ -30,10 +31,6 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, FailReason
 from trialwise.procedures.base import Conclusion
 from trialwise.procedures.criterion_rows import Row, Rows
-from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
-from trialwise.stats.fisher import fisher_one_sided
-from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm, StratifiedContainment
-from trialwise.stats.result_types import Rule, Undefined
 
 #: Inputs that were not asked are kept by name up to this number.
 _MOST_NAMED = 20
@@ -77,8 +74,8 @@ def compare_later(before: Rows, after: Rows) -> tuple[Note, ...]:
     if not before or not after:
         return ()
     early, late = before.passed, after.passed
-    worse = fisher_one_sided(early, len(before), late, len(after))
-    better = fisher_one_sided(late, len(after), early, len(before))
+    worse = stats.fisher_one_sided(early, len(before), late, len(after))
+    better = stats.fisher_one_sided(late, len(after), early, len(before))
     if 2 * min(worse, better) >= NOTABLE:
         return ()
     text = (
@@ -274,13 +271,13 @@ def diagnose(passed: Sequence[int]) -> Diagnostics:
 
 def _dependence(passed: Sequence[int]) -> tuple[float | None, float | None]:
     """Return the lag-one autocorrelation and the exact runs test that neighbours are alike."""
-    lag_one = lag_one_autocorrelation(passed)
-    if isinstance(lag_one, Undefined):
+    lag_one = stats.lag_one_autocorrelation(passed)
+    if isinstance(lag_one, stats.Undefined):
         return None, None
     if len(passed) > _MOST_TESTED:
         return lag_one, None
-    test = autocorrelation_test(passed)
-    return lag_one, None if isinstance(test, Undefined) else test.p_value
+    test = stats.autocorrelation_test(passed)
+    return lag_one, None if isinstance(test, stats.Undefined) else test.p_value
 
 
 def _count_effective(trials: int, lag_one: float | None) -> float | None:
@@ -296,8 +293,8 @@ def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | N
     if half == 0:
         return None, None, None
     early, late, rest = sum(passed[:half]), sum(passed[half:]), len(passed) - half
-    worse = fisher_one_sided(early, half, late, rest)
-    better = fisher_one_sided(late, rest, early, half)
+    worse = stats.fisher_one_sided(early, half, late, rest)
+    better = stats.fisher_one_sided(late, rest, early, half)
     return early / half, late / rest, min(1.0, 2 * worse, 2 * better)
 
 
@@ -375,13 +372,12 @@ def contain(
     evidence, tally = conclusion.evidence, conclusion.tally
     if criterion.alpha is None or criterion.estimator is not None or not rows:
         return conclusion
-    from trialwise.stats.guardrail_bounds import guardrail_sensitivity, guardrail_specificity
 
     confidence, counts = complement(criterion.alpha), (tally.passed, tally.trials)
     if role is SamplingRole.HARMLESS_CANDIDATES:
-        bound = guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
+        bound = stats.guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
         return replace(conclusion, evidence=replace(evidence, containment=bound))
-    bound = guardrail_sensitivity(*counts, confidence=confidence, rule=plan.rule)
+    bound = stats.guardrail_sensitivity(*counts, confidence=confidence, rule=plan.rule)
     contained = replace(
         evidence,
         containment=bound,
@@ -401,11 +397,10 @@ def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> st
 
 
 def _strata(
-    experiment: ExperimentPlan, rows: Rows, confidence: float, rule: Rule
-) -> StratifiedContainment | None:
+    experiment: ExperimentPlan, rows: Rows, confidence: float, rule: stats.Rule
+) -> stats.StratifiedContainment | None:
     if not experiment.strata:
         return None
-    from trialwise.stats.guardrail_bounds import ChallengeStratum, stratified_containment
 
     stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
     counts: dict[str, tuple[int, int]] = {}
@@ -414,19 +409,18 @@ def _strata(
         blocked, presented = counts.get(stratum, (0, 0))
         counts[stratum] = blocked + passed, presented + trials
     parts = [
-        ChallengeStratum(name=name, blocked=blocked, presented=presented)
+        stats.ChallengeStratum(name=name, blocked=blocked, presented=presented)
         for name, (blocked, presented) in counts.items()
     ]
-    return stratified_containment(parts, confidence=confidence, rule=rule)
+    return stats.stratified_containment(parts, confidence=confidence, rule=rule)
 
 
-def _residual(plan: Plan, bound: GuardrailBound) -> ResidualHarm:
-    from trialwise.stats.guardrail_bounds import residual_harm_bound
+def _residual(plan: Plan, bound: stats.GuardrailBound) -> stats.ResidualHarm:
 
     prevalence = plan.prevalence
     if prevalence is None:
-        return residual_harm_bound(bound.error_upper, miss_confidence=bound.confidence)
-    return residual_harm_bound(
+        return stats.residual_harm_bound(bound.error_upper, miss_confidence=bound.confidence)
+    return stats.residual_harm_bound(
         bound.error_upper,
         prevalence.rate,
         prevalence_source="pre-guardrail",
