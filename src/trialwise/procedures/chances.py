@@ -305,10 +305,7 @@ class Together:
 #: What a chance stands for, under either condition; a comparison has one where nothing changed.
 _CONDITIONS = {
     "if every rate is exactly as required": ("as required", "nothing changed"),
-    "if every rate has half the allowed failures": (
-        "half the allowed failures",
-        "nothing changed",
-    ),
+    "if every rate has half the allowed failures": ("half the allowed failures", "nothing changed"),
 }
 
 

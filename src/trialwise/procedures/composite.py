@@ -11,14 +11,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent
 from trialwise.model.evidence import Envelopes
 from trialwise.model.plan import Plan
-from trialwise.model.verdict import (
-    Decision,
-    Dimension,
-    Finding,
-    LatencyFinding,
-    Trigger,
-    Verdict,
-)
+from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Trigger, Verdict
 from trialwise.procedures.chances import bound_errors, describe_inputs, list_finding_parts
 from trialwise.procedures.compliance import NOT_SHOWN
 from trialwise.procedures.registry import procedure_of

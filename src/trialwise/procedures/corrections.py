@@ -413,9 +413,7 @@ def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Findin
         singles = [part.single_decision or Decision.INCONCLUSIVE for part in parts]
         decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
         return _note(
-            replace(finding, by_input=parts, decision=decision),
-            single=combine(singles),
-            plan=plan,
+            replace(finding, by_input=parts, decision=decision), single=combine(singles), plan=plan
         )
     if finding.plan.others.uncorrected is not None:
         return _note(finding, single=finding.single_decision, plan=plan)

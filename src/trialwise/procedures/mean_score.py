@@ -164,10 +164,7 @@ class MeanScore(base.Procedure):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain the bounds on the mean."""
-        from trialwise.procedures.explanations import (
-            explain_hypotheses,
-            make_section,
-        )
+        from trialwise.procedures.explanations import explain_hypotheses, make_section
 
         evidence, scores = finding.evidence, finding.scores
         rows = [("Rule", self.describe_rule(finding.plan))]

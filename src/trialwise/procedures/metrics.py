@@ -342,10 +342,7 @@ def _average_ends(
     lows, highs = zip(*parts, strict=True)
     several = ", each input at its share" if len(parts) > 1 else ""
     return stats.Interval(
-        mean_of(lows),
-        mean_of(highs),
-        confidence=confidence,
-        method=f"{method}{several}",
+        mean_of(lows), mean_of(highs), confidence=confidence, method=f"{method}{several}"
     )
 
 

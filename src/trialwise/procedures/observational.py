@@ -186,10 +186,11 @@ def _ask_consent(inputs: int) -> str:
 
 def _explain_limit(limit: int, needed: int, inputs: int) -> str:
     asked = f"each of the {inputs:,} inputs" if needed == inputs else f"{needed:,} inputs"
+    most = numbers.as_count(limit, "trial")
     return (
-        f"it asks {asked} at least once, and at most {numbers.as_count(limit, 'trial')} may be run; "
-        f"allow {needed:,} (max_trials), say how many inputs to ask (trials), or use smoke intent, "
-        "where it can only FAIL or be INCONCLUSIVE"
+        f"it asks {asked} at least once, and at most {most} may be run; allow {needed:,} "
+        "(max_trials), say how many inputs to ask (trials), or use smoke intent, where it can only "
+        "FAIL or be INCONCLUSIVE"
     )
 
 
@@ -335,10 +336,13 @@ def _find_reported_interval(plan: CriterionPlan, passed: int, trials: int) -> st
     return compute(passed, trials, confidence=plan.standing.reported_at)
 
 
+_NO_PART = "It is only reported and has no part in the verdict."
+
+
 def _state_reported(plan: CriterionPlan, passed: int, trials: int, interval: stats.Interval) -> str:
     """Say what was measured and, where a rate or a baseline is named, where that lies."""
     count, rate = numbers.as_count(trials, "trial"), numbers.as_observed(passed / trials)
-    said = f"{passed:,} of {count} passed ({rate}). It is only reported and has no part in the verdict."
+    said = f"{passed:,} of {count} passed ({rate}). {_NO_PART}"
     required = plan.threshold.required_rate
     if required is None:
         return said

@@ -275,9 +275,7 @@ def derive_stages(plan: CriterionPlan, passed: int, size: int) -> stats.Regressi
         return staged_regression(passed, size, plan.trials, lower, alpha=plan.alpha)
     scheme = replace(kept.scheme, baseline_trials=size, alpha=plan.alpha)
     derived = apply_scheme(
-        replace(scheme, level=find_level(scheme)),
-        passed,
-        rate_below(passed / size, scheme.margin),
+        replace(scheme, level=find_level(scheme)), passed, rate_below(passed / size, scheme.margin)
     )
     return derived if derived.trials == plan.trials else None
 

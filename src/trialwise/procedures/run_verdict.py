@@ -24,13 +24,7 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, ErrorClass, Trial
 from trialwise.model.trial_table import TrialTable
-from trialwise.model.verdict import (
-    Decision,
-    Dimension,
-    Finding,
-    LatencyFinding,
-    Verdict,
-)
+from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures import partial_findings, trial_rows
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.chances import bound_plans
@@ -102,10 +96,7 @@ def decide_run(
 
         gates = GATES.decide(plan, by_experiment, ends)
     verdict = compose(
-        findings,
-        latency,
-        advisory=() if enforced else (Dimension.LATENCY,),
-        gates=gates,
+        findings, latency, advisory=() if enforced else (Dimension.LATENCY,), gates=gates
     )
     return replace(
         verdict,

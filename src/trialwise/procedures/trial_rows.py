@@ -50,11 +50,7 @@ def count_trials(rows: Rows) -> TrialCounts:
     """
     every = _count(rows)
     fair = _count(rows.keep(lambda row: not row.is_excused))
-    return TrialCounts(
-        intent_to_treat=every,
-        per_protocol=fair,
-        breakdown=_break_down(rows),
-    )
+    return TrialCounts(intent_to_treat=every, per_protocol=fair, breakdown=_break_down(rows))
 
 
 def cover_inputs(rows: Rows, experiment: ExperimentPlan) -> InputCoverage:
@@ -260,10 +256,7 @@ def diagnose(passed: Sequence[int]) -> Diagnostics:
         drift_p=drift_p,
         warnings=tuple(
             warning
-            for warning in (
-                _warn_dependence(lag_one, runs_p),
-                _warn_drift(first, second, drift_p),
-            )
+            for warning in (_warn_dependence(lag_one, runs_p), _warn_drift(first, second, drift_p))
             if warning
         ),
     )
