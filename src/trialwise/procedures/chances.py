@@ -17,7 +17,13 @@ from trialwise.documents.numbers import as_probability
 from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, JointErrors, Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.procedures.characteristic import UNSHOWN, Chance, Characteristic, RuleError
+from trialwise.procedures.characteristic import (
+    NO_KNOWN_ERROR,
+    UNSHOWN,
+    Chance,
+    Characteristic,
+    RuleError,
+)
 from trialwise.procedures.families import describe_looks
 from trialwise.procedures.registry import find_procedure
 
@@ -77,7 +83,7 @@ class Part(NamedTuple):
     def find_error(self, wrong: Decision) -> RuleError | str:
         """Return the error of a wrong decision, or why none is counted."""
         found = self.characteristic
-        return found.error_of(wrong) or found.uncounted.get(wrong, "no known error")
+        return found.error_of(wrong) or found.uncounted.get(wrong, NO_KNOWN_ERROR)
 
 
 def list_parts(plan: Plan) -> Iterator[Part]:

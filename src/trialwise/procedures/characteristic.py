@@ -54,6 +54,15 @@ class RuleError:
     is_worst: bool = True
     """Whether `actual` is the most for every true state, and not for one of them only."""
 
+    @classmethod
+    def at_rate(
+        cls, wrong: Decision, at: Callable[[float], Chance], rate: float, allowed: float | None
+    ) -> RuleError:
+        """Return how often a decision is made at the true rate where it is wrong most often."""
+        event = f"{wrong} at a true rate of {as_percent(rate)}"
+        actual = at(rate).of(wrong)
+        return cls(wrong=wrong, event=event, allowed=allowed, actual=actual, rate=rate)
+
     @property
     def value(self) -> float:
         """The most that is known of it: exact where it can be, else the limit."""
@@ -124,20 +133,19 @@ def limit_by_levels(plan: CriterionPlan, alpha_limits: Decision = Decision.PASS)
     if alpha_limits is Decision.FAIL:
         levels = {Decision.PASS: plan.beta, Decision.FAIL: plan.alpha}
     names = {Decision.PASS: "PASS although it is too low", Decision.FAIL: "FAIL as required"}
+    why = {Decision.PASS: NO_KNOWN_ERROR, Decision.FAIL: UNSHOWN}
     return Characteristic(
         errors=tuple(
             RuleError(wrong=wrong, event=names[wrong], allowed=level)
             for wrong, level in levels.items()
             if level is not None
         ),
-        uncounted={
-            wrong: UNSHOWN if wrong is Decision.FAIL else "no known error"
-            for wrong, level in levels.items()
-            if level is None
-        },
+        uncounted={wrong: why[wrong] for wrong, level in levels.items() if level is None},
     )
 
 
+#: Why a wrong decision is not counted where nothing limits it.
+NO_KNOWN_ERROR = "no known error"
 #: Why a wrong FAIL is not limited where whatever is not shown FAILs.
 UNSHOWN = "also fails where the required rate is only not shown"
 
@@ -158,12 +166,8 @@ def count_fixed(
 
     def at(rate: float) -> Chance:
         passes, fails = raw_tail(cutoff, size, rate), raw_cdf(most, size, rate)
-        return Chance(
-            rate=rate,
-            passes=passes,
-            fails=fails,
-            inconclusive=0.0 if most == cutoff - 1 else max(0.0, 1 - passes - fails),
-        )
+        still_open = 0.0 if most == cutoff - 1 else max(0.0, 1 - passes - fails)
+        return Chance(rate=rate, passes=passes, fails=fails, inconclusive=still_open)
 
     half = float((as_written(required) + 1) / 2)
     rates = ((required, "as required"), (half, "half the allowed failures"))
@@ -173,20 +177,8 @@ def count_fixed(
         limits=plan.limits,
         states=(*rates, *lower),
         errors=(
-            RuleError(
-                wrong=Decision.PASS,
-                event=f"PASS at a true rate of {as_percent(shown)}",
-                allowed=plan.alpha,
-                actual=raw_tail(cutoff, size, shown),
-                rate=shown,
-            ),
-            RuleError(
-                wrong=Decision.FAIL,
-                event=f"FAIL at a true rate of {as_percent(required)}",
-                allowed=plan.failing.fail_alpha,
-                actual=raw_cdf(most, size, required),
-                rate=required,
-            ),
+            RuleError.at_rate(Decision.PASS, at, shown, plan.alpha),
+            RuleError.at_rate(Decision.FAIL, at, required, plan.failing.fail_alpha),
         ),
         strength=(half if shown == required else required, Decision.PASS),
     )

@@ -154,20 +154,8 @@ def walk_design(design: SequentialDesign) -> characteristic.Characteristic:
         at=at,
         states=tuple(designs.list_telling_rates(design)),
         errors=(
-            characteristic.RuleError(
-                wrong=Decision.FAIL,
-                event=f"FAIL at a true rate of {as_percent(design.p0)}",
-                allowed=design.alpha,
-                actual=at(design.p0).fails,
-                rate=design.p0,
-            ),
-            characteristic.RuleError(
-                wrong=Decision.PASS,
-                event=f"PASS at a true rate of {as_percent(design.p1)}",
-                allowed=design.beta,
-                actual=at(design.p1).passes,
-                rate=design.p1,
-            ),
+            characteristic.RuleError.at_rate(Decision.FAIL, at, design.p0, design.alpha),
+            characteristic.RuleError.at_rate(Decision.PASS, at, design.p1, design.beta),
         ),
         strength=(half if design.p0 == design.p1 else design.p0, Decision.PASS),
     )
