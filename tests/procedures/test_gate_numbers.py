@@ -48,7 +48,7 @@ from trialwise.procedures.gate_measures import (
     measure_stability,
 )
 from trialwise.procedures.gates import PROCEDURE as GATES
-from trialwise.procedures.metrics import Measured, Reach, variance_interval
+from trialwise.procedures.metrics import Intervals, Measured, Reach
 from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_shape import TraceShape
@@ -193,7 +193,7 @@ def test_a_variance_over_a_population_is_covered(rates: tuple[float, ...]) -> No
         for repeats in Counter(counts).values():
             ways //= math.factorial(repeats)
         scores = [[1.0] * c + [0.0] * (2 - c) for c in counts]
-        found = variance_interval(scores, confidence=0.9, reach=Reach.POPULATION)
+        found = Intervals(Reach.POPULATION, 0.9).of_variance(scores)
         assert isinstance(found, Interval)
         assert 0 <= found.low <= found.high <= 0.25
         covered += ways * math.prod(chance[c] for c in counts) * (truth in found)
@@ -217,12 +217,12 @@ def test_a_variance_over_a_population_is_a_share_of_the_greatest() -> None:
             - math.log(2 / 0.2) / 3
         )
 
-    found = variance_interval(scores, confidence=0.8, reach=Reach.POPULATION)
+    found = Intervals(Reach.POPULATION, 0.8).of_variance(scores)
     assert isinstance(found, Interval)
 
     assert 3 / 8 * brentq(spent, 1e-12, share) == pytest.approx(found.low)
     assert 3 / 8 * brentq(spent, share, 1 - 1e-12) > found.high == 0.25
-    still = variance_interval([[0.7] * 3] * 40, confidence=0.8, reach=Reach.POPULATION)
+    still = Intervals(Reach.POPULATION, 0.8).of_variance([[0.7] * 3] * 40)
     assert isinstance(still, Interval)
     assert (0.0, 3 / 8 * (1 - 0.1 ** (1 / 40))) == pytest.approx(tuple(still))
 

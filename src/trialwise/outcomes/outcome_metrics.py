@@ -14,7 +14,7 @@ from trialwise.model.metrics import PassK
 from trialwise.model.trial import ErrorClass
 from trialwise.outcomes.outcome_rows import OutcomeRow
 from trialwise.outcomes.outcome_trials import Experiment, Order
-from trialwise.procedures.metrics import Reach, pass_k_of, usual_ks
+from trialwise.procedures.metrics import Intervals, Reach, usual_ks
 from trialwise.stats.latency_percentiles import LatencySummary, latency_summary
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import Interval, Rule, Undefined
@@ -124,8 +124,7 @@ def _criterion(
         inputs=tuple(inputs),
         # A file does not say how its inputs were chosen, so they count as a sample.
         pass_k=tuple(
-            pass_k_of(tasks, k, confidence=confidence, reach=Reach.POPULATION)
-            for k in ks or usual_ks(fewest)
+            Intervals(Reach.POPULATION, confidence).pass_k(tasks, k) for k in ks or usual_ks(fewest)
         ),
         latency=latency_summary(latencies)
         if latencies

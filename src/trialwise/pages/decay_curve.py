@@ -11,7 +11,7 @@ from trialwise.documents.numbers import as_count, as_ends, as_observed, as_perce
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import GateFinding, ReliabilityEvidence
 from trialwise.model.verdict import Verdict
-from trialwise.procedures.metrics import PassFigure, Reach, mean_of, pass_interval
+from trialwise.procedures.metrics import Intervals, PassFigure, Reach, mean_of
 from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.result_types import Interval, Undefined
 
@@ -56,13 +56,12 @@ def list_decay_steps(
     tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
     # Inputs with the same counts have the same interval, and there are few different counts.
     figure = PassFigure(cache(pass_hat_k), cache(pass_hat_k_interval), rises=False)
-    reach = Reach.of(claim)
+    intervals = Intervals(Reach.of(claim), confidence)
     steps: list[Step] = []
     for place in sorted(set(thin_out(len(evidence.decay_curve), POINTS))):
         k = place + 1
         mean = mean_of([figure.estimate(*task, k) for task in tasks])
-        ks = [k] * len(tasks)
-        found = pass_interval(figure, tasks, ks, confidence=confidence, reach=reach)
+        found = intervals.of_passes(figure, tasks, [k] * len(tasks))
         steps.append(Step(k, mean, found, evidence.decay_curve[place] / 100))
     return steps
 

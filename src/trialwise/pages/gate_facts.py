@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trialwise.documents.blocks import Name, Table, build_table
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import cut_middle
-from trialwise.procedures.metrics import Reach, pass_k_of, usual_ks
+from trialwise.procedures.metrics import Intervals, Reach, usual_ks
 from trialwise.stats.result_types import Interval, Undefined
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def compute_passes(trials: int, passed: int, k: int, confidence: float) -> PassK
         k: At most the trials.
         confidence: The confidence of each interval.
     """
-    return pass_k_of([(trials, passed)], k, confidence=confidence, reach=Reach.INPUTS)
+    return Intervals(Reach.INPUTS, confidence).pass_k([(trials, passed)], k)
 
 
 def list_input_passes(gate: GateFinding, *, only_telling: bool = False) -> Iterator[InputPasses]:

@@ -36,7 +36,7 @@ _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradat
 def measure_reliability(
     gate: Reliability,
     runs: metrics.Runs,
-    graders: Mapping[str, Sequence[str]],
+    graders: metrics.Graders,
     reach: metrics.Reach,
 ) -> tuple[ReliabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the summary of every input, and the number of every target.
@@ -56,6 +56,7 @@ def measure_reliability(
         return evidence, dict.fromkeys(
             targets_of(gate.name), metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
         )
+    intervals = metrics.Intervals(reach, gate.confidence)
     summaries = [stats.summarize(mine) for mine in outcomes.values()]
     fewest = min(one.runs for one in summaries)
     evidence = ReliabilityEvidence(
@@ -74,31 +75,26 @@ def measure_reliability(
     measured = {"reliability.runs": metrics.Measured(fewest, metrics.COUNTED)}
     for name in _MEANS:
         mean = metrics.mean_of([getattr(one, name) for one in summaries])
-        found = _interval(name, summaries, gate.confidence, reach)
+        found = _interval(name, summaries, intervals)
         measured[f"reliability.{name}"] = metrics.Measured(mean, metrics.percent(found))
     return evidence, measured
 
 
 def _interval(
-    name: str,
-    summaries: Sequence[stats.ReliabilitySummary],
-    confidence: float,
-    reach: metrics.Reach,
+    name: str, summaries: Sequence[stats.ReliabilitySummary], intervals: metrics.Intervals
 ) -> stats.Interval | stats.Undefined:
     """Return the interval of a mean over inputs, before it was rounded to whole percents."""
     tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
-    if name == "variance_amplification":
-        return metrics.mapped_interval(
-            tasks, _spread, confidence=confidence, reach=reach, name="spread"
-        )
-    if name == "graceful_degradation":
-        lengths = [one.runs for one in summaries]
-        mean = metrics.mean_of([_late_share(one.outcomes) for one in summaries])
-        return metrics.position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
     # All runs of an input together: k is their number.
     ks = [one.runs for one in summaries]
+    if name == "variance_amplification":
+        return intervals.of_mapped(tasks, _spread, "spread")
+    if name == "graceful_degradation":
+        return intervals.of_weighted(
+            ks, metrics.mean_of([_late_share(one.outcomes) for one in summaries])
+        )
     figure = metrics.PASS_AT_K if name == "pass_at_k" else metrics.PASS_HAT_K
-    return metrics.pass_interval(figure, tasks, ks, confidence=confidence, reach=reach)
+    return intervals.of_passes(figure, tasks, ks)
 
 
 def _spread(rate: float) -> float:
@@ -144,7 +140,7 @@ _SINGLE = stats.Undefined("an input has one run only, which has no variance")
 def measure_stability(
     gate: Stability,
     runs: metrics.Runs,
-    graders: Mapping[str, Sequence[str]],  # noqa: ARG001
+    graders: metrics.Graders,  # noqa: ARG001
     reach: metrics.Reach,
 ) -> tuple[StabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the sub-scores of every run, and the number of every target.
@@ -169,7 +165,7 @@ def measure_stability(
         short=sum(is_short(trial.shape) for trial in every if trial.shape is not None),
     )
     by_input = [[report for _, report in mine] for mine in seen.values()]
-    measured = _targets(gate, by_input, reach)
+    measured = _targets(gate, by_input, metrics.Intervals(reach, gate.confidence))
     if found:
         for name in SUB_SCORES:
             lowest = min(getattr(run, name) for run in found)
@@ -180,27 +176,25 @@ def measure_stability(
 
 
 def _targets(
-    gate: Stability, reports: Sequence[Sequence[stats.StabilityReport]], reach: metrics.Reach
+    gate: Stability,
+    reports: Sequence[Sequence[stats.StabilityReport]],
+    intervals: metrics.Intervals,
 ) -> dict[str, metrics.Measured]:
     if not reports:
         return dict.fromkeys(targets_of(gate.name), metrics.Measured(_UNSEEN, _UNSEEN))
     scores = [[one.weakest_score_without(gate.exclude) for one in mine] for mine in reports]
-    confidence = gate.confidence
-    score = metrics.mean_of([metrics.mean_of(mine) for mine in scores])
-    fewest = min(map(len, scores))
-    mean = metrics.mean_interval(score, len(scores), fewest, confidence=confidence, reach=reach)
-    weakest = min(min(mine) for mine in scores)
+    score, fewest = metrics.mean_of([*map(metrics.mean_of, scores)]), min(map(len, scores))
     spread = metrics.Measured(_SINGLE, _SINGLE)
     if fewest > 1:
         from statistics import pvariance
 
         # In rationals, so that equal runs have a variance of exactly 0.
-        variance = metrics.mean_of([pvariance(mine) for mine in scores])
-        within = metrics.variance_interval(scores, confidence=confidence, reach=reach)
-        spread = metrics.Measured(variance, within)
+        variance = metrics.mean_of([*map(pvariance, scores)])
+        spread = metrics.Measured(variance, intervals.of_variance(scores))
+    mean = intervals.of_mean(score, len(scores), fewest)
     return {
         "stability.score": metrics.Measured(score, mean),
-        "stability.weakest_score": metrics.Measured(weakest, _MINIMUM),
+        "stability.weakest_score": metrics.Measured(min(map(min, scores)), _MINIMUM),
         "stability.variance": spread,
     }
 
@@ -238,7 +232,7 @@ _ROW = {
 
 
 def measure_scores(
-    gate: Metrics, runs: metrics.Runs, graders: Mapping[str, Sequence[str]], reach: metrics.Reach
+    gate: Metrics, runs: metrics.Runs, graders: metrics.Graders, reach: metrics.Reach
 ) -> tuple[MetricsEvidence, Mapping[str, metrics.Measured]]:
     """Measure the score of every input, and the number of every target.
 
@@ -248,13 +242,14 @@ def measure_scores(
         graders: The criteria that grade the runs of each input; an input without any is unscored.
         reach: What intervals are about.
     """
+    intervals = metrics.Intervals(reach, gate.confidence)
     scored = {name: mine if graders[name] else () for name, mine in runs.items()}
     stimuli = [_stimulus(name, mine, graders[name], gate) for name, mine in scored.items() if mine]
-    evidence = _evidence(gate, scored, graders, stimuli, reach)
+    evidence = _evidence(gate, scored, graders, stimuli, intervals)
     asked: dict[str, int | None] = dict.fromkeys(filter(find_target, targets_of(gate.name)))
     asked |= {one.target: one.k for one in gate.expect}
     return evidence, {
-        target: _measure_target(target, k, gate, evidence, reach) for target, k in asked.items()
+        target: _measure_target(target, k, evidence, intervals) for target, k in asked.items()
     }
 
 
@@ -276,31 +271,27 @@ def _stimulus(
 def _evidence(
     gate: Metrics,
     runs: metrics.Runs,
-    graders: Mapping[str, Sequence[str]],
+    graders: metrics.Graders,
     stimuli: Sequence[stats.StimulusScore],
-    reach: metrics.Reach,
+    intervals: metrics.Intervals,
 ) -> MetricsEvidence:
-    inputs = tuple(_score(one, gate.confidence, reach) for one in stimuli)
-    tried = [mine for mine in runs.values() if mine]
-    fewest = min(map(len, tried), default=0)
+    inputs = tuple(_score(one, intervals) for one in stimuli)
+    fewest = min((len(mine) for mine in runs.values() if mine), default=0)
     ks = gate.k or (metrics.usual_ks(fewest) if fewest else [])
-    tasks = [(one.trials, one.passed) for one in inputs]
+
+    def tabulate(tasks: Sequence[tuple[int, int]]) -> tuple[PassK, ...]:
+        return tuple(intervals.pass_k(tasks, k) for k in ks)
+
+    def count_tasks(criterion: str) -> list[tuple[int, int]]:
+        return [
+            (len(mine), sum(trial.outcome(criterion).passed for trial in mine))
+            for name, mine in runs.items()
+            if mine and criterion in graders[name]
+        ]
+
     names = tuple(dict.fromkeys(one for mine in graders.values() for one in mine))
     of_criteria = tuple(
-        CriterionPassK(
-            criterion=name,
-            pass_k=_table(
-                [
-                    (len(mine), sum(trial.outcome(name).passed for trial in mine))
-                    for one, mine in runs.items()
-                    if mine and name in graders[one]
-                ],
-                ks,
-                gate.confidence,
-                reach,
-            ),
-        )
-        for name in names
+        CriterionPassK(criterion=name, pass_k=tabulate(count_tasks(name))) for name in names
     )
     skill = stats.skill_score("", stimuli, threshold=gate.threshold) if stimuli else None
     return MetricsEvidence(
@@ -309,7 +300,7 @@ def _evidence(
         threshold=gate.threshold,
         inputs=inputs,
         unscored=tuple(name for name, mine in runs.items() if not mine),
-        pass_k=_table(tasks, ks, gate.confidence, reach),
+        pass_k=tabulate([(one.trials, one.passed) for one in inputs]),
         # One criterion alone is the whole.
         criteria=of_criteria if len(names) > 1 else (),
         pass_rate=metrics.mean_of([one.rate for one in inputs]) if inputs else metrics.UNTRIED,
@@ -318,74 +309,48 @@ def _evidence(
     )
 
 
-def _score(stimulus: stats.StimulusScore, confidence: float, reach: metrics.Reach) -> InputScore:
+def _score(stimulus: stats.StimulusScore, intervals: metrics.Intervals) -> InputScore:
     assert not isinstance(stimulus.metrics, stats.Undefined)
     assert not isinstance(stimulus.flakiness, stats.Undefined)
     assert not isinstance(stimulus.aggregate_score, stats.Undefined)
     trials, passed = stimulus.metrics.trials, stimulus.metrics.successes
+    found: stats.Interval | stats.Undefined = metrics.UNREACHED
+    if intervals.reach is not metrics.Reach.NOTHING:
+        found = stats.clopper_pearson(passed, trials, confidence=intervals.confidence)
     return InputScore(
         input_id=stimulus.name,
         trials=trials,
         passed=passed,
         rate=stimulus.metrics.pass_rate,
-        interval=metrics.UNREACHED
-        if reach is metrics.Reach.NOTHING
-        else stats.clopper_pearson(passed, trials, confidence=confidence),
+        interval=found,
         score=stimulus.aggregate_score,
         flaky=stimulus.flakiness.flaky,
         flakiness=stimulus.flakiness.percent,
     )
 
 
-def _table(
-    tasks: Sequence[tuple[int, int]], ks: Sequence[int], confidence: float, reach: metrics.Reach
-) -> tuple[PassK, ...]:
-    return tuple(metrics.pass_k_of(tasks, k, confidence=confidence, reach=reach) for k in ks)
-
-
 def _measure_target(
-    target: str, k: int | None, gate: Metrics, evidence: MetricsEvidence, reach: metrics.Reach
+    target: str, k: int | None, evidence: MetricsEvidence, intervals: metrics.Intervals
 ) -> metrics.Measured:
-    inputs = evidence.inputs
+    inputs, path = evidence.inputs, target.split(".")[1]
     if not inputs:
         return metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
-    path = target.split(".")[1]
+    tasks = [(one.trials, one.passed) for one in inputs]
     if path in _ROW:
-        tasks = [(one.trials, one.passed) for one in inputs]
-        row = metrics.pass_k_of(tasks, k or 1, confidence=gate.confidence, reach=reach)
-        value, interval = _ROW[path]
+        row, (value, interval) = intervals.pass_k(tasks, k or 1), _ROW[path]
         return metrics.Measured(getattr(row, value), getattr(row, interval))
     if path == "score":
-        return _overall(gate, evidence, reach)
+        assert not isinstance(evidence.score, stats.Undefined)
+        fewest = min(trials for trials, _ in tasks)
+        found = intervals.of_mean(evidence.score, len(inputs), fewest)
+        return metrics.Measured(evidence.score, found)
     if path == "flakiness":
-        return _flakiness(gate, evidence, reach)
-    return metrics.Measured(
-        len(evidence.flaky if path == "flaky" else evidence.unscored), metrics.COUNTED
-    )
-
-
-def _overall(gate: Metrics, evidence: MetricsEvidence, reach: metrics.Reach) -> metrics.Measured:
-    score, inputs = evidence.score, evidence.inputs
-    assert not isinstance(score, stats.Undefined)
-    fewest = min(one.trials for one in inputs)
-    found = metrics.mean_interval(
-        score, len(inputs), fewest, confidence=gate.confidence, reach=reach
-    )
-    return metrics.Measured(score, found)
-
-
-def _flakiness(gate: Metrics, evidence: MetricsEvidence, reach: metrics.Reach) -> metrics.Measured:
-    inputs = evidence.inputs
-    mean = metrics.mean_of([one.flakiness for one in inputs])
-    found = metrics.mapped_interval(
-        [(one.trials, one.passed) for one in inputs],
-        lambda rate: 2 * min(rate, 1 - rate),
-        confidence=gate.confidence,
-        reach=reach,
-        name="rarer outcome",
-    )
-    # The rarer outcome has at most half, so that twice its share fills the range from 0 to 1.
-    return metrics.Measured(mean, metrics.percent(found, of=50))
+        mean = metrics.mean_of([one.flakiness for one in inputs])
+        rarer = intervals.of_mapped(tasks, lambda rate: 2 * min(rate, 1 - rate), "rarer outcome")
+        # The rarer outcome has at most half: twice its share fills the range from 0 to 1.
+        return metrics.Measured(mean, metrics.percent(rarer, of=50))
+    named = evidence.flaky if path == "flaky" else evidence.unscored
+    return metrics.Measured(len(named), metrics.COUNTED)
 
 
 #: What measures the runs of each gate, by its name.

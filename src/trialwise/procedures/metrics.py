@@ -18,6 +18,11 @@ from trialwise.model.trial import Trial
 
 UNREACHED = stats.Undefined("the claim reaches no further than these trials")
 UNTRIED = stats.Undefined("no input was tried")
+#: Why there is no interval: the figure of a few runs is biased, and so is its mean over inputs.
+_BIASED = stats.Undefined(
+    "the figure of a few runs is biased, so that its mean over inputs is not the population's"
+)
+COUNTED = stats.Undefined("it is a count of these runs and estimates nothing")
 
 #: Values of k shown where nobody asks for any.
 _MOST_KS = 6
@@ -53,44 +58,13 @@ def usual_ks(fewest: int) -> list[int]:
     return [*powers, fewest]
 
 
-def pass_k_of(
-    tasks: Sequence[tuple[int, int]], k: int, *, confidence: float, reach: Reach
-) -> PassK:
-    """Return the row of one k.
+def mean_of(values: Sequence[float]) -> float:
+    """Return the mean of numbers whose sum is rounded once, so that their order changes nothing.
 
-    Args:
-        tasks: (trials, passed) of each input, at least one of each.
-        k: How many further trials.
-        confidence: The confidence of both intervals.
-        reach: What they are about.
-
-    >>> row = pass_k_of([(5, 3)], 2, confidence=0.95, reach=Reach.INPUTS)
-    >>> row.pass_at_k, row.pass_hat_k, round(row.pass_hat_k_plugin, 2)
-    (0.9, 0.3, 0.36)
+    >>> mean_of([1e16, 1.0, -1e16])
+    0.3333333333333333
     """
-    fewest = min((trials for trials, _ in tasks), default=0)
-    if k > fewest:
-        few = (
-            stats.Undefined(f"an input has {fewest} trials only, and k = {k} needs as many as k")
-            if tasks
-            else UNTRIED
-        )
-        return PassK(k=k, **{one.name: few for one in fields(PassK) if one.name != "k"})
-    some = mean_of([stats.pass_at_k(trials, passed, k) for trials, passed in tasks])
-    every = mean_of([stats.pass_hat_k(trials, passed, k) for trials, passed in tasks])
-    ks = [k] * len(tasks)
-    rates = [passed / trials for trials, passed in tasks]
-    return PassK(
-        k=k,
-        pass_at_k=some,
-        pass_at_k_interval=pass_interval(PASS_AT_K, tasks, ks, confidence=confidence, reach=reach),
-        pass_hat_k=every,
-        pass_hat_k_interval=pass_interval(
-            PASS_HAT_K, tasks, ks, confidence=confidence, reach=reach
-        ),
-        pass_at_k_naive=mean_of([stats.pass_at_k_naive(rate, k) for rate in rates]),
-        pass_hat_k_plugin=mean_of([stats.pass_hat_k_plugin(rate, k) for rate in rates]),
-    )
+    return math.fsum(values) / len(values)
 
 
 class PassFigure(NamedTuple):
@@ -103,58 +77,191 @@ class PassFigure(NamedTuple):
     rises: bool
     """Whether it grows with k, or falls."""
 
+    def average(self, tasks: Sequence[tuple[int, int]], ks: Sequence[int]) -> float:
+        """Return the mean of its estimates over inputs, each with its k."""
+        return mean_of([self.estimate(*task, k) for task, k in zip(tasks, ks, strict=True)])
+
 
 PASS_AT_K = PassFigure(stats.pass_at_k, stats.pass_at_k_interval, rises=True)
 PASS_HAT_K = PassFigure(stats.pass_hat_k, stats.pass_hat_k_interval, rises=False)
 
 
-def pass_interval(
-    figure: PassFigure,
-    tasks: Sequence[tuple[int, int]],
-    ks: Sequence[int],
-    *,
-    confidence: float,
-    reach: Reach,
-) -> stats.Interval | stats.Undefined:
-    """Return the interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
+class Intervals(NamedTuple):
+    """Makes intervals of figures over inputs, all about the same and equally sure.
 
-    One input alone has its exact interval. Over several of these inputs it is what two intervals
-    have in common, each at half the error: the mean is bounded, each estimate being a U-statistic
-    of order k and so as good as ⌊trials/k⌋ independent values; and it lies within the mean of the
-    inputs' exact intervals, each at its share. The first is shorter for pass^k of good inputs, the
-    second for pass@k.
-
-    The ends move with k as the figure does. Exact intervals do so by themselves, and so does the
-    end of the bounded mean in the direction of the figure. The other end at k is the best one of
-    1, 2, 4 … up to k: pass@k is at least pass@j, and pass^k at most pass^j, for every j below k.
-    Each j has its own share of the error of that end.
-
-    The unbiased estimate at k = trials is 0 or 1, which the exact interval may miss; it is then
-    widened to it.
-
-    Args:
-        figure: Which of the two.
-        tasks: (trials, passed) of each input.
-        ks: The k of each, at most its trials.
-        confidence: The confidence of the interval.
-        reach: What it is about.
+    They are valid at any number of runs, and therefore wide at few. They decide nothing: a gate
+    that passes with an interval far below its limit says so.
     """
-    estimate = _estimate_mean(figure, tasks, ks)
-    if reach is not Reach.INPUTS:
-        return mean_interval(estimate, len(tasks), 1, confidence=confidence, reach=reach)
-    if len(tasks) == 1:
-        found = figure.exact(*tasks[0], ks[0], confidence=confidence)
-        return _widen(found, found, estimate, found.method)
-    half = (1 - confidence) / 2
-    bounded = _bound_mean(figure, tasks, ks, half)
-    share = 1 - half / len(tasks)
-    parts = [figure.exact(*task, k, confidence=share) for task, k in zip(tasks, ks, strict=True)]
-    low = max(bounded[0], mean_of([part.low for part in parts]))
-    high = min(bounded[1], mean_of([part.high for part in parts]))
-    if low > high:  # one of the two is wrong, and nobody knows which
-        low, high = bounded
-    method = "bounded mean and exact intervals of these inputs"
-    return _widen(stats.Interval(low, high, confidence=confidence), (low, high), estimate, method)
+
+    reach: Reach
+    confidence: float
+
+    def pass_k(self, tasks: Sequence[tuple[int, int]], k: int) -> PassK:
+        """Return the row of one k.
+
+        Args:
+            tasks: (trials, passed) of each input, at least one of each.
+            k: How many further trials.
+
+        >>> row = Intervals(Reach.INPUTS, 0.95).pass_k([(5, 3)], 2)
+        >>> row.pass_at_k, row.pass_hat_k, round(row.pass_hat_k_plugin, 2)
+        (0.9, 0.3, 0.36)
+        """
+        fewest = min((trials for trials, _ in tasks), default=0)
+        if k > fewest:
+            few = f"an input has {fewest} trials only, and k = {k} needs as many as k"
+            missing = stats.Undefined(few) if tasks else UNTRIED
+            return PassK(k=k, **{one.name: missing for one in fields(PassK) if one.name != "k"})
+        ks = [k] * len(tasks)
+        rates = [passed / trials for trials, passed in tasks]
+        return PassK(
+            k=k,
+            pass_at_k=PASS_AT_K.average(tasks, ks),
+            pass_at_k_interval=self.of_passes(PASS_AT_K, tasks, ks),
+            pass_hat_k=PASS_HAT_K.average(tasks, ks),
+            pass_hat_k_interval=self.of_passes(PASS_HAT_K, tasks, ks),
+            pass_at_k_naive=mean_of([stats.pass_at_k_naive(rate, k) for rate in rates]),
+            pass_hat_k_plugin=mean_of([stats.pass_hat_k_plugin(rate, k) for rate in rates]),
+        )
+
+    def of_passes(
+        self, figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int]
+    ) -> stats.Interval | stats.Undefined:
+        """Return the interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
+
+        One input alone has its exact interval. Over several of these inputs it is what two
+        intervals have in common, each at half the error: the mean is bounded, each estimate being
+        a U-statistic of order k and so as good as ⌊trials/k⌋ independent values; and it lies within
+        the mean of the inputs' exact intervals, each at its share. The first is shorter for pass^k
+        of good inputs, the second for pass@k.
+
+        The ends move with k as the figure does. Exact intervals do so by themselves, and so does
+        the end of the bounded mean in the direction of the figure. The other end at k is the best
+        one of 1, 2, 4 … up to k: pass@k is at least pass@j, and pass^k at most pass^j, for every j
+        below k. Each j has its own share of the error of that end.
+
+        The unbiased estimate at k = trials is 0 or 1, which the exact interval may miss; it is then
+        widened to it.
+
+        Args:
+            figure: Which of the two.
+            tasks: (trials, passed) of each input.
+            ks: The k of each, at most its trials.
+        """
+        estimate = figure.average(tasks, ks)
+        if self.reach is not Reach.INPUTS:
+            return self.of_mean(estimate, len(tasks), 1)
+        if len(tasks) == 1:
+            found = figure.exact(*tasks[0], ks[0], confidence=self.confidence)
+            return _widen(found, found, estimate, found.method)
+        half = (1 - self.confidence) / 2
+        bounded = _bound_mean(figure, tasks, ks, half)
+        share = 1 - half / len(tasks)
+        parts = [
+            figure.exact(*task, k, confidence=share) for task, k in zip(tasks, ks, strict=True)
+        ]
+        low = max(bounded[0], mean_of([part.low for part in parts]))
+        high = min(bounded[1], mean_of([part.high for part in parts]))
+        if low > high:  # one of the two is wrong, and nobody knows which
+            low, high = bounded
+        method = "bounded mean and exact intervals of these inputs"
+        whole = stats.Interval(low, high, confidence=self.confidence)
+        return _widen(whole, (low, high), estimate, method)
+
+    def of_mean(self, mean: float, inputs: int, runs: int) -> stats.Interval | stats.Undefined:
+        """Return the interval of a mean over inputs of a number between 0 and 1.
+
+        Args:
+            mean: What was observed.
+            inputs: How many inputs.
+            runs: Independent values behind the number of each input, at the fewest.
+        """
+        if self.reach is Reach.NOTHING:
+            return UNREACHED
+        if self.reach is Reach.POPULATION and inputs < 2:
+            return stats.Undefined("an interval over a population needs at least two inputs")
+        # Repeated runs of one input say nothing more of the population that it is drawn from.
+        count = inputs * runs if self.reach is Reach.INPUTS else inputs
+        found = stats.bounded_mean_interval(mean, count, confidence=self.confidence)
+        about = "these inputs" if self.reach is Reach.INPUTS else "the inputs' population"
+        return replace(found, confidence=self.confidence, method=f"{found.method} over {about}")
+
+    def of_mapped(
+        self, tasks: Sequence[tuple[int, int]], figure: Callable[[float], float], name: str
+    ) -> stats.Interval | stats.Undefined:
+        """Bound a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
+
+        A mean over these inputs: the exact interval of each input's rate, mapped, each at its share
+        of the error. Over a population there is none, since the figure of a few runs is biased.
+
+        Args:
+            tasks: (trials, passed) of each input.
+            figure: Of a rate.
+            name: The name of the figure, for the method.
+        """
+        if self.reach is not Reach.INPUTS:
+            return UNREACHED if self.reach is Reach.NOTHING else _BIASED
+        parts = []
+        for trials, passed in tasks:
+            rate = stats.clopper_pearson(passed, trials, confidence=self._share(len(tasks)))
+            ends = [figure(end) for end in rate]
+            parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
+        return self._average(parts, f"{name} of clopper-pearson")
+
+    def of_weighted(self, lengths: Sequence[int], mean: float) -> stats.Interval | stats.Undefined:
+        """Bound the mean of rates in which run i of an input counts i times.
+
+        Args:
+            lengths: Runs of each input.
+            mean: What was observed, from 0 to 1.
+        """
+        if self.reach is not Reach.INPUTS:
+            return self.of_mean(mean, len(lengths), 1)
+        weights = [
+            2 * place / (runs * (runs + 1)) for runs in lengths for place in range(1, runs + 1)
+        ]
+        return stats.weighted_mean_interval(mean, weights, confidence=self.confidence)
+
+    def of_variance(self, scores: Sequence[Sequence[float]]) -> stats.Interval | stats.Undefined:
+        """Bound the variance between runs of one input, as a mean over inputs.
+
+        Args:
+            scores: The scores of each input's runs, at least two.
+        """
+        if self.reach is not Reach.INPUTS:
+            return self._of_sample_variance(scores)
+        parts: list[stats.Interval] = []
+        for mine in scores:
+            part = stats.bounded_variance_interval(mine, confidence=self._share(len(scores)))
+            if isinstance(part, stats.Undefined):
+                return part
+            parts.append(part)
+        return self._average(parts, "bounded variance")
+
+    def _of_sample_variance(
+        self, scores: Sequence[Sequence[float]]
+    ) -> stats.Interval | stats.Undefined:
+        from statistics import variance
+
+        # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
+        fewest = min(map(len, scores))
+        most = fewest / (4 * (fewest - 1))
+        share = min(1.0, mean_of([*map(variance, scores)]) / most)
+        found = self.of_mean(share, len(scores), 1)
+        if isinstance(found, stats.Undefined):
+            return found
+        return replace(found, low=most * found.low, high=min(0.25, most * found.high))
+
+    def _share(self, inputs: int) -> float:
+        """Return the confidence of each of several inputs at which all hold together."""
+        return 1 - (1 - self.confidence) / inputs
+
+    def _average(self, parts: Sequence[Iterable[float]], method: str) -> stats.Interval:
+        lows, highs = zip(*parts, strict=True)
+        several = ", each input at its share" if len(parts) > 1 else ""
+        return stats.Interval(
+            mean_of(lows), mean_of(highs), confidence=self.confidence, method=f"{method}{several}"
+        )
 
 
 def _widen(
@@ -162,12 +269,6 @@ def _widen(
 ) -> stats.Interval:
     low, high = ends
     return replace(found, low=min(low, estimate), high=max(high, estimate), method=method)
-
-
-def _estimate_mean(
-    figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int]
-) -> float:
-    return mean_of([figure.estimate(*task, k) for task, k in zip(tasks, ks, strict=True)])
 
 
 def _bound_mean(
@@ -190,54 +291,8 @@ def _bound_at(
     figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
 ) -> stats.Interval:
     blocks = min(trials // k for (trials, _), k in zip(tasks, ks, strict=True))
-    mean = _estimate_mean(figure, tasks, ks)
+    mean = figure.average(tasks, ks)
     return stats.bounded_mean_interval(mean, len(tasks) * blocks, confidence=1 - error)
-
-
-def mean_interval(
-    mean: float, inputs: int, runs: int, *, confidence: float, reach: Reach
-) -> stats.Interval | stats.Undefined:
-    """Return the interval of a mean over inputs of a number between 0 and 1, valid at any size.
-
-    Args:
-        mean: What was observed.
-        inputs: How many inputs.
-        runs: Independent values behind the number of each input, at the fewest.
-        confidence: The confidence of the interval.
-        reach: What it is about.
-    """
-    if reach is Reach.NOTHING:
-        return UNREACHED
-    if reach is Reach.POPULATION and inputs < 2:
-        return stats.Undefined("an interval over a population needs at least two inputs")
-    count = inputs * runs if reach is Reach.INPUTS else inputs
-    found = stats.bounded_mean_interval(mean, count, confidence=confidence)
-    about = "these inputs" if reach is Reach.INPUTS else "the inputs' population"
-    return stats.Interval(
-        found.low, found.high, confidence=confidence, method=f"{found.method} over {about}"
-    )
-
-
-def mean_of(values: Sequence[float]) -> float:
-    """Return the mean of numbers whose sum is rounded once, so that their order changes nothing.
-
-    >>> mean_of([1e16, 1.0, -1e16])
-    0.3333333333333333
-    """
-    return math.fsum(values) / len(values)
-
-
-# A gate's number and how sure it is: an interval of what it estimates, or why there is none.
-#
-# Valid at any number of runs, and therefore wide at few. They decide nothing: a gate that passes
-# with an interval far below its limit says so.
-
-_BIASED = stats.Undefined(
-    "the figure of a few runs is biased, so that its mean over inputs is not the population's"
-)
-
-
-COUNTED = stats.Undefined("it is a count of these runs and estimates nothing")
 
 
 def percent(
@@ -249,103 +304,8 @@ def percent(
     return replace(found, low=of * found.low, high=of * found.high)
 
 
-def mapped_interval(
-    tasks: Sequence[tuple[int, int]],
-    figure: Callable[[float], float],
-    *,
-    confidence: float,
-    reach: Reach,
-    name: str,
-) -> stats.Interval | stats.Undefined:
-    """Bound a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
-
-    A mean over these inputs: the exact interval of each input's rate, mapped, each at its share of
-    the error. Over a population there is none, since the figure of a few runs is biased.
-
-    Args:
-        tasks: (trials, passed) of each input.
-        figure: Of a rate.
-        confidence: The confidence of the whole.
-        reach: What it is about.
-        name: The name of the figure, for the method.
-    """
-    if reach is Reach.NOTHING:
-        return UNREACHED
-    if reach is Reach.POPULATION:
-        return _BIASED
-    each = 1 - (1 - confidence) / len(tasks)
-    parts = []
-    for trials, passed in tasks:
-        rate = stats.clopper_pearson(passed, trials, confidence=each)
-        ends = [figure(end) for end in rate]
-        parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
-    return _average_ends(parts, confidence, f"{name} of clopper-pearson")
-
-
-def position_weighted_interval(
-    lengths: Sequence[int], mean: float, *, confidence: float, reach: Reach
-) -> stats.Interval | stats.Undefined:
-    """Bound the mean of rates in which run i of an input counts i times.
-
-    Args:
-        lengths: Runs of each input.
-        mean: What was observed, from 0 to 1.
-        confidence: The confidence of the interval.
-        reach: What it is about.
-    """
-    if reach is not Reach.INPUTS:
-        return mean_interval(mean, len(lengths), 1, confidence=confidence, reach=reach)
-    weights = [2 * place / (runs * (runs + 1)) for runs in lengths for place in range(1, runs + 1)]
-    return stats.weighted_mean_interval(mean, weights, confidence=confidence)
-
-
-def variance_interval(
-    scores: Sequence[Sequence[float]], *, confidence: float, reach: Reach
-) -> stats.Interval | stats.Undefined:
-    """Bound the variance between runs of one input, as a mean over inputs.
-
-    Args:
-        scores: The scores of each input's runs, at least two.
-        confidence: The confidence of the whole.
-        reach: What it is about.
-    """
-    if reach is not Reach.INPUTS:
-        return _sample_variance_interval(scores, confidence, reach)
-    each = 1 - (1 - confidence) / len(scores)
-    parts: list[stats.Interval] = []
-    for mine in scores:
-        part = stats.bounded_variance_interval(mine, confidence=each)
-        if isinstance(part, stats.Undefined):
-            return part
-        parts.append(part)
-    return _average_ends(parts, confidence, "bounded variance")
-
-
-def _sample_variance_interval(
-    scores: Sequence[Sequence[float]], confidence: float, reach: Reach
-) -> stats.Interval | stats.Undefined:
-    from statistics import variance
-
-    # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
-    fewest = min(map(len, scores))
-    most = fewest / (4 * (fewest - 1))
-    share = min(1.0, mean_of([*map(variance, scores)]) / most)
-    found = mean_interval(share, len(scores), 1, confidence=confidence, reach=reach)
-    if isinstance(found, stats.Undefined):
-        return found
-    return replace(found, low=most * found.low, high=min(0.25, most * found.high))
-
-
-def _average_ends(
-    parts: Sequence[Iterable[float]], confidence: float, method: str
-) -> stats.Interval:
-    lows, highs = zip(*parts, strict=True)
-    several = ", each input at its share" if len(parts) > 1 else ""
-    return stats.Interval(
-        mean_of(lows), mean_of(highs), confidence=confidence, method=f"{method}{several}"
-    )
-
-
+Graders: TypeAlias = Mapping[str, Sequence[str]]
+"""The criteria that grade the runs of each input."""
 Runs: TypeAlias = Mapping[str, Sequence[Trial]]
 """The runs that count, by input, in the order of inputs; an input without any has none."""
 
