@@ -133,7 +133,8 @@ def test_a_dry_run_says_what_to_expect_and_runs_nothing() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_plan_needs_no_suite() -> None:
-    done = do("", "plan", "choose", "--arms", "2", "--smallest-difference", "30%", "--json")
+    asked = ["--question", "best", "--arms", "2", "--smallest-difference", "30%", "--json"]
+    done = do("", "plan", "compare", *asked)
     plan = json.loads(done.output)
 
     assert done.exit_code == 0

@@ -16,7 +16,7 @@ from tests.cli.suite_folders import type_command as do
 
 import trialwise as tw
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.comparing.relabelling import relabel_pairs
+from trialwise.procedures.comparing.pair_following import relabel_pairs
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_rules import plan_paired_rule
 

@@ -12,7 +12,7 @@ from tests.cli.suite_folders import Done, enter_folder
 from tests.cli.suite_folders import type_command as do
 
 from trialwise.cli.options import QUESTIONS
-from trialwise.stats.paired_questions import PAIRED_QUESTIONS
+from trialwise.stats.paired import PAIRED_QUESTIONS
 
 SERVICE = """
 from pathlib import Path

@@ -28,7 +28,7 @@ from trialwise.model.trial import ErrorClass
 from trialwise.model.verdict import Decision
 from trialwise.pages.comparison import build_comparison_page, summarize_comparison
 from trialwise.pages.comparison_arms import list_factors
-from trialwise.pages.comparison_differences import build_forest, name_outcome
+from trialwise.pages.comparison_differences import build_forest
 from trialwise.pages.comparison_flips import list_flips
 from trialwise.pages.comparison_inputs import count_inputs
 from trialwise.procedures.comparing.findings import (
@@ -37,6 +37,7 @@ from trialwise.procedures.comparing.findings import (
     Contrast,
     PreferenceFinding,
 )
+from trialwise.procedures.comparing.words import name_outcome
 from trialwise.procedures.comparison import COMPARISON
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_markdown import MOST_BYTES, render_document_markdown

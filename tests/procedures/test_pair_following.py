@@ -17,7 +17,7 @@ from trialwise.procedures.comparing.findings import ComparisonQuestion
 from trialwise.procedures.comparing.pair_following import (
     PairedTest,
     PairFollowing,
-    conclude_path,
+    fit_rule,
     follow_pairs,
 )
 from trialwise.procedures.comparison import COMPARISON
@@ -177,7 +177,7 @@ def test_a_comparison_without_its_last_pairs_is_concluded_where_all_were_asked()
 
     assert rule.decide(PairCounts(both=0, only_a=0, only_b=13, neither=0)) is None
     assert ("not shown", False) == (
-        (cut := conclude_path(rule, path, ran_all=False)).outcome,
+        (cut := fit_rule(rule, len(path), ran_all=False).conclude(path)).outcome,
         cut.is_complete,
     )
-    assert conclude_path(rule, path, ran_all=True).is_complete
+    assert fit_rule(rule, len(path), ran_all=True).conclude(path).is_complete

@@ -21,11 +21,10 @@ import trialwise as tw
 import trialwise.pages
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Decision
-from trialwise.pages.comparison_json import read_comparison_schema
+from trialwise.pages.comparison import read_comparison_schema
 from trialwise.procedures.comparing.findings import ComparisonVerdict
 from trialwise.procedures.comparison import COMPARISON
-from trialwise.reports.answer_reports import list_answer_endings, match_answer_format
-from trialwise.reports.formats import ReportNotWritten
+from trialwise.reports.formats import ReportNotWritten, list_answer_endings, match_answer_format
 from trialwise.runtime.answers import Comparison
 from trialwise.runtime.comparing import compare
 

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.paired import PairCounts, sign_test
+from trialwise.stats.paired import PairCounts, PairedOutcome, decide_outcome, sign_test
 from trialwise.stats.paired_designs import discordant_rates
-from trialwise.stats.paired_questions import PairedOutcome, decide_outcome
 from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Decision
 

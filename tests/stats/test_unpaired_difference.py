@@ -8,7 +8,7 @@ from math import comb
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.unpaired_difference import bound_unpaired_difference, find_margin_p_value
+from trialwise.stats.difference_bounds import bound_unpaired_difference, find_margin_p_value
 
 TENTHS = [k / 10 for k in range(11)]
 

@@ -75,6 +75,7 @@ def choose_arms(
     for name in names:
         if name.lower().endswith(_RESULTS) and not Path(name).exists():
             raise click.UsageError(f"{name}: there is no such file")
+    # What is plainly on disk needs no suite: it may be compared where there is none.
     if stored or (names and all(map(_is_kept, names))):
         return StoredArms(_read_suite(file), tuple(_open_stored(names, given)))
     settings = given.get("settings", ())
@@ -98,6 +99,7 @@ def choose_arms(
             )
             raise click.UsageError(message)
     arms = there.list_arms(names, with_itself=with_itself)
+    # One size for all arms: pairs are made of trials that have a partner.
     sized = tuple(read_changes(given).resize([(suite, one) for one in arms]))
     short = [one.arm or one.name for one in arms]
     labels = short if len(set(short)) == len(short) else [one.name for one in arms]
@@ -123,8 +125,13 @@ def check_criteria(names: Iterable[str], known: Sequence[str]) -> None:
     """Refuse the name of a guardrail that is no criterion."""
     for name in names:
         if name not in known:
-            hint = suggest_name(name, known, f"there are: {', '.join(known)}", quote="'")
-            raise click.UsageError(f"there is no criterion {name!r} for a guardrail; {hint}")
+            message = f"there is no criterion {name!r} for a guardrail; {_hint(name, known)}"
+            raise click.UsageError(message)
+
+
+def _hint(name: str, known: Sequence[str], listed: Iterable[str] = ()) -> str:
+    """Return what somebody may have meant by a name, or what there is."""
+    return suggest_name(name, known, f"there are: {', '.join(listed or known)}", quote="'")
 
 
 class _Names:
@@ -152,7 +159,8 @@ class _Names:
     def refuse(self, name: str) -> None:
         """Refuse a name that stands for nothing."""
         known = [*self._full, *self._entries, *self._short]
-        hint = suggest_name(name, known, f"there are: {', '.join(self._full)}", quote="'")
+        # Entries of a matrix and short names are listed by the full ones already.
+        hint = _hint(name, known, self._full)
         message = f"{name!r} is no contract or arm of {self._suite.path}, and no stored run; {hint}"
         raise click.UsageError(message)
 
@@ -172,10 +180,7 @@ class _Names:
             others = [one for one in self._full if one != found[0].name]
             more = f"; there are: {', '.join(others)}" if others else ""
             raise click.UsageError(f"{found[0].name!r} has no arms: {_USAGE}{more}")
-        for place, one in enumerate(found):
-            if one in found[:place]:
-                message = f"{one.name!r} is named twice; --a-a compares a contract with itself"
-                raise click.UsageError(message)
+        _refuse_twice([one.name for one in found], "; --a-a compares a contract with itself")
         return found
 
     def _find(self, name: str) -> list[SuiteContract]:
@@ -264,9 +269,8 @@ def _open_stored(names: Sequence[str], given: dict[str, Any]) -> list[ArmRun]:
     if len(found) < 2:
         raise click.UsageError("name two stored runs or files with results, or more")
     keys = [str(one) if isinstance(one, Path) else one.run_id for one in found]
-    for place, key in enumerate(keys):
-        if key in keys[:place]:
-            raise click.UsageError(f"{key!r} is named twice")
+    # A run beside itself has no difference by construction, and would pass for an answer.
+    _refuse_twice(keys)
     return _label(
         [
             _read_results(one, given)
@@ -277,6 +281,12 @@ def _open_stored(names: Sequence[str], given: dict[str, Any]) -> list[ArmRun]:
     )
 
 
+def _refuse_twice(names: Sequence[str], advice: str = "") -> None:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise click.UsageError(f"{name!r} is named twice{advice}")
+
+
 def _keep_criteria(record: RunRecord, given: dict[str, Any]) -> RunRecord:
     """Return a record with the criteria that somebody asked for."""
     from dataclasses import replace
@@ -285,7 +295,7 @@ def _keep_criteria(record: RunRecord, given: dict[str, Any]) -> RunRecord:
     known = [one.criterion for one in record.plan.criteria]
     for name in wanted:
         if name not in known:
-            hint = suggest_name(name, known, f"there are: {', '.join(known)}", quote="'")
+            hint = _hint(name, known)
             raise click.UsageError(f"{record.run_id} has no criterion {name!r}; {hint}")
     if not wanted:
         return record

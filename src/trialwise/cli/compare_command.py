@@ -51,16 +51,11 @@ def plan_arms(chosen: LiveArms, asked: Asked) -> tuple[SizingAnswer, list[str]]:
 
     question, wanted = _build_question(asked), asked[1]
     count = len(chosen.labels)
-    couples = count * (count - 1) // 2 if question.against == "all" else count - 1
-    counting = [
-        one.name
-        for one in chosen.arms[0].contract.criteria
-        if not getattr(one, "report_only", False)
-    ]
+    couples = len(list(question.couple_arms(range(count))))
+    counting = [one.name for one in chosen.arms[0].contract.criteria if not one.report_only]
     expenses = [_find_expense(chosen, place) for place in range(count)]
-    known = [one for one in expenses if one is not None]
-    usd = [one.trial_usd for one in known if one.trial_usd is not None]
-    seconds = [one.trial_s for one in known if one.trial_s is not None]
+    usd = [one.trial_usd for one in expenses if one.trial_usd is not None]
+    seconds = [one.trial_s for one in expenses if one.trial_s is not None]
     pairs = wanted["trials"]
     assert pairs is None or isinstance(pairs, int)
     answer = plan_pairs(
@@ -72,10 +67,24 @@ def plan_arms(chosen: LiveArms, asked: Asked) -> tuple[SizingAnswer, list[str]]:
         tests=couples * max(1, len(counting)) if question.correction != "none" else 1,
         arms=count,
         confidence=question.confidence,
+        # A mean over some arms would be taken for the price of a pair.
         trial_usd=fmean(usd) or None if len(usd) == count else None,
         trial_s=fmean(seconds) or None if seconds else None,
     )
-    return answer, [*_list_notes(question, counting, expenses)]
+    notes = []
+    if len(counting) > 1:
+        notes.append(
+            f"The chances are those of one of {len(counting)} criteria; PASS needs all of them."
+        )
+    for name, margin in question.guardrails.items():
+        notes.append(f"{name} is a guardrail: it may not be worse by {100 * margin:g} points.")
+    if not usd:
+        notes.append(
+            "What a trial costs is not known: run one arm first, or give --cost-per-trial."
+        )
+    elif len(usd) < count:
+        notes.append("What a trial of each arm costs is known of some arms only.")
+    return answer, notes
 
 
 def _build_question(asked: Asked) -> ComparisonQuestion:
@@ -89,34 +98,16 @@ def _build_question(asked: Asked) -> ComparisonQuestion:
     return found
 
 
-def _find_expense(chosen: LiveArms, place: int) -> Expense | None:
+def _find_expense(chosen: LiveArms, place: int) -> Expense:
+    from trialwise.pages.run_rules import Expense
     from trialwise.runtime.earlier_runs import find_expense
 
     one = chosen.arms[min(place, len(chosen.arms) - 1)]  # one arm is compared with itself
     declared = one.options.cost_per_trial_usd
-    return find_expense(one.contract.name, declared, chosen.suite.runs_folder)
+    return find_expense(one.contract.name, declared, chosen.suite.runs_folder) or Expense()
 
 
-def _list_notes(
-    asked: ComparisonQuestion, criteria: list[str], expenses: list[Expense | None]
-) -> list[str]:
-    notes = []
-    if len(criteria) > 1:
-        notes.append(
-            f"The chances are those of one of {len(criteria)} criteria; PASS needs all of them."
-        )
-    for name, margin in asked.guardrails.items():
-        notes.append(f"{name} is a guardrail: it may not be worse by {100 * margin:g} points.")
-    if all(one is None or one.trial_usd is None for one in expenses):
-        notes.append(
-            "What a trial costs is not known: run one arm first, or give --cost-per-trial."
-        )
-    elif any(one is None or one.trial_usd is None for one in expenses):
-        notes.append("What a trial of each arm costs is known of some arms only.")
-    return notes
-
-
-def announce_plan(chosen: LiveArms, asked: Asked) -> None:
+def _announce_plan(chosen: LiveArms, asked: Asked) -> None:
     """Say on standard error what is going to run, where that can be planned."""
     from trialwise.errors import InvalidArgument
     from trialwise.pages.sizing import build_sizing_page
@@ -292,7 +283,7 @@ def _run_arms(
     from trialwise.runtime.comparing import compare
 
     if not (given["quiet"] or given["a_a"]) and given["resume"] is None:
-        announce_plan(chosen, asked)
+        _announce_plan(chosen, asked)
     first, *others = (one.contract for one in chosen.arms)
     question, wanted = asked
     resume, paired = given["resume"], question not in ("best", "describe")

@@ -9,18 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from trialwise.cli import options
 from trialwise.cli.arm_choice import check_criteria
-from trialwise.cli.options import (
-    QUESTIONS,
-    RATE,
-    TRIALS,
-    Written,
-    build_output_option,
-    read_rates,
-    require_folder,
-)
 from trialwise.declarations.amounts import rate
-from trialwise.reports.answer_reports import list_answer_endings, match_answer_format
+from trialwise.reports.formats import list_answer_endings, match_answer_format
 from trialwise.stats.multiplicity import CORRECTIONS
 from trialwise.suite.loaded_suite import CompareSection
 
@@ -33,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _check_ending(path: Path) -> None:
     match_answer_format(path)
-    require_folder(path)
+    options.require_folder(path)
 
 
 def _read_guardrail(text: str) -> tuple[str, float] | None:
@@ -42,12 +34,9 @@ def _read_guardrail(text: str) -> tuple[str, float] | None:
     return None if not name or share is None or not 0 < share < 1 else (name.strip(), float(share))
 
 
-EXPECTED = Written(
-    "rate:rate",
-    "be two rates such as 80%:90%, or one for each arm",
-    lambda text: read_rates(text.replace(":", ","), ","),
+GUARDRAIL = options.Written(
+    "criterion=rate", "be a criterion and a margin: safe=2%", _read_guardrail
 )
-GUARDRAIL = Written("criterion=rate", "be a criterion and a margin: safe=2%", _read_guardrail)
 
 
 def compare_options(function: F) -> F:
@@ -60,11 +49,11 @@ def compare_options(function: F) -> F:
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--question",
-        type=click.Choice((*QUESTIONS, "best", "describe")),
+        type=click.Choice((*options.QUESTIONS, "best", "describe")),
         help="What is asked of each candidate, or of all arms: which is best, or to describe them. "
         " [default: different; not-worse with --margin]",
     ),
-    click.option("--margin", type=RATE, help="The margin m of the question, such as 2%."),
+    click.option("--margin", type=options.RATE, help="The margin m of the question, such as 2%."),
     click.option(
         "--guardrail",
         "guardrails",
@@ -75,23 +64,23 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--expect",
-        type=EXPECTED,
+        type=options.ARM_RATES,
         help="The rates you expect of the control and the candidate, to plan the pairs for; with "
         "best the rate of each arm (90%,80%,80%), for --dry-run.",
     ),
     click.option(
         "--trials",
-        type=TRIALS,
+        type=options.TRIALS,
         help="Make exactly N pairs.  [default: stop when the pairs decide; "
         "50 of each arm with describe]",
     ),
     click.option(
         "--max-trials",
-        type=TRIALS,
+        type=options.TRIALS,
         help="Upper limit on pairs where none is fixed; on rounds with best (1000).",
     ),
     click.option(
-        "--confidence", type=RATE, help="Confidence of all tests together.  [default: 95%]"
+        "--confidence", type=options.RATE, help="Confidence of all tests together.  [default: 95%]"
     ),
     click.option(
         "--correction",
@@ -101,7 +90,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--all-pairs", is_flag=True, help="Also compare the candidates with one another."),
     click.option(
         "--smallest-difference",
-        type=RATE,
+        type=options.RATE,
         help="With best: the smallest difference between two rates that matters.  [default: 10%]",
     ),
     click.option(
@@ -114,7 +103,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         is_flag=True,
         help="Compare one contract with itself: is a difference found that is not there?",
     ),
-    build_output_option(_check_ending, list_answer_endings()),
+    options.build_output_option(_check_ending, list_answer_endings()),
 )
 
 
@@ -190,3 +179,4 @@ def _check_guardrails(guardrails: Mapping[str, float], chosen: LiveArms | Stored
         else [one.criterion for one in first.record.plan.criteria]
     )
     check_criteria(guardrails, known)
+

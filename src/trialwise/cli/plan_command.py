@@ -36,7 +36,7 @@ from trialwise.cli.options import (
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
-    from trialwise.procedures.sizing.choice_sizing import ChoicePlan
+    from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
     from trialwise.runtime.trial_sizing import Format, SizingAnswer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -436,7 +436,7 @@ class PlannedChoice:
 
     def build_page(self) -> Document:
         """Build the page that every report is made from."""
-        from trialwise.pages.choice_plan import build_choice_plan_page
+        from trialwise.pages.arm_standings import build_choice_plan_page
 
         return build_choice_plan_page(self.plan)
 
@@ -460,7 +460,7 @@ def answer_plan(arms: int, given: dict[str, Any]) -> int:
         given: The options of a choice, with `expect` and `as_json`.
     """
     from trialwise.cli.printing import give_answer
-    from trialwise.procedures.sizing.choice_sizing import plan_choice
+    from trialwise.procedures.sizing.comparison_sizing import plan_choice
 
     plan = plan_choice(
         arms,

@@ -7,7 +7,7 @@ calls one writes its own output with `say` and `say_json` only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ _ENDLESS = 100_000
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
     from trialwise.renderers.capabilities import Capabilities
-    from trialwise.reports.answer_reports import Reported
+    from trialwise.reports.formats import Reported
 
 
 def output_of(*, ascii_only: bool = False) -> Capabilities:
@@ -95,7 +95,7 @@ def write_file(path: Path, text: str) -> None:
     click.echo(f"wrote {path}", err=True)
 
 
-def give_answer(answer: Reported, given: dict[str, Any]) -> bool:
+def give_answer(answer: Reported, given: Mapping[str, Any]) -> bool:
     """Print an answer about several arms and write its files; return whether all are there.
 
     It is printed first: no file that cannot be written may hide it.
@@ -105,8 +105,12 @@ def give_answer(answer: Reported, given: dict[str, Any]) -> bool:
         given: The options `as_json`, `markdown` and `outputs`.
     """
     from trialwise.renderers.document_text import render_document_text
-    from trialwise.reports.answer_reports import match_answer_format, render_answer
-    from trialwise.reports.formats import ReportNotWritten, write_whole
+    from trialwise.reports.formats import (
+        ReportNotWritten,
+        match_answer_format,
+        render_answer,
+        write_whole,
+    )
 
     if given["as_json"]:
         say_json(answer.to_dict())

@@ -52,7 +52,7 @@ def _schema(what: str) -> str:
         return written_schema(installed=True)
     import json
 
-    from trialwise.pages.comparison_json import read_comparison_schema
+    from trialwise.pages.comparison import read_comparison_schema
     from trialwise.pages.json_report import read_report_schema
 
     read = read_report_schema if what == "report" else read_comparison_schema

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple, Protocol
 
+from trialwise.engine import run_state
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.experiment_state import ExperimentState
-from trialwise.engine.run_state import BUDGETS, Pacer, Pause, RunState, StartLimit, TrialStart
 from trialwise.engine.spending_meter import Meter
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
@@ -59,7 +59,7 @@ class ArmStart(NamedTuple):
     """The trial that the driver starts now, and the place of its arm."""
 
     arm: int
-    start: TrialStart
+    start: run_state.TrialStart
 
 
 class ArmsState:
@@ -79,13 +79,13 @@ class ArmsState:
 
     def __init__(
         self,
-        states: Sequence[RunState],
+        states: Sequence[run_state.RunState],
         plans: Sequence[Plan],
         *,
         meter: Meter,
-        pacers: Sequence[Pacer | None],
+        pacers: Sequence[run_state.Pacer | None],
         schedule: RoundSchedule | None = None,
-        start_limit: StartLimit | None = None,
+        start_limit: run_state.StartLimit | None = None,
     ) -> None:
         self.states = states
         self.meter = meter
@@ -121,7 +121,7 @@ class ArmsState:
     def lets_go(self) -> bool:
         """Whether no result of what is in flight is needed, so that a driver may cancel it."""
         if self._reason is not None:
-            return self._reason not in BUDGETS
+            return self._reason not in run_state.BUDGETS
         return not self.is_over and self._is_decided
 
     @property
@@ -129,7 +129,7 @@ class ArmsState:
         schedule = self._schedule
         return schedule is not None and schedule.is_decided(self._names[self._place])
 
-    def next(self) -> ArmStart | Pause | None:
+    def next(self) -> ArmStart | run_state.Pause | None:
         """Return the trial to start now; None where none may start before another completes."""
         while not self.is_over:
             in_flight = self.in_flight
@@ -180,28 +180,17 @@ class ArmsState:
         schedule = self._schedule
         return schedule is None or schedule.takes_part(arm, self._names[self._place], index)
 
-    def _ask_limits(self, arm: int, in_flight: int) -> tuple[bool, Pause | None]:
+    def _ask_limits(self, arm: int, in_flight: int) -> tuple[bool, run_state.Pause | None]:
         """Return whether a trial may start now, and when to ask again; a used up limit stops."""
-        meter, pacer = self.meter, self._pacers[arm]
-        spent = None
-        if meter.is_limited:
-            # A round starts where there is room for all of it: a trial without a partner compares
-            # nothing.
-            together = 1 if self._has_begun else len(self._waiting)
-            spent = meter.find_limit(in_flight, together)
-            if spent is None and meter.must_wait(in_flight, together):
-                return False, None
-        if spent is None and pacer is not None and not pacer.admit():
-            pause = Pause(pacer.seconds_left())
-            if pause.seconds <= meter.seconds_left:
-                return False, pause
-            spent = meter.describe_time_limit("ends before the rate allows another trial")
-        if spent is None and self._start_limit is not None:
-            spent = self._start_limit()
-        if spent is not None:
-            self.stop(*spent)
-            return False, None
-        return True, None
+        # A round starts where there is room for all of it: a trial without a partner compares
+        # nothing.
+        together = 1 if self._has_begun else len(self._waiting)
+        found = run_state.ask_limits(
+            self.meter, self._pacers[arm], self._start_limit, in_flight, together
+        )
+        if found.spent is not None:
+            self.stop(*found.spent)
+        return found.may_start, found.pause
 
     def _advance(self) -> None:
         """Turn to the next experiment."""
@@ -257,7 +246,7 @@ class ArmsState:
                 one.stop(StopReason.COMPLETE if ran_all else StopReason.DECIDED, "")
 
 
-def _replay(states: Sequence[RunState], schedule: RoundSchedule) -> None:
+def _replay(states: Sequence[run_state.RunState], schedule: RoundSchedule) -> None:
     """Tell a schedule of the trials from before a restart."""
     for arm, state in enumerate(states):
         for experiment in state.experiments:

@@ -87,6 +87,45 @@ class RunOutcome(NamedTuple):
     """The inputs and tracebacks that the trials name."""
 
 
+class Admission(NamedTuple):
+    """Whether a trial may start now, when to ask again, and which limit is used up."""
+
+    may_start: bool = False
+    pause: Pause | None = None
+    spent: tuple[StopReason, str] | None = None
+
+
+def ask_limits(
+    meter: Meter,
+    pacer: Pacer | None,
+    start_limit: StartLimit | None,
+    in_flight: int,
+    together: int = 1,
+) -> Admission:
+    """Ask the budget, the pace and a further limit whether trials may start now.
+
+    Args:
+        meter: What was taken so far, and its budget.
+        pacer: What limits the rate.
+        start_limit: A further limit.
+        in_flight: How many trials are under way.
+        together: How many trials have to start, since one without the others is worth nothing.
+    """
+    # The budget before the pace: a run whose money is gone ends now, not after a pause.
+    spent = meter.find_limit(in_flight, together) if meter.is_limited else None
+    if spent is None and meter.is_limited and meter.must_wait(in_flight, together):
+        return Admission()
+    if spent is None and pacer is not None and not pacer.admit():
+        pause = Pause(pacer.seconds_left())
+        if pause.seconds <= meter.seconds_left:
+            return Admission(pause=pause)
+        spent = meter.describe_time_limit("ends before the rate allows another trial")
+    # Last, because asking it may already charge the trial to a budget that others share.
+    if spent is None and start_limit is not None:
+        spent = start_limit()
+    return Admission(may_start=spent is None, spent=spent)
+
+
 class RunState:
     """The experiments of a plan, one after the other.
 
@@ -235,22 +274,10 @@ class RunState:
 
     def _ask_limits(self, experiment: ExperimentState) -> tuple[bool, Pause | None]:
         """Return whether a trial may start now, and when to ask again; a used up limit stops."""
-        # The budget before the pace: a run whose money is gone ends now, not after a pause.
-        spent = self.meter.find_limit(experiment.in_flight) if self.meter.is_limited else None
-        if spent is None and self.meter.is_limited and self.meter.must_wait(experiment.in_flight):
-            return False, None
-        if spent is None and self.pacer is not None and not self.pacer.admit():
-            pause = Pause(self.pacer.seconds_left())
-            if pause.seconds <= self.meter.seconds_left:
-                return False, pause
-            spent = self.meter.describe_time_limit("ends before the rate allows another trial")
-        # Last, because asking it may already charge the trial to a budget that others share.
-        if spent is None and self._start_limit is not None:
-            spent = self._start_limit()
-        if spent is not None:
-            self.stop(*spent)
-            return False, None
-        return True, None
+        found = ask_limits(self.meter, self.pacer, self._start_limit, experiment.in_flight)
+        if found.spent is not None:
+            self.stop(*found.spent)
+        return found.may_start, found.pause
 
     def _advance(self) -> None:
         self._place += 1

@@ -16,32 +16,8 @@ from typing import Any
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import Service, SystemClock, Timer, gather
 from trialwise.errors import InvalidArgument
+from trialwise.judges import gold, jurors, votes
 from trialwise.judges.calibration import Calibration, GoldFiles
-from trialwise.judges.gold import (
-    BrokenLine,
-    GoldSetError,
-    describe_provenance,
-    read_entries,
-    refuse_problems,
-)
-from trialwise.judges.jurors import (
-    OUTPUT_LIMIT,
-    RETRIES,
-    TIMEOUT_S,
-    Answer,
-    Asking,
-    Expenses,
-    Juror,
-    VoteCache,
-    juror_of,
-)
-from trialwise.judges.votes import (
-    PROMPT_VERSION,
-    Choice,
-    comparison_messages,
-    read_choice,
-    shown_text,
-)
 from trialwise.model.fingerprint import fingerprint
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.paired import paired_difference_interval, sign_test
@@ -103,13 +79,13 @@ class Pairwise:
     """A rubric by which two outputs are compared; made by `pairwise`."""
 
     rubric: str
-    juror: Juror
+    juror: jurors.Juror
     output_limit: int
     name: str = "preference"
     calibration: Calibration | None = None
     files: GoldFiles | None = None
-    asking: Asking = field(compare=False)
-    expenses: Expenses = field(default_factory=Expenses, compare=False, repr=False)
+    asking: jurors.Asking = field(compare=False)
+    expenses: jurors.Expenses = field(default_factory=jurors.Expenses, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         require_text("rubric", self.rubric, "be a text that says what is better")
@@ -125,7 +101,7 @@ class Pairwise:
                 "output_limit": self.output_limit,
             }
         }
-        return fingerprint([asked, PROMPT_VERSION])
+        return fingerprint([asked, votes.PROMPT_VERSION])
 
     @property
     def advisory(self) -> tuple[str, ...]:
@@ -159,7 +135,7 @@ class Pairwise:
             expected: What a right output says; None is not shown.
             seed: For the juror.
         """
-        expenses = Expenses()
+        expenses = jurors.Expenses()
         pairs = (candidate, reference), (reference, candidate)
         calls = [
             partial(
@@ -176,18 +152,18 @@ class Pairwise:
         await self.juror.service.aclose()
 
     async def _ask(
-        self, pair: tuple[str, str], beside: tuple[Any, Any], seed: int, expenses: Expenses
-    ) -> Answer:
+        self, pair: tuple[str, str], beside: tuple[Any, Any], seed: int, expenses: jurors.Expenses
+    ) -> jurors.Answer:
         given, expected = beside
-        messages = comparison_messages(
+        messages = votes.comparison_messages(
             self.rubric, *pair, given=given, expected=expected, limit=self.output_limit
         )
-        seen = [None if given is None else shown_text(given), *pair]
+        seen = [None if given is None else votes.shown_text(given), *pair]
         question = {"rubric": self.rubric, "pair": [self._seen(text) for text in seen]}
         if expected is not None:
-            question["expected"] = self._seen(shown_text(expected))
+            question["expected"] = self._seen(votes.shown_text(expected))
         return await self.asking.ask(
-            self.juror, messages, question, read_choice, seed=seed, expenses=expenses
+            self.juror, messages, question, votes.read_choice, seed=seed, expenses=expenses
         )
 
     def _seen(self, text: str | None) -> Any:
@@ -197,15 +173,15 @@ class Pairwise:
 
 def pairwise(
     rubric: str,
-    juror: Juror | Service,
+    juror: jurors.Juror | Service,
     *,
     name: str = "preference",
     calibration: Calibration | None = None,
     files: GoldFiles | None = None,
-    output_limit: int = OUTPUT_LIMIT,
-    timeout_s: float = TIMEOUT_S,
-    retries: int = RETRIES,
-    cache: VoteCache | None = None,
+    output_limit: int = jurors.OUTPUT_LIMIT,
+    timeout_s: float = jurors.TIMEOUT_S,
+    retries: int = jurors.RETRIES,
+    cache: jurors.VoteCache | None = None,
     clock: Timer | None = None,
 ) -> Pairwise:
     """Return a comparison of two outputs by a rubric.
@@ -234,12 +210,12 @@ def pairwise(
     """
     return Pairwise(
         rubric=rubric,
-        juror=juror_of(juror),
+        juror=jurors.juror_of(juror),
         output_limit=output_limit,
         name=name,
         calibration=calibration,
         files=files,
-        asking=Asking(
+        asking=jurors.Asking(
             timeout_s=timeout_s, retries=retries, cache=cache, clock=clock or SystemClock()
         ),
     )
@@ -292,7 +268,7 @@ def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> 
     )
 
 
-def _comparison(candidate_first: Answer, candidate_second: Answer) -> Comparison:
+def _comparison(candidate_first: jurors.Answer, candidate_second: jurors.Answer) -> Comparison:
     missing = next((one for one in (candidate_first, candidate_second) if one.value is None), None)
     if missing is not None:
         return Comparison(
@@ -308,7 +284,7 @@ def _comparison(candidate_first: Answer, candidate_second: Answer) -> Comparison
     )
 
 
-def _score(choice: Choice, place: str) -> float:
+def _score(choice: votes.Choice, place: str) -> float:
     """Return what an answer is worth to the candidate, which stood at that place."""
     if choice.better == "equal":
         return _EQUAL
@@ -429,21 +405,21 @@ def read_pair_gold(path: Path) -> PairGold:
     Raises:
         GoldSetError: There is no such file, or it does not hold one; the first problems are named.
     """
-    provenance, entries = read_entries(path)
+    provenance, entries = gold.read_entries(path)
     problems: list[str] = []
     units = list(_read_units(entries, problems))
-    refuse_problems(path, problems)
+    gold.refuse_problems(path, problems)
     if not units:
-        raise GoldSetError(f"{path}: the gold set holds no labelled pair; {_PAIRS_FORM}")
+        raise gold.GoldSetError(f"{path}: the gold set holds no labelled pair; {_PAIRS_FORM}")
     try:
-        return PairGold(units=tuple(units), provenance=describe_provenance(provenance))
+        return PairGold(units=tuple(units), provenance=gold.describe_provenance(provenance))
     except InvalidArgument as error:
-        raise GoldSetError(f"{path}: {error}") from None
+        raise gold.GoldSetError(f"{path}: {error}") from None
 
 
 def _read_units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iterator[PairUnit]:
     for number, (where, entry) in enumerate(entries, 1):
-        if isinstance(entry, BrokenLine):
+        if isinstance(entry, gold.BrokenLine):
             problems.append(f"{where} {entry}")
         elif not isinstance(entry, dict):
             problems.append(f"{where} must be a mapping with `first`, `second` and `better`")

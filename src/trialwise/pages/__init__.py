@@ -41,6 +41,6 @@ How many trials are needed:
 Elsewhere:
 
 - `comparison`: two services on the same inputs
-- `arm_standings`, `choice_plan`: several arms beside each other, and what a choice will take
+- `arm_standings`: several arms beside each other, and what a choice will take
 - `run_rules`: what a run will do, before its first trial
 """

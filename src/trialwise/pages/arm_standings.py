@@ -4,26 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Cell,
-    Details,
-    Document,
-    Items,
-    Name,
-    Pairs,
-    Table,
-    Tone,
-    Value,
-    build_table,
-)
+from trialwise.documents import blocks
 from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import (
     as_count,
     as_ends,
+    as_level,
     as_money,
     as_observed,
+    as_percent,
     as_points,
     as_seconds,
     keep_few,
@@ -33,16 +22,18 @@ from trialwise.procedures.choice import (
     ChoiceVerdict,
     Exploration,
 )
+from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
+from trialwise.stats.toolbox.choice_forecast import ChoiceForecast
 
 _MOST_ROWS, _MOST_NOTES = 60, 15
-_BADGES: dict[str, tuple[str, Tone]] = {
+_BADGES: dict[str, tuple[str, blocks.Tone]] = {
     "chosen": ("DECIDED", "chosen"),
     "tied": ("TIED", "open"),
     "undecided": ("NOT DECIDED", "open"),
 }
 
 
-def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> Document:
+def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> blocks.Document:
     """Build a choice between arms as a page.
 
     Args:
@@ -51,10 +42,10 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> Do
     """
     word, tone = _BADGES[verdict.outcome]
     ranked = sorted(verdict.arms, key=lambda one: (one.label != verdict.chosen, -_rate(one)))
-    return Document(
+    return blocks.Document(
         kind="Choice",
         title=_name_arms(verdict.arms, verdict.chosen),
-        badge=Badge(word=word, tone=tone),
+        badge=blocks.Badge(word=word, tone=tone),
         badge_label="Answer",
         lead=verdict.statement,
         facts=(
@@ -71,14 +62,14 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> Do
     )
 
 
-def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> Document:
+def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> blocks.Document:
     """Build a description of arms as a page; it has no verdict.
 
     Args:
         found: What was measured.
         runs: The names of the runs.
     """
-    return Document(
+    return blocks.Document(
         kind="Exploration",
         title=_name_arms(found.arms),
         lead=found.multiplicity,
@@ -106,23 +97,23 @@ def _name_arms(arms: Sequence[ArmStanding], named: str | None = None) -> str:
     return f"{contracts[0]}: {name}" if len(contracts) == 1 else name
 
 
-def _describe_criteria(criteria: Sequence[str]) -> Pairs:
+def _describe_criteria(criteria: Sequence[str]) -> blocks.Pairs:
     return (("passes", " and ".join(criteria)),)
 
 
-def _fold(title: str, notes: Sequence[str]) -> tuple[Block, ...]:
+def _fold(title: str, notes: Sequence[str]) -> tuple[blocks.Block, ...]:
     if not notes:
         return ()
-    items = Items(items=keep_few(notes, _MOST_NOTES))
-    return (Details(summary=title, blocks=(items,), is_printed=True),)
+    items = blocks.Items(items=keep_few(notes, _MOST_NOTES))
+    return (blocks.Details(summary=title, blocks=(items,), is_printed=True),)
 
 
 def _tabulate(
     arms: Sequence[ArmStanding], confidence: float, difference: float | None = None
-) -> Table:
+) -> blocks.Table:
     left = len(arms) - _MOST_ROWS
 
-    def draw(arm: ArmStanding) -> Cell:
+    def draw(arm: ArmStanding) -> blocks.Cell:
         if arm.interval is None:
             return ""
         low, high = arm.interval
@@ -134,12 +125,12 @@ def _tabulate(
             span=(0.0, 1.0),
         )
 
-    def write_rate(arm: ArmStanding) -> Cell:
+    def write_rate(arm: ArmStanding) -> blocks.Cell:
         return "–" if arm.tally.rate is None else as_observed(arm.tally.rate)
 
-    def describe(arm: ArmStanding) -> Cell:
+    def describe(arm: ArmStanding) -> blocks.Cell:
         if arm.place == "chosen":
-            return Value(text=f"best, or within {as_points(difference or 0.0)}", strong=True)
+            return blocks.Value(text=f"best, or within {as_points(difference or 0.0)}", strong=True)
         if arm.place == "tied":
             return "tied"
         if arm.is_unbeaten:
@@ -149,10 +140,10 @@ def _tabulate(
         return "another arm is better and cheaper" if cheaper else "another arm is better"
 
     has_cost = any(one.usd_per_trial is not None for one in arms)
-    return build_table(
+    return blocks.build_table(
         "Arms",
         arms[:_MOST_ROWS],
-        ("arm", lambda one: Name(one.label)),
+        ("arm", lambda one: blocks.Name(one.label)),
         ("shown", describe),
         ("passed", lambda one: f"{one.tally.passed}/{one.tally.trials}"),
         ("rate", write_rate),
@@ -182,3 +173,68 @@ def _is_cheaper(arm: ArmStanding, other: ArmStanding) -> bool:
 
 def _write_money(usd: float | None) -> str:
     return "" if usd is None else as_money(usd)
+
+
+# --- What a choice between arms will take, before its first trial ---------------------------------
+
+
+def build_choice_plan_page(plan: ChoicePlan) -> blocks.Document:
+    """Build the forecast of a choice as a page."""
+    difference = as_points(plan.smallest_difference)
+    return blocks.Document(
+        kind="Plan",
+        title=f"Plan: which of {as_count(plan.arms, 'arm')} is best?",
+        lead=(
+            f"If one arm is better than every other by {difference} or more, any other answer "
+            f"comes in at most {as_level(round(1 - plan.confidence, 6))} of runs."
+        ),
+        facts=(
+            ("smallest difference", difference),
+            ("most rounds", f"{plan.max_rounds:,}"),
+            ("ties", "broken" if plan.break_ties else "said"),
+        ),
+        blocks=(_tabulate_forecasts(plan), *_explain_ties(plan)),
+    )
+
+
+def _tabulate_forecasts(plan: ChoicePlan) -> blocks.Table:
+    def write_share(share: float) -> str:
+        return as_percent(round(share, 2))
+
+    def write_rates(forecast: ChoiceForecast) -> str:
+        best, *others = forecast.rates
+        if len(set(others)) == 1:
+            return f"{as_percent(round(best, 4))}, others {as_percent(round(others[0], 4))}"
+        return ", ".join(as_percent(round(rate, 4)) for rate in forecast.rates)
+
+    return blocks.build_table(
+        "What to expect",
+        plan.forecasts,
+        ("if", lambda one: one[0]),
+        ("rates", lambda one: write_rates(one[1])),
+        ("trials", lambda one: f"{one[1].mean_trials:,.0f} ± {one[1].trials_error:.0f}"),
+        ("19 of 20 take at most", lambda one: f"{one[1].most_trials:,}"),
+        ("first arm named", lambda one: write_share(one[1].chosen[0])),
+        ("another named", lambda one: write_share(sum(one[1].chosen[1:]))),
+        ("tied", lambda one: write_share(one[1].tied)),
+        ("not decided", lambda one: write_share(one[1].undecided)),
+        words=(0, 1),
+        notes=(_describe_simulation(plan),),
+    )
+
+
+def _describe_simulation(plan: ChoicePlan) -> str:
+    return (
+        f"From {plan.forecasts[0][1].runs} simulated choices in each row, with arms that pass and "
+        "fail independently. Trials are of all arms together."
+    )
+
+
+def _explain_ties(plan: ChoicePlan) -> tuple[blocks.Prose, ...]:
+    if plan.break_ties:
+        return ()
+    text = (
+        "Saying “tied” costs trials: --break-ties names the last arm at once, and arms that are "
+        "closer than the smallest difference are then told apart by luck."
+    )
+    return (blocks.Prose(paragraphs=(text,)),)

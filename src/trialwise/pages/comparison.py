@@ -1,37 +1,34 @@
 """Arms compared on the same inputs, as a page: the answer, what it rests on, and what to read.
 
-comparison               the whole page, and a summary of it for a terminal, a comment, a notebook
-comparison_differences   the forest plot and the table of what was decided
+comparison               the whole page; a summary for a terminal, a comment, a notebook; lines for
+                         JUnit; and everything for programs
+comparison_differences   the forest plot, what was decided, and which replies a judge prefers
 comparison_flips         pairs in which exactly one arm passed, with both replies
 comparison_inputs        each input under every arm
 comparison_arms          what the arms are, how well they did and what they took
-comparison_amounts       costs of a success, scores and steadiness in sentences
-comparison_preferences   which replies a judge prefers
-comparison_results       result lines for JUnit
-comparison_json          everything for programs
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from trialwise import __version__
 from trialwise.documents.blocks import Badge, Block, Details, Document, Items, Section
 from trialwise.documents.numbers import as_count, as_money, as_percent, as_points, keep_few
 from trialwise.documents.printable import cut_middle
-from trialwise.documents.results import Status
-from trialwise.pages.comparison_amounts import list_amount_notes
-from trialwise.pages.comparison_arms import (
-    build_arms_section,
-    list_factors,
-    list_setup,
-    tabulate_amounts,
-)
-from trialwise.pages.comparison_differences import build_forest, tabulate_differences
-from trialwise.pages.comparison_flips import build_few_flips, build_flips_section
-from trialwise.pages.comparison_inputs import build_arm_inputs
-from trialwise.procedures.comparing.findings import ArmRun, ComparisonVerdict
+from trialwise.documents.results import Fact, LineKind, ResultLine, RunResults, Status, SuiteResults
+from trialwise.model.codec import to_plain
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.pages import comparison_arms, comparison_differences, comparison_flips
+from trialwise.pages.comparison_inputs import build_arm_inputs, count_inputs
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
+from trialwise.procedures.comparing.pairing import name_shared
+from trialwise.procedures.comparing.words import name_outcome
+from trialwise.procedures.comparison import COMPARISON
 
 #: Notes of a summary, those on amounts, those of a page, and factors that are named at the top.
 _FEW_NOTES, _FEW_AMOUNTS, _MOST_NOTES, _FACTORS = 15, 6, 60, 4
@@ -45,18 +42,18 @@ def build_comparison_page(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = (
         verdict: What was concluded.
         arms: The runs of the arms; without them the page holds no flips and no inputs.
     """
-    forest = build_forest(verdict)
+    forest = comparison_differences.build_forest(verdict)
     plot = () if forest is None else (forest,)
     decided = Section(
         heading="Criteria",
-        blocks=(*plot, tabulate_differences(verdict)),
+        blocks=(*plot, comparison_differences.tabulate_differences(verdict)),
         depth="summary",
     )
-    notes = list_notes(verdict)
+    notes = COMPARISON.explain(verdict)
     sections = (
         decided,
-        build_flips_section(verdict, arms),
-        build_arms_section(verdict, arms),
+        comparison_flips.build_flips_section(verdict, arms),
+        comparison_arms.build_arms_section(verdict, arms),
         build_arm_inputs(verdict, arms),
         Section(heading="Worth knowing", blocks=(Items(items=keep_few(notes, _MOST_NOTES)),))
         if notes
@@ -75,11 +72,11 @@ def summarize_comparison(
         arms: The runs of the arms; without them the summary holds no flips.
         is_pictured: Whether the table holds the intervals as pictures instead of a plot below it.
     """
-    forest = None if is_pictured else build_forest(verdict)
+    forest = None if is_pictured else comparison_differences.build_forest(verdict)
     blocks: tuple[Block | None, ...] = (
-        tabulate_differences(verdict, is_pictured=is_pictured),
+        comparison_differences.tabulate_differences(verdict, is_pictured=is_pictured),
         forest,
-        build_few_flips(verdict, arms),
+        comparison_flips.build_few_flips(verdict, arms),
         _fold_amounts(verdict),
         _fold_notes(verdict),
     )
@@ -107,7 +104,7 @@ def _list_facts(
     yield "compared", _describe_pairing(verdict)
     yield "asked", _describe_question(verdict)
     yield "claim", verdict.about
-    for key, values in list(list_factors(verdict, arms).items())[:_FACTORS]:
+    for key, values in list(comparison_arms.list_factors(verdict, arms).items())[:_FACTORS]:
         named = (cut_middle(one, _NAME) for one in values.values())
         yield "differs in", f"{cut_middle(key, _NAME)}: {', '.join(named)}"
     if verdict.analysis != "measured":
@@ -158,10 +155,7 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
         pairs[one.arm, one.against] += one.pairs
     if not any(pairs.values()):
         return "separate runs, nothing paired"
-    alike = ["inputs"]
-    alike += ["order"] if all(one.same_order for one in verdict.pairings) else []
-    alike += ["seeds"] if all(one.same_seeds for one in verdict.pairings) else []
-    shared = alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
+    shared = name_shared(*verdict.pairings)
     fewest, most = min(pairs.values()), max(pairs.values())
     count = as_count(most, "pair") if fewest == most else f"{fewest:,} to {as_count(most, 'pair')}"
     each = "" if len(pairs) == 1 else ", for every two arms that are compared"
@@ -169,8 +163,8 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
 
 
 def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
-    amounts = tabulate_amounts(verdict)
-    notes = (*list_amount_notes(verdict), *list_setup(verdict))
+    amounts = comparison_arms.tabulate_amounts(verdict)
+    notes = (*comparison_arms.list_amount_notes(verdict), *comparison_arms.list_setup(verdict))
     if amounts is None and not notes:
         return None
     blocks: list[Block] = [] if amounts is None else [replace(amounts, is_headed=False)]
@@ -179,21 +173,197 @@ def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
 
 
 def _fold_notes(verdict: ComparisonVerdict) -> Details | None:
-    notes = list_notes(verdict)
+    notes = COMPARISON.explain(verdict)
     if not notes:
         return None
     items = Items(items=keep_few(notes, _FEW_NOTES))
     return Details(summary="Worth knowing", blocks=(items,), is_printed=True)
 
 
-def list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:
-    """List what each criterion came to and why, and what qualifies it."""
-    several = len(verdict.findings) > 1
-    many = len(verdict.arms) > 2
-    notes = [
-        f"{finding.criterion}{f', {finding.arm}' if many else ''}: {note}" if several else note
-        for finding in verdict.findings
-        for note in (finding.statement, *finding.caveats)
-        if note
-    ]
-    return tuple(filter(None, dict.fromkeys((*notes, *verdict.caveats, verdict.multiplicity))))
+# --- Result lines ---------------------------------------------------------------------------------
+# What JUnit and other short formats show: a line for each criterion and candidate.
+
+
+def describe_results(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> SuiteResults:
+    """Describe a comparison as the results of a suite, with a run for each candidate.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms; without them no flip is named.
+    """
+    coupled: dict[tuple[str, str], list[ComparisonFinding]] = {}
+    for finding in verdict.findings:
+        coupled.setdefault((finding.arm, finding.against), []).append(finding)
+    flips = comparison_flips.list_flips(verdict, arms)
+    runs = tuple(_describe_run(verdict, arms, flips, found) for found in coupled.values())
+    return SuiteResults(
+        name=name_comparison(verdict),
+        status=Status(verdict.decision.value),
+        runs=runs,
+        totals=verdict.statement,
+        seconds=sum(one.seconds for one in runs),
+    )
+
+
+def _describe_run(
+    verdict: ComparisonVerdict,
+    arms: Sequence[ArmRun],
+    flips: Sequence[comparison_flips.Flip],
+    findings: Sequence[ComparisonFinding],
+) -> RunResults:
+    arm, against = findings[0].arm, findings[0].against
+    name = f"{arm} against {against}"
+    decided = {one.decision.value for one in findings if not one.advisory}
+    worst = next((one for one in ("FAIL", "INCONCLUSIVE") if one in decided), "PASS")
+    runs = {one.label: one for one in verdict.arms}
+    starts = {one.label: one.record.verdict.started_at for one in arms}
+    return RunResults(
+        contract=name,
+        status=Status(worst),
+        lines=tuple(
+            replace(
+                _describe_line(verdict, name, one),
+                details=comparison_flips.describe_losses(flips, arms, one),
+            )
+            for one in findings
+        ),
+        notes=(*verdict.caveats, *filter(None, [verdict.multiplicity])),
+        facts={
+            "statement": verdict.statement,
+            "question": verdict.question.question,
+            "confidence": verdict.question.confidence,
+            "control": against,
+            "control_run": runs[against].run_id or None,
+            "candidate": arm,
+            "candidate_run": runs[arm].run_id or None,
+            "pairs": sum(
+                one.pairs for one in verdict.pairings if (one.arm, one.against) == (arm, against)
+            ),
+            "claim": verdict.about,
+        },
+        run_id=runs[arm].run_id,
+        seed=runs[arm].seed,
+        started_at=starts.get(arm),
+        seconds=runs[arm].spending.seconds,
+    )
+
+
+def _describe_line(
+    verdict: ComparisonVerdict, contract: str, finding: ComparisonFinding
+) -> ResultLine:
+    return ResultLine(
+        kind=LineKind.CRITERION,
+        contract=contract,
+        name=finding.criterion,
+        status=Status(finding.decision.value),
+        label=f"{finding.decision.value} ({name_outcome(finding)})",
+        advisory=bool(finding.advisory),
+        sentence=comparison_differences.describe_difference(finding),
+        statement=finding.statement or comparison_differences.describe_difference(finding),
+        notes=(*finding.advisory, *finding.caveats),
+        claim=verdict.about,
+        facts=dict(list_finding_facts(finding)),
+    )
+
+
+def list_finding_facts(finding: ComparisonFinding) -> Iterator[tuple[str, Fact]]:
+    """Yield the numbers behind a finding, under the names that machine-readable reports use."""
+    yield "decision", finding.decision.value
+    yield "outcome", name_outcome(finding)
+    yield "question", finding.question
+    yield "margin", finding.margin or None
+    yield "difference", finding.difference
+    if finding.interval is not None:
+        yield "low", finding.interval.low
+        yield "high", finding.interval.high
+        yield "confidence", finding.interval.confidence
+    yield "p_value", finding.p_value
+    yield "adjusted_p_value", finding.adjusted_p_value
+    yield "decision_rule", finding.decision_rule
+    for name, tally in (("control", finding.control), ("candidate", finding.candidate)):
+        if tally is not None:
+            yield f"{name}_passed", tally.passed
+            yield f"{name}_trials", tally.trials
+    if finding.pairs is not None:
+        yield "only_control_passed", finding.pairs.only_a
+        yield "only_candidate_passed", finding.pairs.only_b
+        yield "pairs", finding.pairs.pairs
+
+
+# --- Everything for programs ----------------------------------------------------------------------
+# One versioned form: the verdict in full, its flips and inputs. `comparison.schema.json` beside
+# this file describes it (JSON Schema 2020-12). The fields of the verdict stand at the top, as
+# `ComparisonVerdict` names them.
+
+#: Its number grows when a reader of the earlier form would misread the later one.
+SCHEMA = "trialwise.comparison/1"
+#: Flips that are written with their replies; the others are counted.
+_MOST_FLIPS = 500
+
+
+def describe_comparison(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> dict[str, Any]:
+    """Describe a comparison as plain values, fit for JSON.
+
+    Args:
+        verdict: What was concluded.
+        arms: The runs of the arms; without them there are no flips and no inputs.
+    """
+    flips, records = (
+        comparison_flips.list_flips(verdict, arms),
+        {one.label: one.record for one in arms},
+    )
+    shown = flips[:_MOST_FLIPS]
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "trialwise", "version": __version__},
+        **to_plain(verdict),
+        "records": {one.label: None if one.path is None else str(one.path) for one in arms},
+        "inputs": list(_list_inputs(verdict, arms)),
+        "flips": [
+            {
+                "arm": one.arm,
+                "against": one.against,
+                "input": one.pair.control.input_id,
+                "lost": list(one.lost),
+                "won": list(one.won),
+                "control": _describe_trial(records[one.against], one.pair.control),
+                "candidate": _describe_trial(records[one.arm], one.pair.candidate),
+            }
+            for one in shown
+        ],
+        "other_flips": len(flips) - len(shown),
+    }
+
+
+def read_comparison_schema() -> dict[str, Any]:
+    """Read the JSON Schema of a comparison."""
+    import json
+    from importlib.resources import files
+
+    text = files("trialwise.pages").joinpath("comparison.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[Mapping[str, Any]]:
+    counted = count_inputs(arms) if arms else {}
+    for criterion in dict.fromkeys(one.criterion for one in verdict.findings):
+        for row in counted.get(criterion, ()):
+            counts = {
+                label: {"passed": passed, "trials": trials}
+                for label, (passed, trials) in row.counts.items()
+            }
+            yield {"criterion": criterion, "input": row.input_id, "arms": counts}
+
+
+def _describe_trial(record: RunRecord, sketch: Trial) -> dict[str, Any]:
+    trial = comparison_flips.read_whole(record, sketch)
+    return {
+        "trial": trial.index,
+        "seed": trial.seed,
+        "reply": None if trial.reply is None else comparison_flips.shorten_reply(trial.reply),
+        "error": trial.error,
+        "failed": {
+            one.criterion: one.result.explanation for one in trial.outcomes if not one.passed
+        },
+    }

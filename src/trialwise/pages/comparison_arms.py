@@ -6,42 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from trialwise.documents.blocks import (
-    Block,
-    Cell,
-    Column,
-    Details,
-    Items,
-    Name,
-    Section,
-    Table,
-    Value,
-    build_table,
-)
-from trialwise.documents.numbers import (
-    as_count,
-    as_ends,
-    as_money,
-    as_observed,
-    as_percent,
-    as_score,
-    as_seconds,
-)
+from trialwise.documents import blocks, numbers
 from trialwise.documents.printable import cut_middle
 from trialwise.model.evidence import Spending
 from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
-from trialwise.pages.comparison_amounts import list_amount_notes
-from trialwise.pages.comparison_differences import name_arms, name_columns
-from trialwise.pages.comparison_preferences import tabulate_preferences
+from trialwise.pages.comparison_differences import name_arms, name_columns, tabulate_preferences
 from trialwise.pages.suite_totals import write_amounts
-from trialwise.procedures.comparing.findings import (
-    AmountDifference,
-    ArmRun,
-    ComparedArm,
-    ComparisonVerdict,
-)
+from trialwise.procedures.comparing import findings
 from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.rate_intervals import clopper_pearson
+from trialwise.stats.result_types import Interval
 
 #: Criteria whose rates have a column, and characters of a name and of a factor.
 _CRITERIA, _NAME, _FACTOR = 4, 80, 60
@@ -57,10 +31,10 @@ class Unit(NamedTuple):
 
 
 _UNITS: Mapping[str, Unit] = {
-    "latency_s": Unit("latency", lambda value: as_seconds(round(float(f"{value:.3g}"), 6))),
-    "cost_usd": Unit("cost", as_money),
+    "latency_s": Unit("latency", lambda value: numbers.as_seconds(round(float(f"{value:.3g}"), 6))),
+    "cost_usd": Unit("cost", numbers.as_money),
     "tokens": Unit("tokens", lambda value: f"{value:,.0f}"),
-    "score": Unit("score", as_score, more_is_better=True),
+    "score": Unit("score", numbers.as_score, more_is_better=True),
 }
 
 
@@ -72,7 +46,9 @@ def find_unit(amount: str) -> Unit:
 # --- The arms ---------------------------------------------------------------------------------
 
 
-def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Section:
+def build_arms_section(
+    verdict: findings.ComparisonVerdict, arms: Sequence[findings.ArmRun]
+) -> blocks.Section:
     """Build what the arms are, how well each did and what each took.
 
     Args:
@@ -86,13 +62,13 @@ def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Se
     criteria = [
         name for name in dict.fromkeys(one.criterion for one in verdict.findings) if name in known
     ]
-    columns: list[Column[ComparedArm]] = [
+    columns: list[blocks.Column[findings.ComparedArm]] = [
         ("arm", lambda one: _name_arm(one, verdict)),
         *((cut_middle(key, _FACTOR), _read_factor(values)) for key, values in differing.items()),
     ]
     if records:
         columns += [
-            (Name(cut_middle(name, _NAME)), _read_rate(name, verdict, records))
+            (blocks.Name(cut_middle(name, _NAME)), _read_rate(name, verdict, records))
             for name in criteria[:_CRITERIA]
         ]
     words = (0, *range(1, 1 + len(differing)))
@@ -101,30 +77,34 @@ def build_arms_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Se
         columns.append(("not measured", lambda one: _write_unmeasured(records.get(one.label))))
     columns += _list_spending(verdict, records)
     left = len(criteria) - _CRITERIA
-    notes = [f"{as_count(left, 'further criterion', 'further criteria')} not shown."] * (left > 0)
+    notes = [f"{numbers.as_count(left, 'further criterion', 'further criteria')} not shown."] * (
+        left > 0
+    )
     notes += [_describe_intervals(verdict)] * bool(records)
     notes += list(_list_alike(verdict, arms))
-    table = build_table(
+    table = blocks.build_table(
         "Arms", verdict.arms, *columns, words=words, is_headed=False, notes=tuple(notes)
     )
     amounts = tabulate_amounts(verdict)
     notes = list(list_amount_notes(verdict))
     further = (tabulate_preferences(verdict), amounts)
-    blocks: list[Block] = [table, *(one for one in further if one is not None)]
+    parts: list[blocks.Block] = [table, *(one for one in further if one is not None)]
     if notes:
         summary = "Successes, scores and steadiness"
-        blocks.append(
-            Details(summary=summary, blocks=(Items(items=tuple(notes)),), is_printed=True)
+        parts.append(
+            blocks.Details(
+                summary=summary, blocks=(blocks.Items(items=tuple(notes)),), is_printed=True
+            )
         )
-    return Section(
+    return blocks.Section(
         heading="Arms",
-        blocks=tuple(blocks),
+        blocks=tuple(parts),
         note="What each arm is, how often it passed, and what it took. Setup is kept apart.",
     )
 
 
 def list_factors(
-    verdict: ComparisonVerdict, arms: Sequence[ArmRun]
+    verdict: findings.ComparisonVerdict, arms: Sequence[findings.ArmRun]
 ) -> dict[str, Mapping[str, str]]:
     """List the factors and conditions in which the arms differ, with the value of each arm.
 
@@ -153,52 +133,54 @@ def _shorten_factor(value: str) -> str:
     return f"{value[:8]}…" if _HASH.fullmatch(value) else cut_middle(value, _FACTOR)
 
 
-def _read_factor(values: Mapping[str, str]) -> Callable[[ComparedArm], Cell]:
-    return lambda one: Name(values[one.label])
+def _read_factor(values: Mapping[str, str]) -> Callable[[findings.ComparedArm], blocks.Cell]:
+    return lambda one: blocks.Name(values[one.label])
 
 
-def _list_alike(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[str]:
+def _list_alike(
+    verdict: findings.ComparisonVerdict, arms: Sequence[findings.ArmRun]
+) -> Iterator[str]:
     if len(arms) == len(verdict.arms) and not list_factors(verdict, arms):
         yield "The runs name no factor or condition in which the arms differ."
 
 
-def _name_arm(arm: ComparedArm, verdict: ComparisonVerdict) -> Cell:
-    label = Name(cut_middle(arm.label, _NAME))
+def _name_arm(arm: findings.ComparedArm, verdict: findings.ComparisonVerdict) -> blocks.Cell:
+    label = blocks.Name(cut_middle(arm.label, _NAME))
     return (label, " (control)") if arm is verdict.control else label
 
 
 def _read_rate(
-    criterion: str, verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
-) -> Callable[[ComparedArm], Cell]:
-    def read(arm: ComparedArm) -> Cell:
+    criterion: str, verdict: findings.ComparisonVerdict, records: Mapping[str, RunRecord]
+) -> Callable[[findings.ComparedArm], blocks.Cell]:
+    def read(arm: findings.ComparedArm) -> blocks.Cell:
         record = records.get(arm.label)
-        findings = () if record is None else record.verdict.findings
-        found = next((one for one in findings if one.criterion == criterion), None)
+        decided = () if record is None else record.verdict.findings
+        found = next((one for one in decided if one.criterion == criterion), None)
         tally = None if found is None else found.all_trials
         if tally is None or tally.rate is None:
             return "–"
         # Counts at which a run stopped because of them need an interval that allows it.
         bound = clopper_pearson if _is_fixed(verdict) else anytime_interval
         interval = bound(tally.passed, tally.trials, confidence=verdict.question.confidence)
-        return Value(text=as_observed(tally.rate), note=as_ends(interval))
+        return blocks.Value(text=numbers.as_observed(tally.rate), note=numbers.as_ends(interval))
 
     return read
 
 
-def _is_fixed(verdict: ComparisonVerdict) -> bool:
+def _is_fixed(verdict: findings.ComparisonVerdict) -> bool:
     """Return whether no outcome had a say in the number of trials of any arm."""
     return all(one.fixed_size for one in verdict.pairings)
 
 
-def _describe_intervals(verdict: ComparisonVerdict) -> str:
-    level = as_percent(verdict.question.confidence)
+def _describe_intervals(verdict: findings.ComparisonVerdict) -> str:
+    level = numbers.as_percent(verdict.question.confidence)
     whose = f"Intervals are for the rate of one arm and criterion alone, at {level}:"
     if _is_fixed(verdict):
         return f"{whose} Clopper and Pearson's, which are exact."
     return f"{whose} they hold whenever the trials stopped, and are wide for that."
 
 
-def _count_trials(arm: ComparedArm, records: Mapping[str, RunRecord]) -> str:
+def _count_trials(arm: findings.ComparedArm, records: Mapping[str, RunRecord]) -> str:
     record = records.get(arm.label)
     return f"{arm.spending.trials if record is None else len(record.trials):,}"
 
@@ -211,13 +193,13 @@ def _write_unmeasured(record: RunRecord | None) -> str:
     if record is None:
         return "–"
     found = _count_unmeasured(record)
-    share = f" ({as_observed(found / len(record.trials))})" if found else ""
+    share = f" ({numbers.as_observed(found / len(record.trials))})" if found else ""
     return f"{found:,}{share}"
 
 
 def _list_spending(
-    verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
-) -> Iterator[Column[ComparedArm]]:
+    verdict: findings.ComparisonVerdict, records: Mapping[str, RunRecord]
+) -> Iterator[blocks.Column[findings.ComparedArm]]:
     """Yield what the trials cost, for each trial and each success, and what preparing them took."""
     if any(one.spending.usd is not None for one in verdict.arms):
         yield (
@@ -251,17 +233,17 @@ def _divide_tokens(spent: Spending) -> str:
 
 
 def _divide_usd(usd: float | None, count: int) -> str:
-    return "–" if usd is None or not count else as_money(usd / count)
+    return "–" if usd is None or not count else numbers.as_money(usd / count)
 
 
-def list_setup(verdict: ComparisonVerdict) -> Iterator[str]:
+def list_setup(verdict: findings.ComparisonVerdict) -> Iterator[str]:
     """Describe what preparing the trials of each arm took, which is no part of the amounts."""
     for arm in verdict.arms:
         if took := _write_setup(arm):
             yield f"setup of {cut_middle(arm.label, _NAME)}, kept apart: {took}"
 
 
-def _write_setup(arm: ComparedArm) -> str:
+def _write_setup(arm: findings.ComparedArm) -> str:
     spent = arm.spending
     return write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
 
@@ -269,7 +251,7 @@ def _write_setup(arm: ComparedArm) -> str:
 # --- What trials took -------------------------------------------------------------------------
 
 
-def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
+def tabulate_amounts(verdict: findings.ComparisonVerdict) -> blocks.Table | None:
     """Tabulate what trials took under both arms, pair by pair; None where no trial says.
 
     Args:
@@ -284,11 +266,11 @@ def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
     for amount in verdict.amounts:
         order.setdefault(_name_amount(amount), len(order))
     bases = dict.fromkeys(f"{_name_amount(one)}: {one.basis}" for one in verdict.amounts)
-    return build_table(
+    return blocks.build_table(
         "What trials took",
         sorted(verdict.amounts, key=lambda one: order[_name_amount(one)]),
         ("mean of", lambda one: _name_row(one, samplings)),
-        *([("arm", lambda one: Name(name_arms(one, verdict)))] if several else []),
+        *([("arm", lambda one: blocks.Name(name_arms(one, verdict)))] if several else []),
         (names[0], lambda one: find_unit(one.name).write(one.control_mean)),
         (names[1], lambda one: find_unit(one.name).write(one.candidate_mean)),
         ("typical difference", _write_change),
@@ -298,17 +280,17 @@ def tabulate_amounts(verdict: ComparisonVerdict) -> Table | None:
     )
 
 
-def _name_amount(amount: AmountDifference) -> str:
+def _name_amount(amount: findings.AmountDifference) -> str:
     of = f" of {cut_middle(amount.criterion, _NAME)}" if amount.criterion else ""
     return f"{find_unit(amount.name).name}{of}"
 
 
-def _name_row(amount: AmountDifference, samplings: bool) -> str:
+def _name_row(amount: findings.AmountDifference, samplings: bool) -> str:
     where = f", {cut_middle(amount.experiment, _NAME)}" if samplings else ""
     return f"{_name_amount(amount)}{where}"
 
 
-def _write_change(amount: AmountDifference) -> Cell:
+def _write_change(amount: findings.AmountDifference) -> blocks.Cell:
     """Write the difference within pairs; one that its interval tells from 0 has a colour."""
     unit = find_unit(amount.name)
     text = sign_amount(amount.difference, unit.write)
@@ -320,10 +302,136 @@ def _write_change(amount: AmountDifference) -> Cell:
         return text
     rises = low > 0
     good = rises is unit.more_is_better
-    return Value(text=text, tone="pass" if good else "fail")
+    return blocks.Value(text=text, tone="pass" if good else "fail")
 
 
 def sign_amount(value: float, write: Callable[[float], str]) -> str:
     """Write an amount with its sign; 0 has none."""
     text, sign = write(abs(value)), "+" if value > 0 else "−"
     return text if text == write(0.0) else f"{sign}{text}"
+
+
+# --- What is found beside the pass rate of arms, in sentences: successes, scores, steadiness ------
+
+_SPREADS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "latency_s": ("latency", numbers.as_seconds),
+    "score": ("score", "{:.3f}".format),
+}
+
+
+def list_amount_notes(verdict: findings.ComparisonVerdict) -> Iterator[str]:
+    """Yield what a success costs, how scores changed and how steady each arm is.
+
+    Args:
+        verdict: What was concluded.
+    """
+    several = len(verdict.arms) > 2
+    for preferred in verdict.preferences:
+        yield _describe_preference(preferred)
+    if len(verdict.costs) > 1:
+        yield f"cost of a success: {'; '.join(map(_describe_cost, verdict.costs))}"
+    for ratio in verdict.cost_ratios:
+        yield _describe_ratio(ratio)
+    for lift in verdict.scores:
+        yield _describe_lift(lift, several=several)
+    for flaky in verdict.flakiness:
+        if flaky.control or flaky.candidate:
+            yield _describe_flakiness(flaky)
+    for spread in verdict.spreads:
+        yield _describe_spread(spread)
+
+
+def _describe_preference(found: findings.PreferenceFinding) -> str:
+    pairs = found.wins + found.losses + found.ties
+    text = (
+        f"{found.criterion}: the judge prefers {found.arm} to {found.against} in {found.wins:,} of "
+        f"{numbers.as_count(pairs, 'pair')}, the other in {found.losses:,}, neither in "
+        f"{found.ties:,}"
+    )
+    if found.rate is not None:
+        text += f"; win rate {numbers.as_observed(found.rate)}{_write_share(found.interval)}"
+    if found.corrected_rate is not None:
+        text += (
+            f"; corrected for its errors on {numbers.as_count(found.labels, 'labelled pair')}, "
+            f"people would prefer {found.arm} in {numbers.as_observed(found.corrected_rate)}"
+            f"{_write_share(found.corrected_interval)} of the decided pairs"
+        )
+    spent = f" (the judge cost {numbers.as_money(found.usd)})" if found.usd else ""
+    missing = f"; {found.missing:,} without an answer" if found.missing else ""
+    return f"{text}{missing}{spent}"
+
+
+def _write_share(interval: Interval | None) -> str:
+    if interval is None:
+        return ""
+    low, high = interval
+    return f" [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def _describe_cost(cost: findings.ArmCost) -> str:
+    each = "no success" if cost.usd_per_success is None else numbers.as_money(cost.usd_per_success)
+    trials = numbers.as_count(cost.trials, "trial")
+    text = f"{each} with {cost.arm} ({cost.successes:,} of {trials} passed)"
+    return f"{text}, setup {numbers.as_money(cost.setup_usd)} apart" if cost.setup_usd else text
+
+
+def _describe_ratio(ratio: findings.CostRatio) -> str:
+    text = (
+        f"a success costs {_write_times(ratio.ratio)} as much with {ratio.arm} as with "
+        f"{ratio.against}"
+    )
+    if ratio.interval is None:
+        return text
+    low, high = map(_write_times, ratio.interval)
+    return f"{text} [{low}, {high}] (approximate, by a jackknife)"
+
+
+def _write_score(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _write_times(ratio: float) -> str:
+    return f"{ratio:.3g} times"
+
+
+def _describe_lift(lift: findings.ScoreLift, *, several: bool) -> str:
+    arms = f" of {lift.arm} against {lift.against}" if several else ""
+    text = (
+        f"score of {lift.criterion}{arms}: mean {numbers.as_score(lift.control)} -> "
+        f"{numbers.as_score(lift.candidate)}, lift {_sign(lift.difference, _write_score)}"
+        f"{_write_interval(lift.interval, _write_score)} for every distribution of scores"
+    )
+    if lift.flip_interval is not None:
+        text += f",{_write_interval(lift.flip_interval, _write_score)} by flipping signs"
+    return f"{text}, {numbers.as_count(lift.pairs, 'pair')}"
+
+
+def _describe_flakiness(flaky: findings.FlakinessDifference) -> str:
+    return (
+        f"inputs that both passed and failed {flaky.criterion}: {flaky.control:,} with "
+        f"{flaky.against} and {flaky.candidate:,} with {flaky.arm}, of "
+        f"{numbers.as_count(flaky.inputs, 'repeated input')} (p = {flaky.p_value:.3g})"
+    )
+
+
+def _describe_spread(spread: findings.SpreadDifference) -> str:
+    name, write = _SPREADS[spread.name]
+    of = f" of {spread.criterion}" if spread.criterion else ""
+    return (
+        f"two repeats of an input differ in {name}{of} by {write(spread.control)} with "
+        f"{spread.against} and {write(spread.candidate)} with {spread.arm} on average, "
+        f"difference {_sign(spread.difference, write)}{_write_interval(spread.interval, write)} "
+        f"(p = {spread.p_value:.3g}, {numbers.as_count(spread.repeats, 'pair')} of repeats)"
+    )
+
+
+def _write_interval(interval: Interval | None, write: Callable[[float], str]) -> str:
+    if interval is None:
+        return ""
+    low, high = (_sign(end, write) for end in interval)
+    return f" [{low}, {high}]"
+
+
+def _sign(value: float, write: Callable[[float], str]) -> str:
+    sign = "+" if value > 0 else "−"
+    return f"{sign}{write(abs(value))}" if value else write(0.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from trialwise.documents.blocks import Badge, Cell, Name, Table, build_table
+from trialwise.documents.blocks import Badge, Cell, Name, Table, Value, build_table
 from trialwise.documents.charts import Axis, Strip, StripRow, Strips
-from trialwise.documents.numbers import as_count, as_level, as_observed, as_signed_points
+from trialwise.documents.numbers import as_count, as_ends, as_level, as_observed, as_signed_points
 from trialwise.documents.printable import cut_middle, make_visible, shorten
 from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Decision
@@ -15,8 +15,10 @@ from trialwise.procedures.comparing.findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,
-    Contrast,
+    PreferenceFinding,
 )
+from trialwise.procedures.comparing.words import name_outcome
+from trialwise.stats.result_types import Interval
 
 #: Rows of the plot and of the table; the others are counted.
 _MOST_DRAWN, _MOST_ROWS = 60, 40
@@ -30,29 +32,6 @@ INKS: Mapping[Decision, Literal["pass", "fail", "open"]] = {
     Decision.INCONCLUSIVE: "open",
 }
 """How a decision stands out, as a tone and as an ink."""
-
-_WORDS: Mapping[tuple[str, Decision], str] = {
-    ("different", Decision.PASS): "better",
-    ("different", Decision.FAIL): "worse",
-    ("better", Decision.PASS): "better",
-    ("better", Decision.FAIL): "not better",
-    ("not-worse", Decision.PASS): "not worse",
-    ("not-worse", Decision.FAIL): "worse",
-    ("equivalent", Decision.PASS): "equivalent",
-    ("equivalent", Decision.FAIL): "not equivalent",
-}
-
-
-def name_outcome(finding: ComparisonFinding) -> str:
-    """Name what was shown of a candidate, in the words of the question that was asked.
-
-    Where more was shown than a candidate that is not worse, that is named.
-    """
-    if finding.question == "not-worse" and finding.contrast is Contrast.BETTER:
-        return finding.contrast.value
-    if finding.question == "different" and finding.decision is Decision.INCONCLUSIVE:
-        return finding.contrast.value
-    return _WORDS.get((finding.question, finding.decision), "not shown")
 
 
 def order_findings(verdict: ComparisonVerdict) -> list[ComparisonFinding]:
@@ -282,3 +261,58 @@ def _count_won(finding: ComparisonFinding) -> str:
     if finding.inputs_won is not None and finding.inputs_lost is not None:
         return f"{finding.inputs_won}/{finding.inputs_won + finding.inputs_lost} inputs"
     return "" if finding.pairs is None else f"{finding.pairs.only_b}/{finding.pairs.discordant}"
+
+
+# --- Which arm's replies a judge prefers: a row for each judge and two arms -----------------------
+
+
+def tabulate_preferences(verdict: ComparisonVerdict) -> Table | None:
+    """Tabulate how often a judge prefers a candidate's reply; None where no judge was asked.
+
+    Args:
+        verdict: What was concluded.
+    """
+    found = verdict.preferences
+    if not found:
+        return None
+    corrected = any(one.corrected_rate is not None for one in found)
+    return build_table(
+        "Which replies a judge prefers",
+        found,
+        ("criterion", lambda one: Name(cut_middle(one.criterion, _NAME))),
+        ("arms", lambda one: Name(cut_middle(f"{one.arm} against {one.against}", 2 * _NAME))),
+        ("preferred", lambda one: _write_rate(one.rate, one.interval)),
+        *(
+            [("corrected", lambda one: _write_rate(one.corrected_rate, one.corrected_interval))]
+            if corrected
+            else []
+        ),
+        ("won", lambda one: f"{one.wins:,}"),
+        ("lost", lambda one: f"{one.losses:,}"),
+        ("tied", _write_ties),
+        ("no answer", lambda one: f"{one.missing:,}"),
+        words=(0, 1),
+        notes=(
+            "A tie counts half. Above 50 % the judge prefers the candidate's replies.",
+            *([_explain_correction(found)] if corrected else ()),
+        ),
+    )
+
+
+def _write_rate(rate: float | None, interval: Interval | None) -> Cell:
+    if rate is None:
+        return "–"
+    return Value(text=as_observed(rate), note="" if interval is None else as_ends(interval))
+
+
+def _write_ties(found: PreferenceFinding) -> Cell:
+    turned = f"{found.inconsistent:,} by their place" if found.inconsistent else ""
+    return Value(text=f"{found.ties:,}", note=turned)
+
+
+def _explain_correction(found: tuple[PreferenceFinding, ...]) -> str:
+    labels = max(one.labels for one in found)
+    return (
+        "Corrected is the share of decided pairs in which people would prefer the candidate, by "
+        f"the judge's errors on {labels:,} labelled pairs."
+    )

@@ -5,21 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from trialwise.documents.blocks import (
-    Badge,
-    Block,
-    Card,
-    Cards,
-    Choice,
-    Compared,
-    Details,
-    Facts,
-    Items,
-    Piece,
-    Prose,
-    Section,
-    Verbatim,
-)
+from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_money, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.run import RunRecord
@@ -108,7 +94,9 @@ def _tell_apart(pair: Pair, criteria: Sequence[str]) -> tuple[tuple[str, ...], t
 # --- To read ----------------------------------------------------------------------------------
 
 
-def build_flips_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Section | None:
+def build_flips_section(
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun]
+) -> blocks.Section | None:
     """Build a card for each flip, as far as there is room; None where no pairs are known.
 
     Args:
@@ -122,20 +110,22 @@ def build_flips_section(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> S
     won = [one for one in flips if not one.lost]
     chosen = [*lost[:_MOST_LOST], *won[:_MOST_WON]]
     cards = tuple(_fit_cards(chosen, verdict, {one.label: one.record for one in arms}))
-    blocks: list[Block] = [
-        Cards(
+    parts: list[blocks.Block] = [
+        blocks.Cards(
             cards=cards,
             choices=_list_choices(verdict, chosen[: len(cards)]),
             noun="flip",
             is_searched=len(cards) > 1,
         )
         if cards
-        else Prose(paragraphs=("Both passed or both failed in every pair.",))
+        else blocks.Prose(paragraphs=("Both passed or both failed in every pair.",))
     ]
     if left := len(flips) - len(cards):
         said = f"{as_count(left, 'further flip')} not shown; the journals of the runs hold them."
-        blocks.append(Prose(paragraphs=(said,), tone="quiet"))
-    return Section(heading="Flips", blocks=tuple(blocks), note=_describe_flips(verdict, flips))
+        parts.append(blocks.Prose(paragraphs=(said,), tone="quiet"))
+    return blocks.Section(
+        heading="Flips", blocks=tuple(parts), note=_describe_flips(verdict, flips)
+    )
 
 
 def _describe_flips(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> str:
@@ -149,7 +139,7 @@ def _describe_flips(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> str:
     )
 
 
-def build_few_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Details | None:
+def build_few_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> blocks.Details | None:
     """Build a list of the first flips for a short report; None where there are none.
 
     Args:
@@ -165,7 +155,9 @@ def build_few_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Detai
         items.append(f"and {as_count(left, 'further flip')}")
     lost = sum(bool(one.lost) for one in flips)
     summary = f"Flips: {lost:,} lost, {len(flips) - lost:,} won"
-    return Details(summary=summary, blocks=(Items(items=tuple(items)),), is_printed=True)
+    return blocks.Details(
+        summary=summary, blocks=(blocks.Items(items=tuple(items)),), is_printed=True
+    )
 
 
 def _describe_flip(flip: Flip, records: Mapping[str, RunRecord]) -> str:
@@ -268,7 +260,7 @@ def read_whole(record: RunRecord, sketch: Trial) -> Trial:
 
 def _fit_cards(
     flips: Sequence[Flip], verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
-) -> Iterator[Card]:
+) -> Iterator[blocks.Card]:
     order = {one: str(place) for place, one in enumerate(_list_criteria(verdict))}
     labels = {one.label: str(place) for place, one in enumerate(verdict.arms)}
     room = _SIZE
@@ -291,33 +283,35 @@ def _build_card(
     labels: Mapping[str, str],
     *,
     is_open: bool,
-) -> Card:
+) -> blocks.Card:
     flip = read.flip
     asked = records[flip.against].texts.find_input(read.control)
     # Evidence is a piece of the reply, which stands below where it was kept.
-    blocks: list[Block] = [
+    parts: list[blocks.Block] = [
         block
         for _, trial, outcome in read.failing
         for block in list_failure_blocks(outcome, trial.reply)
-        if trial.reply is None or isinstance(block, Prose)
+        if trial.reply is None or isinstance(block, blocks.Prose)
     ]
     if asked is not None:
-        blocks.append(Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)))
+        parts.append(blocks.Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)))
         if asked.expected is not None:
-            blocks.append(Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY)))
-    blocks.append(_compare_replies(read))
-    blocks.append(Facts(pairs=tuple(_list_facts(read))))
-    whose = [Badge(word=cut_middle(flip.arm, NAME), tone="quiet")] if len(labels) > 2 else []
-    return Card(
+            parts.append(
+                blocks.Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY))
+            )
+    parts.append(_compare_replies(read))
+    parts.append(blocks.Facts(pairs=tuple(_list_facts(read))))
+    whose = [blocks.Badge(word=cut_middle(flip.arm, NAME), tone="quiet")] if len(labels) > 2 else []
+    return blocks.Card(
         label=read.place,
         name=cut_middle(read.input_id, NAME),
         badges=(
             *whose,
-            *(Badge(word=f"lost {cut_middle(one, NAME)}", tone="fail") for one in flip.lost),
-            *(Badge(word=f"won {cut_middle(one, NAME)}", tone="pass") for one in flip.won),
+            *(blocks.Badge(word=f"lost {cut_middle(one, NAME)}", tone="fail") for one in flip.lost),
+            *(blocks.Badge(word=f"won {cut_middle(one, NAME)}", tone="pass") for one in flip.won),
         ),
         text=read.headline,
-        blocks=tuple(blocks),
+        blocks=tuple(parts),
         is_open=is_open,
         tags={
             "way": (("lost",) if flip.lost else ()) + (("won",) if flip.won else ()),
@@ -327,12 +321,12 @@ def _build_card(
     )
 
 
-def _compare_replies(read: _Read) -> Block:
+def _compare_replies(read: _Read) -> blocks.Block:
     """Put both replies beside each other, with what differs marked where they have much alike."""
     ours, theirs = read.replies
     if ours is None and theirs is None:
         said = "The runs keep no replies of these trials, so that there is nothing to read."
-        return Prose(paragraphs=(said,), tone="quiet")
+        return blocks.Prose(paragraphs=(said,), tone="quiet")
     lost, mixed = bool(read.flip.lost), bool(read.flip.lost and read.flip.won)
     words = ("", "") if mixed else (": passed", ": failed") if lost else (": failed", ": passed")
     headings = f"{read.flip.against}{words[0]}", f"{read.flip.arm}{words[1]}"
@@ -342,7 +336,9 @@ def _compare_replies(read: _Read) -> Block:
     if None not in (ours, theirs) and 2 * common >= min(len(left), len(right)):
         return found
     # Marks on nearly every word would say nothing.
-    return Compared(headings=headings, left=(Piece(text=left),), right=(Piece(text=right),))
+    return blocks.Compared(
+        headings=headings, left=(blocks.Piece(text=left),), right=(blocks.Piece(text=right),)
+    )
 
 
 def _list_facts(read: _Read) -> Iterator[tuple[str, str]]:
@@ -354,22 +350,25 @@ def _list_facts(read: _Read) -> Iterator[tuple[str, str]]:
         yield name, ", ".join(parts)
 
 
-def _list_choices(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> tuple[Choice, ...]:
+def _list_choices(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> tuple[blocks.Choice, ...]:
     if len(flips) < 2:
         return ()
-    criteria = _list_criteria(verdict)
-    choices = []
-    if any(one.lost for one in flips) and any(one.won for one in flips):
-        ways = (("lost", "lost by the candidate"), ("won", "won by the candidate"))
-        choices.append(Choice(name="way", label="Flip", everything="all", options=ways))
-    if len(criteria) > 1:
-        options = tuple((str(place), cut_middle(one, NAME)) for place, one in enumerate(criteria))
-        choices.append(
-            Choice(name="criterion", label="Criterion", everything="all", options=options)
-        )
-    if len(verdict.arms) > 2:
-        options = tuple(
-            (str(place), cut_middle(one.label, NAME)) for place, one in enumerate(verdict.arms)
-        )[1:]
-        choices.append(Choice(name="arm", label="Arm", everything="all", options=options))
-    return tuple(choices)
+    is_mixed = any(one.lost for one in flips) and any(one.won for one in flips)
+    ways = (("lost", "lost by the candidate"), ("won", "won by the candidate")) if is_mixed else ()
+    criteria = enumerate(_list_criteria(verdict))
+    arms = enumerate(one.label for one in verdict.arms)
+    several = (
+        ("way", "Flip", ways),
+        (
+            "criterion",
+            "Criterion",
+            tuple((str(place), cut_middle(one, NAME)) for place, one in criteria),
+        ),
+        # The control has no flips of its own.
+        ("arm", "Arm", tuple((str(place), cut_middle(one, NAME)) for place, one in arms)[1:]),
+    )
+    return tuple(
+        blocks.Choice(name=name, label=label, everything="all", options=options)
+        for name, label, options in several
+        if len(options) > 1
+    )

@@ -8,17 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from trialwise.documents.blocks import (
-    Block,
-    Cell,
-    Column,
-    Details,
-    Name,
-    Section,
-    Table,
-    Value,
-    build_table,
-)
+from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_signed_points
 from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunRecord
@@ -165,7 +155,7 @@ def _count_trials(
     return counts, frozenset(tried)
 
 
-def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Section | None:
+def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> blocks.Section | None:
     """Build a table for each criterion; None where nothing is known of the inputs.
 
     Args:
@@ -178,17 +168,17 @@ def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Sect
     if not tables:
         return None
     several = len(tables) > 1
-    blocks: list[Block] = []
+    shown: list[blocks.Block] = []
     for number, (name, rows) in enumerate(tables[:_CRITERIA]):
         parts = tuple(_list_tables(name, rows, arms))
         summary = f"{cut_middle(name, _NAME)}: {_count_differing(rows, arms)}"
-        folded = Details(summary=summary, blocks=parts, is_open=not number)
-        blocks += [folded] if several else parts
+        folded = blocks.Details(summary=summary, blocks=parts, is_open=not number)
+        shown += [folded] if several else parts
     left = len(tables) - _CRITERIA
     rest = f" {as_count(left, 'further criterion', 'further criteria')} not shown." * (left > 0)
-    return Section(
+    return blocks.Section(
         heading="Inputs",
-        blocks=tuple(blocks),
+        blocks=tuple(shown),
         note=(
             "Passed of the counted trials of each input. Inputs on which the arms differ come "
             f"first, and of these the ones that a candidate lost.{rest}"
@@ -204,48 +194,50 @@ def _count_differing(rows: Sequence[InputRow], arms: Sequence[ArmRun]) -> str:
 
 def _list_tables(
     criterion: str, rows: Sequence[InputRow], arms: Sequence[ArmRun]
-) -> Iterator[Block]:
+) -> Iterator[blocks.Block]:
     yield _build_table(criterion, rows[:_FIRST], arms)
     further = rows[_FIRST:_MOST]
     if further:
         left = len(rows) - _MOST
         rest = f"; {left:,} more are in the journals" if left > 0 else ""
         summary = f"{as_count(len(further), 'further input')}{rest}"
-        yield Details(summary=summary, blocks=(_build_table(criterion, further, arms),))
+        yield blocks.Details(summary=summary, blocks=(_build_table(criterion, further, arms),))
 
 
-def _build_table(criterion: str, rows: Sequence[InputRow], arms: Sequence[ArmRun]) -> Table:
+def _build_table(criterion: str, rows: Sequence[InputRow], arms: Sequence[ArmRun]) -> blocks.Table:
     control, *others = [one.label for one in arms]
-    columns: list[Column[InputRow]] = [
+    columns: list[blocks.Column[InputRow]] = [
         ("input", _write_input),
-        (Name(cut_middle(control, _NAME)), partial(_write_counts, arm=control)),
+        (blocks.Name(cut_middle(control, _NAME)), partial(_write_counts, arm=control)),
     ]
     for label in others:
-        columns.append((Name(cut_middle(label, _NAME)), partial(_write_counts, arm=label)))
+        columns.append((blocks.Name(cut_middle(label, _NAME)), partial(_write_counts, arm=label)))
         columns.append(("difference", partial(_write_difference, against=control, arm=label)))
-    return build_table(f"Inputs of {cut_middle(criterion, _NAME)}", rows, *columns, is_headed=False)
+    return blocks.build_table(
+        f"Inputs of {cut_middle(criterion, _NAME)}", rows, *columns, is_headed=False
+    )
 
 
-def _write_input(row: InputRow) -> Cell:
+def _write_input(row: InputRow) -> blocks.Cell:
     """Write the name of an input, and below it what was asked, where that is kept."""
-    name, text = Name(cut_middle(row.input_id, _NAME)), " ".join(row.asked.split())
+    name, text = blocks.Name(cut_middle(row.input_id, _NAME)), " ".join(row.asked.split())
     if text in ("", row.input_id):
         return name
-    return name, Value(text="", note=cut_middle(text, _ASKED))
+    return name, blocks.Value(text="", note=cut_middle(text, _ASKED))
 
 
-def _write_counts(row: InputRow, arm: str) -> Cell:
+def _write_counts(row: InputRow, arm: str) -> blocks.Cell:
     if arm in row.counts:
         passed, trials = row.counts[arm]
         return f"{passed:,} of {trials:,}"
-    return Value(text="–", note=row.missing[arm])
+    return blocks.Value(text="–", note=row.missing[arm])
 
 
-def _write_difference(row: InputRow, against: str, arm: str) -> Cell:
+def _write_difference(row: InputRow, against: str, arm: str) -> blocks.Cell:
     found = row.difference(against, arm)
     if found is None:
         return "–"
     text = as_signed_points(found, digits=1)
     if not found:
         return text
-    return Value(text=text, tone="pass" if found > 0 else "fail")
+    return blocks.Value(text=text, tone="pass" if found > 0 else "fail")

@@ -30,7 +30,7 @@ from trialwise.stats.result_types import Interval
 from trialwise.validation import require_open_rate
 
 if TYPE_CHECKING:
-    from trialwise.procedures.sizing.choice_sizing import ChoicePlan
+    from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
 
 Outcome: TypeAlias = Literal["chosen", "tied", "undecided"]
 Place: TypeAlias = Literal["chosen", "may be best", "not best", "tied", ""]
@@ -203,7 +203,7 @@ class ArmChoice:
             arms: How many there are.
             asked: The arguments of `plan_choice`.
         """
-        from trialwise.procedures.sizing.choice_sizing import plan_choice
+        from trialwise.procedures.sizing.comparison_sizing import plan_choice
 
         return plan_choice(arms, **asked)
 

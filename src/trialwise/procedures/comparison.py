@@ -29,13 +29,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing import assessment, words
 from trialwise.procedures.comparing.amounts import find_amounts
-from trialwise.procedures.comparing.assessment import (
-    PreferenceVotes,
-    assess_criterion,
-    assess_preference,
-    describe_preference,
-)
 from trialwise.procedures.comparing.evidence import TESTS
 from trialwise.procedures.comparing.findings import (
     AmountsFound,
@@ -49,13 +44,6 @@ from trialwise.procedures.comparing.findings import (
 from trialwise.procedures.comparing.pair_following import TestRules, list_tests
 from trialwise.procedures.comparing.pairing import (
     check_validity,
-)
-from trialwise.procedures.comparing.words import (
-    list_caveats,
-    list_test_caveats,
-    state_comparison,
-    state_family,
-    state_finding,
 )
 from trialwise.procedures.composite import combine
 from trialwise.stats.multiplicity import Correction, adjust
@@ -133,7 +121,7 @@ class ArmComparison:
         arms: Sequence[ArmRun],
         question: ComparisonQuestion | None = None,
         rules: TestRules | None = None,
-        preferences: Sequence[PreferenceVotes] = (),
+        preferences: Sequence[assessment.PreferenceVotes] = (),
     ) -> ComparisonVerdict:
         """Decide from the records of the runs alone, so that anybody can compare them again.
 
@@ -150,7 +138,9 @@ class ArmComparison:
         _check_alike(arms)
         control = arms[0].record
         assessed = [
-            assess_criterion(name, one, other, asked, rules.get((one.label, other.label, name)))
+            assessment.assess_criterion(
+                name, one, other, asked, rules.get((one.label, other.label, name))
+            )
             for one, other in asked.couple_arms(arms)
             for name in dict.fromkeys(
                 each.criterion
@@ -168,7 +158,7 @@ class ArmComparison:
         unfair = {
             (one.against, one.arm, one.experiment): one.statement for one in checks if one.withholds
         }
-        votes = [assess_preference(one, asked) for one in preferences]
+        votes = [assessment.assess_preference(one, asked) for one in preferences]
         findings = _conclude(
             [
                 replace(one, obstacle=unfair.get((one.against, one.arm, one.experiment), ""))
@@ -190,16 +180,16 @@ class ArmComparison:
             **{one.name: getattr(amounts, one.name) for one in fields(AmountsFound)},
             pairings=summaries,
             checks=checks,
-            preferences=tuple(describe_preference(one, asked) for one in preferences),
+            preferences=tuple(assessment.describe_preference(one, asked) for one in preferences),
             question=asked,
             analysis=control.plan.analysis.value,
             about=control.plan.claim.about(inputs),
-            multiplicity=state_family(
+            multiplicity=words.state_family(
                 [one.p_value for one in findings if _is_tested(one) and one.p_value is not None],
                 asked,
             ),
-            statement=state_comparison(arms, findings, checks, asked),
-            caveats=tuple(list_caveats(arms, summaries, checks)),
+            statement=words.state_comparison(arms, findings, checks, asked),
+            caveats=tuple(words.list_caveats(arms, summaries, checks)),
         )
 
     def characterize(
@@ -329,11 +319,11 @@ def _conclude_criterion(
     concluded = replace(found, contrast=contrast, decision=decision, adjusted_p_value=adjusted)
     return replace(
         concluded,
-        statement=state_finding(concluded, fewest),
+        statement=words.state_finding(concluded, fewest),
         caveats=(
             *(f"Advisory: {reason}." for reason in found.advisory),
             *found.caveats,
-            *list_test_caveats(concluded),
+            *words.list_test_caveats(concluded),
         ),
     )
 

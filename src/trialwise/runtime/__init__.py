@@ -11,8 +11,8 @@ A run:
     measuring            `measure`: writes a baseline
     comparing            `compare`: several services in turn, whatever is asked of them
     arm_plans            plans the arms of `compare`, or finds those to resume
-    arms                 opens and watches the arms, concludes and keeps their answer
-    preferring           asks a judge which arm's reply is better
+    arms                 opens and watches the arms, asks the judge of their replies, concludes
+                         and keeps their answer
     outcome_scoring      `score`: decides outcomes that other tools produced
     workspace            where runs are kept, who hears of them, where a plain function runs
     looping              async work from plain code, and Ctrl-C

@@ -18,16 +18,7 @@ from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
-from trialwise.procedures.choice import (
-    CHOICE,
-    ArmStanding,
-    ChoiceQuestion,
-    ChoiceVerdict,
-    Exploration,
-    ExplorationQuestion,
-    Outcome,
-    describe_arms,
-)
+from trialwise.procedures import choice
 from trialwise.procedures.comparing.assessment import PreferenceVotes
 from trialwise.procedures.comparing.findings import (
     AnswerKind,
@@ -36,8 +27,7 @@ from trialwise.procedures.comparing.findings import (
     ComparisonQuestion,
     ComparisonVerdict,
 )
-from trialwise.procedures.comparing.pair_following import TestRules
-from trialwise.procedures.comparing.relabelling import relabel_arms
+from trialwise.procedures.comparing.pair_following import TestRules, relabel_arms
 from trialwise.procedures.comparison import COMPARISON
 from trialwise.stats.paired_rules import PairedRule
 
@@ -47,36 +37,45 @@ if TYPE_CHECKING:
     from trialwise.runtime.frames import ComparisonFrame, Library
     from trialwise.stores.comparisons import ComparisonHead, StoredComparison
 
-ArmsQuestion: TypeAlias = ComparisonQuestion | ChoiceQuestion | ExplorationQuestion
+ArmsQuestion: TypeAlias = ComparisonQuestion | choice.ChoiceQuestion | choice.ExplorationQuestion
 
 
+@dataclass(frozen=True)
 class Answer(ABC):
     """An answer about several arms, which its page shows."""
 
+    verdict: Any
+    """What was concluded."""
     runs: tuple[ArmRun, ...]
     """The run of every arm, the control first."""
-    path: Path | None
+    path: Path | None = None
     """The folder the answer is kept in, if it is kept."""
+
+    @property
+    @abstractmethod
+    def decided(self) -> str:
+        """What is kept as its decision; INCONCLUSIVE can be resumed."""
 
     @abstractmethod
     def build_page(self) -> Document:
         """Build the page that every report is made from."""
 
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values, fit for JSON."""
-
-    @abstractmethod
-    def describe_kept(self) -> dict[str, Any]:
-        """Return what is kept of the answer, with its decision."""
-
     def build_summary(self, *, is_pictured: bool = False) -> Document:  # noqa: ARG002 - of some
-        """Build the page that a terminal shows.
+        """Build the page that a terminal, a notebook or a pull request shows.
 
         Args:
             is_pictured: Whether the reader can show more than text.
         """
         return self.build_page()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values, fit for JSON."""
+        plain: dict[str, Any] = to_plain(self.verdict)
+        return plain
+
+    def describe_kept(self) -> dict[str, Any]:
+        """Return what is kept of the answer, with its decision."""
+        return {**to_plain(self.verdict), "decision": self.decided}
 
     @property
     def is_interrupted(self) -> bool:
@@ -85,7 +84,7 @@ class Answer(ABC):
 
     def render(self, format_: str) -> str:
         """Return the report: `html`, `markdown`, `json`, `transparent`; a comparison's: `junit`."""
-        from trialwise.reports.answer_reports import render_answer
+        from trialwise.reports.formats import render_answer
 
         return render_answer(self, format_)
 
@@ -95,8 +94,7 @@ class Answer(ABC):
         Args:
             path: Where.
         """
-        from trialwise.reports.answer_reports import match_answer_format
-        from trialwise.reports.formats import write_whole
+        from trialwise.reports.formats import match_answer_format, write_whole
 
         return write_whole(Path(path), self.render(match_answer_format(path)))
 
@@ -113,8 +111,12 @@ class Answer(ABC):
 
         return render_fragment(self.build_summary(is_pictured=True))
 
+    def _list_names(self) -> tuple[str, ...]:
+        """List the runs by name, as far as they are kept."""
+        return tuple(f"{one.label}: {one.path.name}" for one in self.runs if one.path is not None)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Comparison(Answer):
     """Arms compared: the runs of the control and of the candidates, and what they show.
 
@@ -128,14 +130,11 @@ class Comparison(Answer):
     """
 
     verdict: ComparisonVerdict
-    arms: tuple[ArmRun, ...]
-    """The control first."""
-    path: Path | None = None
 
     @property
-    def runs(self) -> tuple[ArmRun, ...]:  # type: ignore[override]
+    def arms(self) -> tuple[ArmRun, ...]:
         """The run of every arm, the control first."""
-        return self.arms
+        return self.runs
 
     @property
     def control(self) -> RunRecord:
@@ -153,6 +152,11 @@ class Comparison(Answer):
         return tuple(one.path for one in self.arms)
 
     @property
+    def decided(self) -> str:
+        """What is kept as its decision."""
+        return self.decision.value
+
+    @property
     def decision(self) -> Decision:
         """FAIL if any candidate fails a criterion, PASS if all pass everywhere."""
         return self.verdict.decision
@@ -168,7 +172,7 @@ class Comparison(Answer):
         return self.verdict.findings
 
     def build_page(self) -> Document:
-        """Build the page that every report of the comparison is made from."""
+        """Build the page that every report is made from."""
         from trialwise.pages.comparison import build_comparison_page
 
         return build_comparison_page(self.verdict, self.arms)
@@ -181,7 +185,7 @@ class Comparison(Answer):
 
     def render_junit(self) -> str:
         """Render the comparison as JUnit XML, with a test case for each test."""
-        from trialwise.pages.comparison_results import describe_results
+        from trialwise.pages.comparison import describe_results
         from trialwise.renderers.ci_formats import render_junit
 
         return render_junit(describe_results(self.verdict, self.arms))
@@ -217,14 +221,9 @@ class Comparison(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the conclusion as plain values, fit for JSON."""
-        from trialwise.pages.comparison_json import describe_comparison
+        from trialwise.pages.comparison import describe_comparison
 
         return describe_comparison(self.verdict, self.arms)
-
-    def describe_kept(self) -> dict[str, Any]:
-        """Return what is kept of the comparison."""
-        kept: dict[str, Any] = to_plain(self.verdict)
-        return kept
 
     def to_frame(self, kind: ComparisonFrame = "pairs", *, library: Library | None = None) -> Any:
         """Return a table for analysis in pandas or polars.
@@ -241,7 +240,7 @@ class Comparison(Answer):
         return f"<Comparison {self.decision.value}: {self.verdict.statement.removesuffix('.')}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice(Answer):
     """Which arm is best, or which are tied.
 
@@ -257,13 +256,15 @@ class Choice(Answer):
     ('chosen', 'good')
     """
 
-    verdict: ChoiceVerdict
-    runs: tuple[ArmRun, ...]
-    """The run of every arm."""
-    path: Path | None = None
+    verdict: choice.ChoiceVerdict
 
     @property
-    def outcome(self) -> Outcome:
+    def decided(self) -> str:
+        """What is kept as its decision: a choice that is undecided can be resumed."""
+        return "INCONCLUSIVE" if self.outcome == "undecided" else self.outcome
+
+    @property
+    def outcome(self) -> choice.Outcome:
         """Return "chosen", "tied" or "undecided"."""
         return self.verdict.outcome
 
@@ -278,7 +279,7 @@ class Choice(Answer):
         return self.verdict.unbeaten
 
     @property
-    def arms(self) -> tuple[ArmStanding, ...]:
+    def arms(self) -> tuple[choice.ArmStanding, ...]:
         """Every arm with its counts, its cost and what is shown of it."""
         return self.verdict.arms
 
@@ -288,26 +289,16 @@ class Choice(Answer):
         return self.verdict.trials
 
     def build_page(self) -> Document:
-        """Build the page that every report of the choice is made from."""
+        """Build the page that every report is made from."""
         from trialwise.pages.arm_standings import build_choice_page
 
-        return build_choice_page(self.verdict, runs=_list_names(self.runs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer as plain values, fit for JSON."""
-        plain: dict[str, Any] = to_plain(self.verdict)
-        return plain
-
-    def describe_kept(self) -> dict[str, Any]:
-        """Return what is kept of the choice; one that is undecided can be resumed."""
-        decision = "INCONCLUSIVE" if self.outcome == "undecided" else self.outcome
-        return {**self.to_dict(), "decision": decision}
+        return build_choice_page(self.verdict, runs=self._list_names())
 
     def __repr__(self) -> str:
         return f"<Choice {self.outcome}: {self.verdict.statement.removesuffix('.')}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExploredArms(Answer):
     """Arms beside each other, which decides nothing.
 
@@ -323,37 +314,31 @@ class ExploredArms(Answer):
     ['good', 'weak']
     """
 
-    found: Exploration
-    runs: tuple[ArmRun, ...]
-    """The run of every arm."""
-    path: Path | None = None
+    verdict: choice.Exploration
 
     @property
-    def arms(self) -> tuple[ArmStanding, ...]:
+    def decided(self) -> str:
+        """What is kept as its decision: nothing was decided."""
+        return "EXPLORED"
+
+    @property
+    def found(self) -> choice.Exploration:
+        """What was measured."""
+        return self.verdict
+
+    @property
+    def arms(self) -> tuple[choice.ArmStanding, ...]:
         """Every arm with its counts and cost, the highest rate first."""
-        return self.found.arms
+        return self.verdict.arms
 
     def build_page(self) -> Document:
-        """Build the page that every report of the arms is made from."""
+        """Build the page that every report is made from."""
         from trialwise.pages.arm_standings import build_exploration_page
 
-        return build_exploration_page(self.found, runs=_list_names(self.runs))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the description as plain values, fit for JSON."""
-        plain: dict[str, Any] = to_plain(self.found)
-        return plain
-
-    def describe_kept(self) -> dict[str, Any]:
-        """Return what is kept of the description."""
-        return {**self.to_dict(), "decision": "EXPLORED"}
+        return build_exploration_page(self.verdict, runs=self._list_names())
 
     def __repr__(self) -> str:
         return f"<ExploredArms: {', '.join(one.label for one in self.arms)}>"
-
-
-def _list_names(runs: Sequence[ArmRun]) -> tuple[str, ...]:
-    return tuple(f"{one.label}: {one.path.name}" for one in runs if one.path is not None)
 
 
 def conclude_arms(
@@ -375,16 +360,16 @@ def conclude_arms(
     runs = tuple(arms)
     if isinstance(question, ComparisonQuestion):
         return Comparison(COMPARISON.decide(runs, question, rules, votes), runs, path)
-    if isinstance(question, ChoiceQuestion):
-        return Choice(CHOICE.decide(runs, question), runs, path)
-    found = describe_arms(runs, criterion=question.criterion, confidence=question.confidence)
+    if isinstance(question, choice.ChoiceQuestion):
+        return Choice(choice.CHOICE.decide(runs, question), runs, path)
+    found = choice.describe_arms(runs, criterion=question.criterion, confidence=question.confidence)
     return ExploredArms(found, runs, path)
 
 
 # --- What is kept -------------------------------------------------------------------------------
 
 _QUESTIONS: Mapping[AnswerKind, type[ArmsQuestion]] = {
-    one.kind: one for one in (ComparisonQuestion, ChoiceQuestion, ExplorationQuestion)
+    one.kind: one for one in (ComparisonQuestion, choice.ChoiceQuestion, choice.ExplorationQuestion)
 }
 
 

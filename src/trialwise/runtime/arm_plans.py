@@ -144,7 +144,7 @@ def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> P
             )
         if rules:
             plans = _plan_alike(alike, _size_arms(options, question, rules), plans[0].seed)
-        _check_size(plans, labels, question, rules)
+        _check_size(plans, question, rules)
     else:
         find_criteria(plans, question.criterion)
     runs = tuple(PreparedRun(*one) for one in zip(alike, plans, strict=True))
@@ -244,15 +244,15 @@ def _check_criteria(first: Contract, second: Contract) -> None:
         raise InvalidArgument("claim", claims, "be one for all contracts")
 
 
-def _check_size(
-    plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion, rules: TestRules
-) -> None:
+def _check_size(plans: Sequence[Plan], question: ComparisonQuestion, rules: TestRules) -> None:
     """Refuse so few pairs that nothing could be shown whatever they are."""
+    if plans[0].intent is not Intent.VERIFICATION:
+        return
     tests = [
-        (one, labels[second])
-        for first, second in question.couple_arms(range(len(plans)))
-        for one in plans[first].criteria
-        if any(one.criterion == other.criterion for other in plans[second].criteria)
+        one
+        for first, second in question.couple_arms(plans)
+        for one in first.criteria
+        if any(one.criterion == other.criterion for other in second.criteria)
     ]
     fewest = fewest_discordant(question.alpha, question.correction, len(tests))
     over = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
@@ -260,15 +260,13 @@ def _check_size(
         f"{one.criterion}: {one.trials} pairs cannot tell anything apart at confidence "
         f"{question.confidence:g} over {over}: even if the candidate won them all, chance would "
         f"do as well. At least {fewest} pairs are needed, or smoke intent"
-        for one, _ in tests
+        for one in tests
         if one.trials < fewest
     )
-    if plans[0].intent is not Intent.VERIFICATION:
-        return
     if reasons:
         raise DesignRefused(tuple(reasons))
     if question.question == "equivalent" and not rules:
-        for pairs in {one.trials for one, _ in tests if one.criterion not in question.guardrails}:
+        for pairs in {one.trials for one in tests if one.criterion not in question.guardrails}:
             plan_paired_rule(
                 "equivalent", margin=question.margin, alpha=question.alpha, pairs=pairs
             )

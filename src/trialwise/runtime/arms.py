@@ -12,30 +12,28 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trialwise.errors import RunInterrupted
+from trialwise.model.claim import PopulationClaim, Sampling
 from trialwise.model.codec import to_plain
 from trialwise.model.plan import Plan
+from trialwise.model.run import RunRecord
 from trialwise.procedures.choice import ChoiceFollowing, ChoiceQuestion
+from trialwise.procedures.comparing.assessment import PreferenceVotes
 from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
 from trialwise.procedures.comparing.pair_following import (
     PairFollowing,
     TestRules,
     follow_pairs,
 )
-from trialwise.runtime.answers import (
-    Answer,
-    ArmsQuestion,
-    conclude_arms,
-    load_stored,
-    read_votes,
-    write_rules,
-)
+from trialwise.procedures.comparing.pairing import Pairing, pair_trials
+from trialwise.runtime import answers
 from trialwise.runtime.preparing import PreparedRun
 from trialwise.runtime.workspace import OpenRun, Workspace
-from trialwise.stats.paired_questions import decide_outcome
+from trialwise.stats.paired import decide_outcome
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,6 +43,8 @@ if TYPE_CHECKING:
     from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_state import RunOutcome
     from trialwise.engine.spending_meter import Meter
+    from trialwise.judges.preference import Comparison as JudgedPair
+    from trialwise.judges.preference import Pairwise
     from trialwise.model.trial import Trial
     from trialwise.procedures.comparing.assessment import PreferenceVotes
     from trialwise.renderers.arms_progress import ArmsProgress, ArmsRow
@@ -57,7 +57,7 @@ class PreparedArms:
 
     runs: tuple[PreparedRun, ...]
     labels: tuple[str, ...]
-    question: ArmsQuestion
+    question: answers.ArmsQuestion
     space: Workspace
     rules: TestRules = field(default_factory=dict)
     """The rule of each test; none where the number of pairs is fixed."""
@@ -71,16 +71,16 @@ class PreparedArms:
         """The plans of all arms."""
         return [one.plan for one in self.runs]
 
-    def load_finished(self) -> Answer | None:
+    def load_finished(self) -> answers.Answer | None:
         """Conclude again what was finished before; None where there is something left to run."""
         if self.stored is None or self.stored.is_unfinished:
             return None
         assert self.space.store is not None
-        return load_stored(self.stored, self.space.store)
+        return answers.load_stored(self.stored, self.space.store)
 
     def load_votes(self) -> list[PreferenceVotes]:
         """Load what a judge preferred before."""
-        return [] if self.stored is None else read_votes(self.stored)
+        return [] if self.stored is None else answers.read_votes(self.stored)
 
     @contextmanager
     def open(self, *, in_thread: bool = False) -> Iterator[OpenArms]:
@@ -138,7 +138,7 @@ class PreparedArms:
             seed=runs[0].plan.seed,
             kind=self.question.kind,
             question=to_plain(self.question),
-            rules=write_rules(self.rules),
+            rules=answers.write_rules(self.rules),
             source=self.source,
         )
         return ComparisonStore().write(folder, head)
@@ -183,7 +183,7 @@ class OpenArms(NamedTuple):
             plan=run.plan, contract=run.contract, service=run.service, settings=settings
         )
 
-    def conclude(self, outcomes: Sequence[RunOutcome]) -> Answer:
+    def conclude(self, outcomes: Sequence[RunOutcome]) -> answers.Answer:
         """Decide every arm's run by itself, keep its record, and keep the answer of all.
 
         Raises:
@@ -196,7 +196,7 @@ class OpenArms(NamedTuple):
             for label, record, run in zip(prepared.labels, records, self.runs, strict=True)
         ]
         path = None if self.stored is None else self.stored.path
-        answer = conclude_arms(arms, prepared.question, prepared.rules, path=path)
+        answer = answers.conclude_arms(arms, prepared.question, prepared.rules, path=path)
         # Once every arm's record is on disk.
         keep_answer(answer)
         if answer.is_interrupted:
@@ -208,7 +208,7 @@ class OpenArms(NamedTuple):
         return answer
 
 
-def keep_answer(answer: Answer, votes: Sequence[PreferenceVotes] = ()) -> None:
+def keep_answer(answer: answers.Answer, votes: Sequence[PreferenceVotes] = ()) -> None:
     """Keep what was concluded, with what a judge preferred."""
     if answer.path is not None:
         from trialwise.stores.comparisons import StoredComparison
@@ -306,3 +306,113 @@ class ArmsWatch:
                 after=pairs.pairs,
                 decision=None if outcome is None else decide_outcome(asked, outcome),
             )
+
+
+# --- Asking a judge which arm's reply is better, pair by pair, once the arms have run -------------
+#
+# The judge sees the replies as the runs keep them: redacted, and at most 4,000 characters of each.
+
+#: Pairs of replies that the judge is asked about at a time.
+_CONCURRENCY = 8
+
+
+async def ask_preferences(
+    preference: Pairwise,
+    arms: Sequence[ArmRun],
+    question: ComparisonQuestion,
+    samplings: Mapping[str, Sampling],
+) -> tuple[PreferenceVotes, ...]:
+    """Ask a judge about every pair of replies of the arms that are compared.
+
+    Args:
+        preference: The judge, whose connections are closed at the end.
+        arms: The control first.
+        question: Which arms are compared with each other.
+        samplings: The inputs, which the judge sees beside the replies.
+    """
+    found = []
+    try:
+        for first, second in question.couple_arms(arms):
+            shared = _list_shared(first.record, second.record)
+            for experiment in shared:
+                name = preference.name if len(shared) == 1 else f"{preference.name}, {experiment}"
+                pairing = pair_trials(
+                    first.record,
+                    second.record,
+                    (experiment, experiment),
+                    labels=(first.label, second.label),
+                )
+                before = preference.expenses.usd or 0.0
+                asked = list(_list_questions(pairing, first.record, second.record))
+                judged = await _ask_all(preference, asked, samplings.get(experiment))
+                spent = preference.expenses.usd
+                found.append(
+                    PreferenceVotes(
+                        criterion=name,
+                        arm=second.label,
+                        against=first.label,
+                        experiment=experiment,
+                        choices=tuple(one.preference.value for one in judged),
+                        inputs=tuple(one["input_id"] for one in asked),
+                        fixed_size=pairing.summary.fixed_size,
+                        by_input=_counts_inputs(first.record, pairing),
+                        errors=preference.errors,
+                        advisory=preference.advisory,
+                        usd=None if spent is None else spent - before,
+                    )
+                )
+    finally:
+        await preference.aclose()
+    return tuple(found)
+
+
+def _list_shared(*records: RunRecord) -> list[str]:
+    """Return the samplings that both runs have."""
+    ours, theirs = ([one.name for one in record.plan.experiments] for record in records)
+    return [name for name in ours if name in theirs]
+
+
+def _counts_inputs(record: RunRecord, pairing: Pairing) -> bool:
+    return record.plan.claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats
+
+
+def _list_questions(
+    pairing: Pairing, control: RunRecord, candidate: RunRecord
+) -> Iterator[dict[str, Any]]:
+    """Yield what the judge is asked: the two replies, the input and the seed of each pair."""
+    experiment = pairing.summary.experiment
+    ours, theirs = (
+        {trial.index: trial.reply for trial in record.trials.of_experiment(experiment)}
+        for record in (control, candidate)
+    )
+    for pair in pairing.pairs:
+        reference, reply = ours.get(pair.control.index), theirs.get(pair.candidate.index)
+        if reference is not None and reply is not None and not pair.is_excused:
+            yield {
+                "candidate": reply,
+                "reference": reference,
+                "input_id": pair.control.input_id,
+                "seed": pair.control.seed,
+            }
+
+
+async def _ask_all(
+    preference: Pairwise, asked: Sequence[Mapping[str, Any]], sampling: Sampling | None
+) -> list[JudgedPair]:
+    from anyio import CapacityLimiter
+
+    from trialwise.engine.ports import gather
+
+    inputs = {} if sampling is None else {one.id: one.value for one in sampling.inputs}
+    limiter = CapacityLimiter(_CONCURRENCY)
+
+    async def ask(one: Mapping[str, Any]) -> JudgedPair:
+        async with limiter:
+            return await preference.compare(
+                one["candidate"],
+                one["reference"],
+                given=inputs.get(one["input_id"]),
+                seed=one["seed"],
+            )
+
+    return await gather([partial(ask, one) for one in asked])

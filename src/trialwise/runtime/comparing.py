@@ -16,6 +16,7 @@ from trialwise.model.run import RunRecord
 from trialwise.procedures.choice import ChoiceQuestion, ExplorationQuestion
 from trialwise.procedures.comparing.findings import Against, ComparisonQuestion, Question
 from trialwise.procedures.comparing.pairing import name_arms
+from trialwise.runtime import looping
 from trialwise.runtime.answers import (
     Answer,
     ArmsQuestion,
@@ -28,13 +29,6 @@ from trialwise.runtime.answers import (
 )
 from trialwise.runtime.arm_plans import Asked, prepare_arms
 from trialwise.runtime.arms import OpenArms, PreparedArms, keep_answer
-from trialwise.runtime.looping import (
-    adrive,
-    drive,
-    prepare_in_thread,
-    run_to_end,
-    warn_inside_loop,
-)
 from trialwise.runtime.preparing import options_of
 from trialwise.runtime.result import Result
 from trialwise.runtime.workspace import WorkArguments, Workspace
@@ -151,12 +145,14 @@ def compare(
         RunNotFound: There is no comparison to resume, or it has another plan.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
     """
-    warn_inside_loop("compare", control, *candidates)
+    looping.warn_inside_loop("compare", control, *candidates)
     prepared, judge = _prepare((control, *candidates), question, {**arguments})
-    answer = prepared.load_finished() or drive(prepared.open(), OpenArms.conclude)
+    answer = prepared.load_finished() or looping.drive(prepared.open(), OpenArms.conclude)
     if judge is None or prepared.load_votes():
         return answer
-    return _add_votes(answer, prepared, run_to_end(lambda _: _ask_judge(judge, answer, prepared)))
+    return _add_votes(
+        answer, prepared, looping.run_to_end(lambda _: _ask_judge(judge, answer, prepared))
+    )
 
 
 @overload
@@ -198,12 +194,12 @@ async def acompare(
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
     """
     contracts = (control, *candidates)
-    prepared, judge = await prepare_in_thread(
+    prepared, judge = await looping.prepare_in_thread(
         lambda: _prepare(contracts, question, {**arguments}, in_thread=True)
     )
     answer = prepared.load_finished()
     if answer is None:
-        answer = await adrive(prepared.open(in_thread=True), OpenArms.conclude)
+        answer = await looping.adrive(prepared.open(in_thread=True), OpenArms.conclude)
     if judge is None or prepared.load_votes():
         return answer
     return _add_votes(answer, prepared, await _ask_judge(judge, answer, prepared))
@@ -356,7 +352,7 @@ def ask_question(question: AnyQuestion | None, given: dict[str, Any]) -> ArmsQue
 def _ask_judge(
     judge: Pairwise, answer: Answer, prepared: PreparedArms
 ) -> Awaitable[tuple[PreferenceVotes, ...]]:
-    from trialwise.runtime.preferring import ask_preferences
+    from trialwise.runtime.arms import ask_preferences
 
     samplings = prepared.runs[0].contract.samplings
     asked = cast("ComparisonQuestion", prepared.question)

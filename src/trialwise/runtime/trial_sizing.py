@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypedDict, Un
 
 if TYPE_CHECKING:
     from trialwise.procedures.sizing.sizing_base import SizingPlan
-    from trialwise.stats.paired_questions import PairedQuestion
+    from trialwise.stats.paired import PairedQuestion
 
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]

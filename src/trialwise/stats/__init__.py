@@ -8,9 +8,9 @@ Every function takes plain numbers and returns a number or a small frozen value.
   `precedence`, `likely_counts`; decided after every trial: `staged_schemes` with `scheme_levels`,
   and `staged_regression`; another rule: `margin_tests`; `implied_levels`: what a threshold amounts
   to that somebody chose
-- two conditions on the same inputs: `paired`; `paired_rules` that decide, for the questions of
-  `paired_questions`: `split_rules` without a margin, on `paired_designs` that stop early; with a
-  margin `margin_rules` on `paired_margins`, and `betting_rules`;
+- two conditions on the same inputs: `paired`, with the questions that can be asked; `paired_rules`
+  that decide: `split_rules` without a margin, on `paired_designs` that stop early; with a margin
+  `margin_rules` on `paired_margins`, and `betting_rules`;
   amounts and scores: `signed_ranks`, `sign_flips`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
@@ -112,10 +112,10 @@ _MODULES = {
     "net_wins": "NetWinsTest weigh_net_wins",
     "paired": (
         "PairCounts SignTest minimum_discordant paired_difference_interval "
-        "pairs_from_outcomes sign_test"
+        "pairs_from_outcomes sign_test PairedCharacteristic PairedOutcome PairedQuestion "
+        "decide_outcome"
     ),
     "paired_designs": "PairedDesign discordant_rates fixed_discordant plan_paired_design",
-    "paired_questions": "PairedCharacteristic PairedOutcome PairedQuestion decide_outcome",
     "paired_rules": "PairedConclusion PairedRule plan_paired_rule",
     "passk": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "

@@ -151,7 +151,11 @@ from trialwise.stats.multiplicity import adjust as adjust
 from trialwise.stats.net_wins import NetWinsTest as NetWinsTest
 from trialwise.stats.net_wins import weigh_net_wins as weigh_net_wins
 from trialwise.stats.paired import PairCounts as PairCounts
+from trialwise.stats.paired import PairedCharacteristic as PairedCharacteristic
+from trialwise.stats.paired import PairedOutcome as PairedOutcome
+from trialwise.stats.paired import PairedQuestion as PairedQuestion
 from trialwise.stats.paired import SignTest as SignTest
+from trialwise.stats.paired import decide_outcome as decide_outcome
 from trialwise.stats.paired import minimum_discordant as minimum_discordant
 from trialwise.stats.paired import paired_difference_interval as paired_difference_interval
 from trialwise.stats.paired import pairs_from_outcomes as pairs_from_outcomes
@@ -160,10 +164,6 @@ from trialwise.stats.paired_designs import PairedDesign as PairedDesign
 from trialwise.stats.paired_designs import discordant_rates as discordant_rates
 from trialwise.stats.paired_designs import fixed_discordant as fixed_discordant
 from trialwise.stats.paired_designs import plan_paired_design as plan_paired_design
-from trialwise.stats.paired_questions import PairedCharacteristic as PairedCharacteristic
-from trialwise.stats.paired_questions import PairedOutcome as PairedOutcome
-from trialwise.stats.paired_questions import PairedQuestion as PairedQuestion
-from trialwise.stats.paired_questions import decide_outcome as decide_outcome
 from trialwise.stats.paired_rules import PairedConclusion as PairedConclusion
 from trialwise.stats.paired_rules import PairedRule as PairedRule
 from trialwise.stats.paired_rules import plan_paired_rule as plan_paired_rule

@@ -27,14 +27,14 @@ from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.bisection import find_end, find_first
 from trialwise.stats.normal import upper_z
-from trialwise.stats.paired import PairCounts
-from trialwise.stats.paired_designs import discordant_rates
-from trialwise.stats.paired_questions import (
+from trialwise.stats.paired import (
     OUTCOMES,
+    PairCounts,
     PairedCharacteristic,
     PairedOutcome,
     PairedQuestion,
 )
+from trialwise.stats.paired_designs import discordant_rates
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_rate

@@ -1,4 +1,4 @@
-"""How far a rate lies from its baseline's, bounded so that the bound agrees with the verdict.
+"""How far two rates lie apart, bounded so that the bound agrees with the verdict.
 
 A comparison with a baseline shows one of two things. Where it FAILs, the rate is lower by at least
 some amount; where it PASSes, it is lower by at most some amount. Both bounds come from two exact
@@ -24,10 +24,12 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.decimals import complement
+from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import raw_cdf, raw_tail
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.stopped_rates import find_crossing, list_log_paths, sum_paths
 from trialwise.stats.sequential.walks import Rule, stopping_probabilities
+from trialwise.validation import require_count, require_open_rate
 
 if TYPE_CHECKING:
     from trialwise.stats.regression_cutoffs import RegressionCutoff
@@ -70,13 +72,13 @@ def bound_difference(
     """
     k, nb = design.baseline_successes, design.baseline_trials
     test = _find_tail(design, trials, trials - passed, fails=fails, curtailed=curtailed)
-    product = find_product(design.alpha)
+    product = _find_product(design.alpha)
     if fails:
-        high = maximise_difference(lambda rate: raw_tail(k, nb, rate), test, product)
+        high = _maximise_difference(lambda rate: raw_tail(k, nb, rate), test, product)
         ends = -1.0, min(high, JUST_BELOW)
     else:
         # The same in failures, whose rates are as far apart.
-        low = -maximise_difference(
+        low = -_maximise_difference(
             lambda rate: raw_cdf(k, nb, 1 - rate), lambda rate: test(1 - rate), product
         )
         ends = low, 1.0
@@ -106,15 +108,15 @@ def _find_tail(
     return lambda p: sum_paths(paths, p)
 
 
-def find_product(alpha: float) -> float:
+def _find_product(alpha: float) -> float:
     """Return the value that the product of two uniform variables undercuts with chance alpha."""
     low, high = 0.0, alpha
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if middle * (1 - math.log(middle)) <= alpha else (low, middle)
+        low, high = (middle, high) if _combine(middle) <= alpha else (low, middle)
     return low
 
 
-def maximise_difference(baseline: _Tail, test: _Tail, product: float) -> float:
+def _maximise_difference(baseline: _Tail, test: _Tail, product: float) -> float:
     """Return the largest y − x with baseline(x) · test(y) > product, from above.
 
     The baseline's tail rises with x and the test's falls with y, so that the pairs with x between
@@ -122,19 +124,132 @@ def maximise_difference(baseline: _Tail, test: _Tail, product: float) -> float:
     """
 
     def bound(left: float, right: float) -> float:
-        share = product / max(baseline(right), product)
-        return find_crossing(lambda y: -test(y), -share, _RESOLUTION)[1] - left
+        most = baseline(right)
+        if most < product:
+            return -math.inf
+        return find_crossing(lambda y: -test(y), -product / most, _RESOLUTION)[1] - left
 
-    cells = [(i / _FIRST_CELLS, (i + 1) / _FIRST_CELLS) for i in range(_FIRST_CELLS)]
-    heap = [
-        (-bound(left, right), left, right) for left, right in cells if baseline(right) >= product
-    ]
+    return _cover(0.0, 1.0, bound, lambda _, left, right: right - left <= _SLACK)
+
+
+def _cover(
+    low: float,
+    high: float,
+    bound: Callable[[float, float], float],
+    is_fine: Callable[[float, float, float], bool],
+) -> float:
+    """Return the largest value between two rates, from above.
+
+    Args:
+        low: The lower rate.
+        high: The higher rate.
+        bound: What no value between two rates exceeds.
+        is_fine: Whether a bound, between two rates, is close enough.
+    """
+    width = (high - low) / _FIRST_CELLS
+    cells = [(low + i * width, low + (i + 1) * width) for i in range(_FIRST_CELLS)]
+    heap = [(-bound(*cell), *cell) for cell in cells]
     heapify(heap)
     while True:
         worst, left, right = heappop(heap)
-        if right - left <= _SLACK:
+        if is_fine(-worst, left, right):
             return -worst
         middle = (left + right) / 2
         for cell in ((left, middle), (middle, right)):
-            if baseline(cell[1]) >= product:
-                heappush(heap, (-bound(*cell), *cell))
+            heappush(heap, (-bound(*cell), *cell))
+
+
+# --- Two arms that were not tried on the same inputs ----------------------------------------------
+#
+# The difference is B's rate minus A's. A test of "the difference is at most t" takes two exact tail
+# probabilities, that of so few successes of A and that of so many of B. Each is at least as large
+# as a uniform variable and the two are independent, so that Fisher's product of them is a valid
+# test of a pair of rates. Its p-value is the largest one over all pairs of rates with this
+# difference, found by covering them with intervals of which each counts with the worst it can hold.
+
+#: How finely the rates of A are covered.
+_FINEST = 2e-4
+#: How much larger a p-value may be than the largest one, as a share.
+_MARGIN = 0.01
+
+
+@lru_cache(maxsize=256)
+def bound_unpaired_difference(
+    passed_a: int, trials_a: int, passed_b: int, trials_b: int, *, alpha: float = 0.05
+) -> Interval:
+    """Return an exact interval for the rate of B minus that of A, each end with error alpha/2.
+
+    Parameters
+    ----------
+    passed_a, trials_a, passed_b, trials_b : int
+        The successes and trials of each.
+    alpha : float
+        Half of it is the largest probability of each wrong end.
+
+    Examples
+    --------
+    >>> low, high = bound_unpaired_difference(80, 100, 95, 100)
+    >>> round(low, 2), round(high, 2)
+    (0.04, 0.27)
+    """
+    _check(passed_a, trials_a, passed_b, trials_b)
+    product = _find_product(require_open_rate("alpha", alpha) / 2)
+    high = _maximise_difference(
+        lambda rate: raw_tail(passed_a, trials_a, rate),
+        lambda rate: raw_cdf(passed_b, trials_b, rate),
+        product,
+    )
+    low = -_maximise_difference(
+        lambda rate: raw_tail(passed_b, trials_b, rate),
+        lambda rate: raw_cdf(passed_a, trials_a, rate),
+        product,
+    )
+    return Interval(max(low, -1.0), min(high, 1.0), confidence=complement(alpha), method=METHOD)
+
+
+@lru_cache(maxsize=256)
+def find_margin_p_value(
+    passed_a: int, trials_a: int, passed_b: int, trials_b: int, *, limit: float
+) -> float:
+    """Return the exact p-value of "the rate of B minus that of A is at most the limit".
+
+    Parameters
+    ----------
+    passed_a, trials_a, passed_b, trials_b : int
+        The successes and trials of each.
+    limit : float
+        Above −1 and below 1; negative to show that B is not worse by so much.
+
+    Examples
+    --------
+    >>> round(find_margin_p_value(90, 100, 90, 100, limit=-0.2), 5)
+    6e-05
+    """
+    _check(passed_a, trials_a, passed_b, trials_b)
+    if not -1 < limit < 1:
+        raise InvalidArgument("limit", limit, "lie between -1 and 1")
+
+    def bound(left: float, right: float) -> float:
+        """Return the largest product for a rate of A in an interval."""
+        highest = min(1.0, max(0.0, right + limit))
+        return raw_cdf(passed_a, trials_a, left) * raw_tail(passed_b, trials_b, highest)
+
+    low, high = max(0.0, -limit), min(1.0, 1.0 - limit)
+
+    def is_fine(found: float, left: float, right: float) -> bool:
+        middle = (left + right) / 2
+        return right - left <= _FINEST or found <= (1 + _MARGIN) * bound(middle, middle)
+
+    return _combine(_cover(low, high, bound, is_fine))
+
+
+def _combine(product: float) -> float:
+    """Return the probability that a product of two uniform variables is not larger."""
+    return min(1.0, product * (1 - math.log(product))) if product > 0 else 0.0
+
+
+def _check(passed_a: int, trials_a: int, passed_b: int, trials_b: int) -> None:
+    for name, passed, trials in (("a", passed_a, trials_a), ("b", passed_b, trials_b)):
+        require_count(f"trials_{name}", trials, minimum=1)
+        if require_count(f"passed_{name}", passed) > trials:
+            raise InvalidArgument(f"passed_{name}", passed, f"be at most trials_{name} ({trials})")

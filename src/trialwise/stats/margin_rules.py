@@ -17,19 +17,19 @@ from typing import Any
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.likely_counts import likely_counts
-from trialwise.stats.paired import PairCounts
+from trialwise.stats.paired import (
+    OUTCOMES,
+    PairCounts,
+    PairedCharacteristic,
+    PairedOutcome,
+    list_limits,
+)
 from trialwise.stats.paired_margins import (
     bound_chance,
     find_low_end,
     find_outer_region,
     find_region,
     order_tables,
-)
-from trialwise.stats.paired_questions import (
-    OUTCOMES,
-    PairedCharacteristic,
-    PairedOutcome,
-    list_limits,
 )
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval

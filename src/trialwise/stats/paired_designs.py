@@ -24,12 +24,12 @@ from typing import Any, Literal, TypeAlias
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.bisection import find_first
-from trialwise.stats.paired import half_tail
-from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
+from trialwise.stats.paired import PairedCharacteristic, PairedOutcome, half_tail
+from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.shipped_designs import EDITION, DesignCache, normalize, paired_mix
-from trialwise.stats.sequential.walks import stopping_probabilities
+from trialwise.stats.sequential.walks import decision_at, stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 DesignQuestion: TypeAlias = Literal["different", "better"]
@@ -88,12 +88,14 @@ class PairedDesign:
         n, design = wins + losses, self.boundaries
         if n > design.cap:
             raise InvalidArgument("wins", wins, f"make at most {design.cap} discordant pairs")
-        if losses <= design.accept[n]:
-            return "better"
-        if losses >= design.reject[n]:
-            return "worse" if self.question == "different" else "not shown"
-        is_futile = bool(design.futile) and design.futile[n][0] <= losses <= design.futile[n][1]
-        return "not shown" if is_futile or n == design.cap else None
+        match decision_at(design, n, losses):
+            case Decision.PASS:
+                return "better"
+            case Decision.FAIL:
+                return "worse" if self.question == "different" else "not shown"
+            case Decision.INCONCLUSIVE:
+                return "not shown"
+        return None
 
     def characteristic(
         self, only_a: float, only_b: float, *, max_pairs: int | None = None

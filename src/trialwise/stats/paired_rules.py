@@ -22,15 +22,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats import paired
 from trialwise.stats.bisection import find_first
-from trialwise.stats.paired import PairCounts
-from trialwise.stats.paired_questions import (
-    PAIRED_QUESTIONS,
-    PairedCharacteristic,
-    PairedOutcome,
-    PairedQuestion,
-    decide_outcome,
-)
 from trialwise.stats.result_types import Decision, Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 
@@ -42,8 +35,8 @@ if TYPE_CHECKING:
 class PairedConclusion:
     """What a rule concludes from the pairs up to its stop."""
 
-    question: PairedQuestion
-    outcome: PairedOutcome
+    question: paired.PairedQuestion
+    outcome: paired.PairedOutcome
     p_value: float
     """It is at most alpha exactly where something was shown, and valid for the stopping rule.
 
@@ -52,7 +45,7 @@ class PairedConclusion:
     """
     interval: Interval
     """Where the difference lies: exact, each end with error alpha/2; it agrees with the outcome."""
-    used: PairCounts
+    used: paired.PairCounts
     """The pairs up to the stop; later ones do not count."""
     is_complete: bool
     """Whether the rule stopped. What is cut short decides nothing."""
@@ -65,14 +58,14 @@ class PairedConclusion:
     @property
     def decision(self) -> Decision:
         """Whether the outcome is a PASS, a FAIL or INCONCLUSIVE for the question asked."""
-        return decide_outcome(self.question, self.outcome)
+        return paired.decide_outcome(self.question, self.outcome)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairedRule(ABC):
     """A rule for one question about two arms; `plan_paired_rule` makes one."""
 
-    question: PairedQuestion
+    question: paired.PairedQuestion
     alpha: float
     """Two-sided: half of it is the largest probability of each wrong statement."""
     margin: float = 0.0
@@ -95,14 +88,14 @@ class PairedRule(ABC):
         """Expected pairs over the proven minimum, where one is known; 1 cannot be beaten."""
 
     @abstractmethod
-    def decide(self, counts: PairCounts) -> PairedOutcome | None:
+    def decide(self, counts: paired.PairCounts) -> paired.PairedOutcome | None:
         """Return what the pairs so far show, or None to go on.
 
         It is asked after each pair, in the order of the pairs, until it answers.
         """
 
     @abstractmethod
-    def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
+    def characteristic(self, only_a: float, only_b: float) -> paired.PairedCharacteristic:
         """Return the exact chances of each outcome and the expected pairs.
 
         Parameters
@@ -117,15 +110,15 @@ class PairedRule(ABC):
 
     def can_show_equivalence(self) -> bool:
         """Return whether arms that never differ are shown to be equivalent after all pairs."""
-        alike = PairCounts(both=self.max_pairs or 1, only_a=0, only_b=0, neither=0)
+        alike = paired.PairCounts(both=self.max_pairs or 1, only_a=0, only_b=0, neither=0)
         return self.decide(alike) == "equivalent"
 
     @abstractmethod
-    def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
+    def find_p_values(self, counts: paired.PairCounts) -> tuple[float, float]:
         """Return the one-sided p-values at a stop: of what PASS and of what FAIL refutes."""
 
     @abstractmethod
-    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
+    def find_interval(self, counts: paired.PairCounts, outcome: paired.PairedOutcome) -> Interval:
         """Return the interval of the difference for some pairs."""
 
     @staticmethod
@@ -162,42 +155,45 @@ class PairedRule(ABC):
         """
         return self.conclude_counts(self._follow(path))
 
-    def conclude_counts(self, counts: PairCounts) -> PairedConclusion:
+    def conclude_counts(self, counts: paired.PairCounts) -> PairedConclusion:
         """Return what `conclude` returns for every path that stops with these counts."""
         outcome = self.decide(counts) if counts.pairs else None
-        if outcome is None:
-            p_value = 1.0
-        else:
-            p_value = min(1.0, 2 * min(self.find_p_values(counts)))
-            # A design may miss its level by rounding, on either side.
-            if outcome == "not shown":
-                p_value = max(p_value, math.nextafter(self.alpha, 1.0))
-            else:
-                p_value = min(p_value, self.alpha)
         return PairedConclusion(
             question=self.question,
             outcome=outcome or "not shown",
-            p_value=p_value,
+            p_value=self.find_p_value(counts, outcome),
             interval=self.find_interval(counts, outcome or "not shown"),
             used=counts,
             is_complete=outcome is not None,
         )
 
-    def _follow(self, path: Sequence[tuple[bool, bool]]) -> PairCounts:
+    def find_p_value(
+        self, counts: paired.PairCounts, outcome: paired.PairedOutcome | None
+    ) -> float:
+        """Return the two-sided p-value at a stop; 1 where the rule has not stopped."""
+        if outcome is None:
+            return 1.0
+        found = min(1.0, 2 * min(self.find_p_values(counts)))
+        # A design may miss its level by rounding, on either side.
+        if outcome == "not shown":
+            return max(found, math.nextafter(self.alpha, 1.0))
+        return min(found, self.alpha)
+
+    def _follow(self, path: Sequence[tuple[bool, bool]]) -> paired.PairCounts:
         """Count pairs up to the stop, or all of them."""
         cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
-        counts = PairCounts(both=0, only_a=0, only_b=0, neither=0)
+        counts = paired.PairCounts(both=0, only_a=0, only_b=0, neither=0)
         for first, second in path:
             cells[bool(first), bool(second)] += 1
             both, only_a, only_b, neither = cells.values()
-            counts = PairCounts(both=both, only_a=only_a, only_b=only_b, neither=neither)
+            counts = paired.PairCounts(both=both, only_a=only_a, only_b=only_b, neither=neither)
             if self.decide(counts) is not None:
                 break
         return counts
 
 
 def plan_paired_rule(
-    question: PairedQuestion = "different",
+    question: paired.PairedQuestion = "different",
     *,
     margin: float | None = None,
     alpha: float = 0.05,
@@ -249,7 +245,7 @@ def plan_paired_rule(
     >>> rule.is_sequential, rule.max_pairs
     (True, None)
     """
-    asked = require_choice("question", question, PAIRED_QUESTIONS)
+    asked = require_choice("question", question, paired.PAIRED_QUESTIONS)
     level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
     if pairs is not None and max_pairs is not None:
         raise InvalidArgument("max_pairs", max_pairs, "not be given together with pairs")

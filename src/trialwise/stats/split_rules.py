@@ -27,12 +27,11 @@ from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_quantile, binomial_pmf, binomial_tail
 from trialwise.stats.bisection import find_first
-from trialwise.stats.paired import PairCounts, half_tail
+from trialwise.stats.paired import PairCounts, PairedCharacteristic, PairedOutcome, half_tail
 from trialwise.stats.paired_designs import DiscordantArrivals, plan_paired_design
 from trialwise.stats.paired_margins import find_low_end
-from trialwise.stats.paired_questions import PairedCharacteristic, PairedOutcome
 from trialwise.stats.paired_rules import PairedRule
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Decision, Interval, Undefined
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.shipped_designs import (
     PAIRED_POWER,
@@ -46,7 +45,7 @@ from trialwise.stats.sequential.stopped_rates import (
     rank_open_end,
     sum_paths,
 )
-from trialwise.stats.sequential.walks import Rule, stopping_probabilities
+from trialwise.stats.sequential.walks import Rule, decision_at, stopping_probabilities
 from trialwise.validation import require_rate
 
 #: The share of each end's error that is spent on the rate of discordant pairs.
@@ -161,14 +160,14 @@ class SplitRule(PairedRule):
         if design is not None:
             if n > design.cap:
                 raise InvalidArgument("counts", counts, f"have at most {design.cap} discordant")
-            if losses <= design.accept[n]:
-                return "better"
-            if losses >= design.reject[n]:
-                is_worse = self.question == "different" or self._shows_worse(n, losses)
-                return "worse" if is_worse else "not shown"
-            is_futile = bool(design.futile) and design.futile[n][0] <= losses <= design.futile[n][1]
-            if is_futile or n == design.cap:
-                return "not shown"
+            match decision_at(design, n, losses):
+                case Decision.PASS:
+                    return "better"
+                case Decision.FAIL:
+                    is_worse = self.question == "different" or self._shows_worse(n, losses)
+                    return "worse" if is_worse else "not shown"
+                case Decision.INCONCLUSIVE:
+                    return "not shown"
         if counts.pairs != self.max_pairs:
             return None
         most, fewest = self._end_limits(n)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,14 +21,7 @@ from trialwise.errors import RunNotFound
 from trialwise.model.evidence import StopReason
 from trialwise.model.lines import CHECKSUM
 from trialwise.model.verdict import Decision
-from trialwise.stores._files import (
-    StoreUnusable,
-    checksum_of,
-    draw_suffix,
-    make_dated_folder,
-    read_json,
-    write_json,
-)
+from trialwise.stores import _files
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -83,22 +76,17 @@ class StoredComparison:
         """What was known before the first trial; read when it is needed."""
         if self._head is None:
             file = self.path / "comparison.json"
-            kept = read_json(file, COMPARISON_FORMAT)
+            kept = _files.read_json(file, COMPARISON_FORMAT)
             try:
-                self._head = ComparisonHead(
-                    comparison_id=self.comparison_id,
-                    started_at=datetime.fromisoformat(kept["started_at"]),
-                    labels=tuple(kept["labels"]),
-                    runs=tuple(kept["runs"]),
-                    seed=kept["seed"],
-                    kind=kept.get("kind", "comparison"),
-                    question=kept["question"],
-                    rules=tuple(kept.get("rules", ())),
-                    source=kept.get("source", {}),
-                )
+                known = {
+                    one.name: kept[one.name] for one in fields(ComparisonHead) if one.name in kept
+                }
+                known["started_at"] = datetime.fromisoformat(kept["started_at"])
+                known |= {name: tuple(kept[name]) for name in ("labels", "runs")}
+                self._head = ComparisonHead(**{**known, "comparison_id": self.comparison_id})
             except (KeyError, TypeError, ValueError) as error:
                 reason = f"it is not as it was written ({error}). Restore it from a copy."
-                raise StoreUnusable(file, "read it", reason) from None
+                raise _files.StoreUnusable(file, "read it", reason) from None
         return self._head
 
     def write_verdict(
@@ -122,7 +110,7 @@ class StoredComparison:
             "votes": [dict(one) for one in votes],
             "verdict": dict(verdict),
         }
-        write_json(self.path / "verdict.json", kept)
+        _files.write_json(self.path / "verdict.json", kept)
 
     def verdict(self) -> dict[str, Any] | None:
         """Return what was concluded, as plain values; None where nothing was yet."""
@@ -142,12 +130,12 @@ class StoredComparison:
     def compare_checksums(self) -> dict[str, bool]:
         """Compare the checksum in each file with the checksum of its content."""
         files = {"comparison.json": COMPARISON_FORMAT, "verdict.json": VERDICT_FORMAT}
-        kept = {name: read_json(self.path / name, form) for name, form in files.items()}
-        return {name: one.get(CHECKSUM) == checksum_of(one) for name, one in kept.items()}
+        kept = {name: _files.read_json(self.path / name, form) for name, form in files.items()}
+        return {name: one.get(CHECKSUM) == _files.checksum_of(one) for name, one in kept.items()}
 
     def _read_verdict(self) -> dict[str, Any] | None:
         file = self.path / "verdict.json"
-        return read_json(file, VERDICT_FORMAT) if file.exists() else None
+        return _files.read_json(file, VERDICT_FORMAT) if file.exists() else None
 
     @property
     def is_unfinished(self) -> bool:
@@ -171,7 +159,7 @@ class ComparisonStore:
         self,
         folder: Path = Path(".trialwise"),
         *,
-        suffix: Callable[[], str] = draw_suffix,
+        suffix: Callable[[], str] = _files.draw_suffix,
     ) -> None:
         self._folder = folder / "comparisons"
         self._suffix = suffix
@@ -183,7 +171,9 @@ class ComparisonStore:
             contract: The control's.
             started_at: Now, with its zone.
         """
-        return make_dated_folder(self._folder, "comparison", started_at, contract, self._suffix)
+        return _files.make_dated_folder(
+            self._folder, "comparison", started_at, contract, self._suffix
+        )
 
     def write(self, path: Path, head: ComparisonHead) -> StoredComparison:
         """Write down a comparison before its first trial.
@@ -192,21 +182,8 @@ class ComparisonStore:
             path: Its folder.
             head: What is known of it.
         """
-        write_json(
-            path / "comparison.json",
-            {
-                "format": COMPARISON_FORMAT,
-                "comparison_id": head.comparison_id,
-                "started_at": head.started_at.isoformat(),
-                "labels": list(head.labels),
-                "runs": list(head.runs),
-                "seed": head.seed,
-                "kind": head.kind,
-                "question": dict(head.question),
-                "rules": [dict(one) for one in head.rules],
-                "source": dict(head.source),
-            },
-        )
+        plain = {**asdict(head), "started_at": head.started_at.isoformat()}
+        _files.write_json(path / "comparison.json", {"format": COMPARISON_FORMAT, **plain})
         return StoredComparison(path, head)
 
     def open(self, name: str | PathLike[str]) -> StoredComparison:

@@ -15,7 +15,7 @@ from trialwise.declarations.structures import Listing, MapOf
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.stats.multiplicity import CORRECTIONS
-from trialwise.stats.paired_questions import PairedQuestion
+from trialwise.stats.paired import PairedQuestion
 from trialwise.suite.suite_problems import SuiteNotFound
 from trialwise.suite.suite_services import PREFERENCE
 

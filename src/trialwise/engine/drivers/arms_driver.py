@@ -11,10 +11,9 @@ from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.drivers.async_driver import AsyncRun, close_service
 from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock
 from trialwise.engine.run_parts import DriverSettings, RunParts
-from trialwise.engine.run_state import Pacer, Pause, RunOutcome, StartLimit
+from trialwise.engine.run_state import Pacer, RunOutcome, StartLimit
 from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
@@ -146,39 +145,14 @@ class _ArmsRun(AsyncRun[ArmsState]):
         self._arms = parts.arms
         self._watch = watch
 
-    async def _work(self) -> None:
-        state, interrupted = self._state, self._interrupted
-        monotonic, began_s = self._clock.monotonic, state.meter.began_s
-        while not self._has_let_go:
-            if interrupted is not None and interrupted.is_set():
-                self._interrupt()
-            step = state.next()
-            if type(step) is ArmStart:
-                await self._run_trial(step, monotonic() - began_s)
-                await self._rest(monotonic())
-            elif isinstance(step, Pause):
-                await self._clock.sleep(step.seconds)
-            elif state.is_over or state.lets_go:
-                self._tell_change()
-                return
-            else:
-                await self._wait_for_change()
-
     async def _run_trial(self, step: ArmStart, began_s: float) -> None:
         number, start = step
         arm, state = self._arms[number], self._state
         try:
             trial = await arm.runner.run(start, began_s)
-        except ServiceError as error:
-            arm.state.stop(StopReason.SERVICE, str(error))
+        except (ServiceError, OutOfTime) as error:
+            self._end_early(arm.state, error, start.index)
             state.look_at(number)
-            self._let_go()
-            return
-        except OutOfTime as error:
-            why = f"ends before the service may be asked again ({error})"
-            state.stop(*state.meter.describe_time_limit(why))
-            arm.state.abandon(start.index)
-            self._tell_change()
             return
         # Nothing is awaited between the last answer and the count: a worker cancelled there would
         # lose a trial that was complete.
@@ -193,3 +167,4 @@ class _ArmsRun(AsyncRun[ArmsState]):
                 self._watch(number, trial, state.meter)
         if self._scope is not None:
             self._tell_others()
+        await self._rest(self._clock.monotonic())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypeVar, Unpack
 
 from anyio import (
     CancelScope,
@@ -83,6 +83,10 @@ class DrivenState(Protocol):
 
     meter: Meter
 
+    def next(self) -> Any:
+        """Return the trial to start now, or a `Pause`; None where none may start before another."""
+        ...
+
     @property
     def concurrency(self) -> int:
         """The largest number of trials in flight at once."""
@@ -157,8 +161,13 @@ class AsyncRun(Generic[S]):
         self._error: BaseException | None = None
         self._interrupted: Interrupt | None = None
 
-    async def _work(self) -> None:
-        """Start trials, wait for them and count them, until there is nothing left to do."""
+    async def _run_trial(self, step: Any, began_s: float) -> None:
+        """Run the trial that starts next, and count it.
+
+        Args:
+            step: What the state answered.
+            began_s: Seconds since the run began.
+        """
         raise NotImplementedError
 
     # --- The whole run ------------------------------------------------------------------------
@@ -258,6 +267,44 @@ class AsyncRun(Generic[S]):
             self._error = self._error or error
             self._let_go()
 
+    async def _work(self) -> None:
+        """Start trials, wait for them and count them, until there is nothing left to do."""
+        state, interrupted = self._state, self._interrupted
+        monotonic, began_s = self._clock.monotonic, state.meter.began_s
+        while not self._has_let_go:
+            # A function that runs in place gives the watching task no turn, however long it takes.
+            if interrupted is not None and interrupted.is_set():
+                self._interrupt()
+            step = state.next()
+            if isinstance(step, Pause):
+                await self._clock.sleep(step.seconds)
+            elif step is not None:
+                await self._run_trial(step, monotonic() - began_s)
+            elif state.is_over or state.lets_go:
+                # A budget ends the run without cancelling: workers that wait must see it, too.
+                self._tell_change()
+                return
+            else:
+                await self._wait_for_change()
+
+    def _end_early(self, own: RunState, error: ServiceError | OutOfTime, index: int) -> None:
+        """End the run by what a trial raised; all other errors make a failed trial.
+
+        Args:
+            own: The state of the run whose trial it was.
+            error: What it raised.
+            index: The place of the trial.
+        """
+        if isinstance(error, ServiceError):
+            own.stop(StopReason.SERVICE, str(error))
+            self._let_go()
+            return
+        why = f"ends before the service may be asked again ({error})"
+        self._state.stop(*self._state.meter.describe_time_limit(why))
+        # What it took was told to the meter already. Other trials may still end in time.
+        own.abandon(index)
+        self._tell_change()
+
     # --- Between two trials ----------------------------------------------------------------------
 
     def _tell_others(self) -> None:
@@ -309,49 +356,20 @@ class _PlanRun(AsyncRun[RunState]):
         self._ledger = parts.ledger
         self._runner = parts.runner
 
-    async def _work(self) -> None:
-        state, interrupted = self._state, self._interrupted
-        monotonic, began_s = self._clock.monotonic, state.meter.began_s
+    async def _run_trial(self, step: TrialStart, began_s: float) -> None:
         ledger, runner, announcer = self._ledger, self._runner, self._announcer
-        while not self._has_let_go:
-            # A function that runs in place gives the watching task no turn, however long it takes.
-            if interrupted is not None and interrupted.is_set():
-                self._interrupt()
-            step = state.next()
-            if type(step) is TrialStart:
-                try:
-                    trial = await runner.run(step, monotonic() - began_s)
-                except (ServiceError, OutOfTime) as error:
-                    self._end_early(error, step.index)
-                    continue
-                # Nothing is awaited between the last answer and the count: a worker cancelled
-                # there would lose a trial that was complete.
-                settled = ledger.count(trial, runner.input_of(step))
-                if settled is not None and announcer.is_heard:
-                    announcer.tell_trial(trial, settled)
-                if self._scope is not None:
-                    self._tell_others()
-                now = monotonic()
-                if now >= ledger.due_s or now - self._turned_s >= _TURN_EVERY_S:
-                    await self._rest(now)
-            elif isinstance(step, Pause):
-                await self._clock.sleep(step.seconds)
-            elif state.is_over or state.lets_go:
-                # A budget ends the run without cancelling: workers that wait must see it, too.
-                self._tell_change()
-                return
-            else:
-                await self._wait_for_change()
-
-    def _end_early(self, error: ServiceError | OutOfTime, index: int) -> None:
-        """End the run by what a trial raised; all other errors make a failed trial."""
-        state = self._state
-        if isinstance(error, ServiceError):
-            state.stop(StopReason.SERVICE, str(error))
-            self._let_go()
+        try:
+            trial = await runner.run(step, began_s)
+        except (ServiceError, OutOfTime) as error:
+            self._end_early(self._state, error, step.index)
             return
-        why = f"ends before the service may be asked again ({error})"
-        state.stop(*state.meter.describe_time_limit(why))
-        # What it took was told to the meter already. Other trials may still end in time.
-        state.abandon(index)
-        self._tell_change()
+        # Nothing is awaited between the last answer and the count: a worker cancelled there would
+        # lose a trial that was complete.
+        settled = ledger.count(trial, runner.input_of(step))
+        if settled is not None and announcer.is_heard:
+            announcer.tell_trial(trial, settled)
+        if self._scope is not None:
+            self._tell_others()
+        now = self._clock.monotonic()
+        if now >= ledger.due_s or now - self._turned_s >= _TURN_EVERY_S:
+            await self._rest(now)

@@ -20,16 +20,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing.findings import (
-    AmountDifference,
-    AmountsFound,
-    ArmCost,
-    ArmRun,
-    CostRatio,
-    FlakinessDifference,
-    ScoreLift,
-    SpreadDifference,
-)
+from trialwise.procedures.comparing import findings
 from trialwise.procedures.comparing.pairing import Pair, Pairing, pair_trials
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.mean_bets import betting_mean_interval
@@ -45,12 +36,12 @@ Reader: TypeAlias = Callable[[Trial], float | None]
 
 
 def find_amounts(
-    arms: Sequence[ArmRun],
+    arms: Sequence[findings.ArmRun],
     pairings: Sequence[Pairing],
     paired: Sequence[tuple[str, Pairing]],
     *,
     confidence: float,
-) -> AmountsFound:
+) -> findings.AmountsFound:
     """Find what trials took, what successes cost, how scores changed and how steady the arms are.
 
     Args:
@@ -80,7 +71,7 @@ def find_amounts(
         *(_compare_spread(one, name, analysis, confidence) for name, one in graded),
     )
     flaky = (_compare_flakiness(one, name, analysis) for name, one in paired)
-    return AmountsFound(
+    return findings.AmountsFound(
         amounts=(
             *(found for one in pairings for found in _compare_amounts(one, confidence)),
             *(_describe_lift(lift, one) for lift, one in lifts),
@@ -121,7 +112,7 @@ _AMOUNTS = (
 )
 
 
-def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[AmountDifference]:
+def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.AmountDifference]:
     """Yield what the pairs of an experiment took, amount by amount; none where no pair says."""
     summary = pairing.summary
     for amount in _AMOUNTS:
@@ -137,7 +128,7 @@ def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[AmountDiff
         shift = hodges_lehmann(differences, confidence=confidence)
         mean = sign_flip_mean(differences, confidence=confidence)
         middle = median_interval(differences, confidence=confidence)
-        yield AmountDifference(
+        yield findings.AmountDifference(
             name=amount.name,
             arm=summary.arm,
             against=summary.against,
@@ -206,7 +197,7 @@ def median_interval(values: Sequence[float], *, confidence: float) -> Interval |
 
 def measure_lift(
     control: RunRecord, candidate: RunRecord, criterion: str, *, confidence: float = 0.95
-) -> ScoreLift:
+) -> findings.ScoreLift:
     """Measure how much better the candidate's scores are; a pass counts 1 and a failure 0.
 
     Args:
@@ -236,7 +227,7 @@ def measure_lift(
 
 def lift_scores(
     pairing: Pairing, criterion: str, *, analysis: Analysis, confidence: float
-) -> ScoreLift | None:
+) -> findings.ScoreLift | None:
     """Return how much the scores changed within pairs; None where no pair was measured.
 
     A difference lies between −1 and 1, so that half of it plus ½ is a score: its mean is bounded as
@@ -264,7 +255,7 @@ def lift_scores(
     if not pairing.summary.fixed_size:
         bounds = bounds.after_early_stop()
     first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    return ScoreLift(
+    return findings.ScoreLift(
         criterion=criterion,
         arm=pairing.summary.arm,
         against=pairing.summary.against,
@@ -279,9 +270,9 @@ def lift_scores(
     )
 
 
-def _describe_lift(lift: ScoreLift, pairing: Pairing) -> AmountDifference:
+def _describe_lift(lift: findings.ScoreLift, pairing: Pairing) -> findings.AmountDifference:
     """Return the scores of a criterion as one more amount."""
-    return AmountDifference(
+    return findings.AmountDifference(
         name="score",
         criterion=lift.criterion,
         arm=lift.arm,
@@ -321,7 +312,7 @@ _Totals: TypeAlias = tuple[float, ...]
 _FEWEST = 10
 
 
-def _cost_arms(arms: Sequence[ArmRun]) -> Iterator[ArmCost]:
+def _cost_arms(arms: Sequence[findings.ArmRun]) -> Iterator[findings.ArmCost]:
     """Yield what each arm's successes cost, where every measured trial says what it cost."""
     for arm in arms:
         trials = list(arm.record.trials.sketches())
@@ -331,7 +322,7 @@ def _cost_arms(arms: Sequence[ArmRun]) -> Iterator[ArmCost]:
         # What a trial cost that was not measured was paid all the same.
         usd = math.fsum(one.cost_usd or 0.0 for one in trials)
         successes = sum(one.passed for one in trials)
-        yield ArmCost(
+        yield findings.ArmCost(
             arm=arm.label,
             trials=len(trials),
             successes=successes,
@@ -343,7 +334,7 @@ def _cost_arms(arms: Sequence[ArmRun]) -> Iterator[ArmCost]:
 
 def compare_cost_per_success(
     pairings: Sequence[Pairing], *, by_input: bool, confidence: float
-) -> CostRatio | None:
+) -> findings.CostRatio | None:
     """Return how many times as much a success costs under one arm as under the other.
 
     The interval is a jackknife of the logarithm: every unit is left out once, and how much that
@@ -370,7 +361,7 @@ def compare_cost_per_success(
     if whole is None:
         return None
     found = _jackknife(list(units.values()), total, whole, confidence)
-    return CostRatio(
+    return findings.CostRatio(
         arm=pairings[0].summary.arm,
         against=pairings[0].summary.against,
         pairs=pairs,
@@ -413,7 +404,7 @@ def _jackknife(
 
 def _compare_spread(
     pairing: Pairing, criterion: str, analysis: Analysis, confidence: float
-) -> SpreadDifference | None:
+) -> findings.SpreadDifference | None:
     """Return how much the scores of one input scatter; without a criterion, its latencies do.
 
     Return None where no input was repeated.
@@ -432,7 +423,7 @@ def _compare_spread(
         [subtract_written(theirs, ours) for ours, theirs in distances], confidence=confidence
     )
     summary = pairing.summary
-    return SpreadDifference(
+    return findings.SpreadDifference(
         name="score" if criterion else "latency_s",
         criterion=criterion,
         arm=summary.arm,
@@ -461,7 +452,7 @@ def _measure_distances(pairs: Sequence[Pair], read: Reader) -> Iterator[tuple[fl
 
 def _compare_flakiness(
     pairing: Pairing, criterion: str, analysis: Analysis
-) -> FlakinessDifference | None:
+) -> findings.FlakinessDifference | None:
     """Return on how many inputs each arm both passed and failed; None without repeated inputs."""
     repeated = [
         pairs
@@ -480,7 +471,7 @@ def _compare_flakiness(
     ]
     only_control, only_candidate = flaky.count((True, False)), flaky.count((False, True))
     both = flaky.count((True, True))
-    return FlakinessDifference(
+    return findings.FlakinessDifference(
         criterion=criterion,
         arm=pairing.summary.arm,
         against=pairing.summary.against,

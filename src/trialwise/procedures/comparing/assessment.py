@@ -16,21 +16,7 @@ from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing.evidence import (
-    answer_by_direction,
-    weigh_followed_pairs,
-    weigh_inputs,
-    weigh_planned_pairs,
-    weigh_stopped_pairs,
-    weigh_unpaired,
-)
-from trialwise.procedures.comparing.findings import (
-    ArmRun,
-    ComparisonFinding,
-    ComparisonQuestion,
-    Evidence,
-    PreferenceFinding,
-)
+from trialwise.procedures.comparing import evidence, findings
 from trialwise.procedures.comparing.pairing import Pairing, pair_trials, read_pass
 from trialwise.procedures.comparing.words import list_data_caveats
 from trialwise.stats.agreement import Confusion
@@ -47,15 +33,15 @@ class Assessed(NamedTuple):
     not told apart, with the reason.
     """
 
-    finding: ComparisonFinding
+    finding: findings.ComparisonFinding
     pairing: Pairing | None
 
 
 def assess_criterion(
     name: str,
-    control: ArmRun,
-    candidate: ArmRun,
-    question: ComparisonQuestion,
+    control: findings.ArmRun,
+    candidate: findings.ArmRun,
+    question: findings.ComparisonQuestion,
     rule: PairedRule | None = None,
 ) -> Assessed:
     """Return what the trials of two arms say of one criterion.
@@ -89,8 +75,8 @@ def assess_criterion(
             for one, place in zip(records, places, strict=True)
         ]
         which = control if theirs is None else candidate
-        finding = ComparisonFinding.of(
-            Evidence(control=tallies[0], candidate=tallies[1]),
+        finding = findings.ComparisonFinding.of(
+            findings.Evidence(control=tallies[0], candidate=tallies[1]),
             **given,
             experiment=ours or theirs or "",
             obstacle=f"only the run of {which.label} has this criterion",
@@ -98,7 +84,7 @@ def assess_criterion(
         return Assessed(finding, None)
     labels = control.label, candidate.label
     pairing = pair_trials(*records, (ours, theirs), labels=labels)
-    evidence, obstacle = _weigh(name, pairing, records, question, rule)
+    weighed, obstacle = _weigh(name, pairing, records, question, rule)
     structures = [record.plan.structure.get(name) for record in records]
     if structures[0] != structures[1]:
         obstacle = "its postconditions differ between the two runs: these are two criteria"
@@ -111,12 +97,12 @@ def assess_criterion(
         for reason in one.standing.advisory
     )
     analysis = control.record.plan.analysis
-    finding = ComparisonFinding.of(
-        answer_by_direction(evidence, asked, margin),
+    finding = findings.ComparisonFinding.of(
+        evidence.answer_by_direction(weighed, asked, margin),
         **given,
         experiment=ours,
         obstacle=obstacle,
-        caveats=tuple(list_data_caveats(name, pairing, evidence, analysis)),
+        caveats=tuple(list_data_caveats(name, pairing, weighed, analysis)),
         advisory=tuple(dict.fromkeys(advisory)),
     )
     return Assessed(finding, pairing)
@@ -132,9 +118,9 @@ def _weigh(
     name: str,
     pairing: Pairing,
     records: tuple[RunRecord, RunRecord],
-    question: ComparisonQuestion,
+    question: findings.ComparisonQuestion,
     rule: PairedRule | None,
-) -> tuple[Evidence, str]:
+) -> tuple[findings.Evidence, str]:
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
     ours, theirs = (record.plan for record in records)
     by_input = ours.claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats
@@ -146,20 +132,22 @@ def _weigh(
         control, candidate = (_tally(name, trials, ours.analysis) for trials in sides)
         if pairing.summary.fixed_size and control.trials and candidate.trials:
             obstacle = obstacle or _explain_unattributable(pairing, ours.claim, theirs.claim)
-            return weigh_unpaired(control, candidate, question, name), obstacle
-        found = Evidence(control=control, candidate=candidate)
+            return evidence.weigh_unpaired(control, candidate, question, name), obstacle
+        found = findings.Evidence(control=control, candidate=candidate)
         return found, obstacle or "no pair is left to compare: run both with `compare`"
     if rule is not None:
-        found = weigh_followed_pairs(outcomes, rule, ran_all=pairing.summary.fixed_size)
+        found = evidence.weigh_followed_pairs(outcomes, rule, ran_all=pairing.summary.fixed_size)
     elif not pairing.summary.fixed_size:
-        found = weigh_stopped_pairs(outcomes, question)
+        found = evidence.weigh_stopped_pairs(outcomes, question)
     elif by_input:
-        found = weigh_inputs(outcomes, [input_id for input_id, one in read if one is not None])
+        found = evidence.weigh_inputs(
+            outcomes, [input_id for input_id, one in read if one is not None]
+        )
     else:
         try:
-            found = weigh_planned_pairs(outcomes, question, name)
+            found = evidence.weigh_planned_pairs(outcomes, question, name)
         except InvalidArgument as refused:
-            counts = weigh_stopped_pairs(outcomes, question)
+            counts = evidence.weigh_stopped_pairs(outcomes, question)
             found = replace(counts, decision_rule=None, p_value=None)
             few = f"{len(outcomes)} pairs are too few. Their number must {refused.allowed}"
             obstacle = obstacle or few
@@ -255,7 +243,9 @@ class PreferenceVotes:
         return self.errors if self.fixed_size and not self.by_input else None
 
 
-def assess_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> ComparisonFinding:
+def assess_preference(
+    votes: PreferenceVotes, question: findings.ComparisonQuestion
+) -> findings.ComparisonFinding:
     """Return what a judge's preferences say, as a criterion that is not concluded yet.
 
     Args:
@@ -263,8 +253,8 @@ def assess_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> C
         question: How surely the arms are to be told apart.
     """
     asked, margin = question.of_criterion(votes.criterion)
-    found = answer_by_direction(weigh_votes(votes, question), asked, margin)
-    return ComparisonFinding.of(
+    found = evidence.answer_by_direction(weigh_votes(votes, question), asked, margin)
+    return findings.ComparisonFinding.of(
         found,
         question=asked,
         margin=margin,
@@ -278,7 +268,9 @@ def assess_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> C
     )
 
 
-def describe_preference(votes: PreferenceVotes, question: ComparisonQuestion) -> PreferenceFinding:
+def describe_preference(
+    votes: PreferenceVotes, question: findings.ComparisonQuestion
+) -> findings.PreferenceFinding:
     """Return how often the candidate is preferred, with what the correction makes of it.
 
     Args:
@@ -295,7 +287,7 @@ def describe_preference(votes: PreferenceVotes, question: ComparisonQuestion) ->
         corrected = min(1.0, max(0.0, estimate))
         corrected_interval = _halve(found.interval)
     asked = wins + losses + ties
-    return PreferenceFinding(
+    return findings.PreferenceFinding(
         criterion=votes.criterion,
         arm=votes.arm,
         against=votes.against,
@@ -314,7 +306,7 @@ def describe_preference(votes: PreferenceVotes, question: ComparisonQuestion) ->
     )
 
 
-def weigh_votes(votes: PreferenceVotes, question: ComparisonQuestion) -> Evidence:
+def weigh_votes(votes: PreferenceVotes, question: findings.ComparisonQuestion) -> findings.Evidence:
     """Return the test of preferences that is valid for how the pairs were made.
 
     Args:
@@ -325,32 +317,34 @@ def weigh_votes(votes: PreferenceVotes, question: ComparisonQuestion) -> Evidenc
     outcomes = [_OUTCOMES.get(votes.choices[place], _TIED) for place in places]
     if not outcomes:
         nothing = Tally(trials=0, passed=0)
-        return Evidence(control=nothing, candidate=nothing)
+        return findings.Evidence(control=nothing, candidate=nothing)
     if votes.known_errors is not None:
         return _correct(votes, votes.known_errors, question)
     if not votes.fixed_size:
-        found, rule = weigh_stopped_pairs(outcomes, question), "preference/anytime-bet"
+        found, rule = evidence.weigh_stopped_pairs(outcomes, question), "preference/anytime-bet"
     elif votes.by_input:
-        found = weigh_inputs(outcomes, [votes.inputs[place] for place in places])
+        found = evidence.weigh_inputs(outcomes, [votes.inputs[place] for place in places])
         rule = "preference/net-wins-of-inputs"
     else:
-        found = weigh_planned_pairs(outcomes, question, votes.criterion)
+        found = evidence.weigh_planned_pairs(outcomes, question, votes.criterion)
         rule = "preference/sign"
     return replace(found, decision_rule=rule)
 
 
-def _correct(votes: PreferenceVotes, errors: Confusion, question: ComparisonQuestion) -> Evidence:
+def _correct(
+    votes: PreferenceVotes, errors: Confusion, question: findings.ComparisonQuestion
+) -> findings.Evidence:
     """Return the evidence of the decided pairs, corrected for the judge's errors."""
     wins, losses = votes.count("win"), votes.count("loss")
     decided = wins + losses
     counts = Tally(trials=decided, passed=losses), Tally(trials=decided, passed=wins)
     if not decided:
-        return Evidence(control=counts[0], candidate=counts[1], p_value=1.0)
+        return findings.Evidence(control=counts[0], candidate=counts[1], p_value=1.0)
     test = JudgedTest(wins, decided, errors, "rogan-gladen")
     error = question.alpha / 2
     above = _find_p_value(test, error, above=True)
     below = _find_p_value(test, error, above=False)
-    return Evidence(
+    return findings.Evidence(
         decision_rule="preference/corrected",
         control=counts[0],
         candidate=counts[1],

@@ -20,14 +20,13 @@ from trialwise.procedures.comparing.findings import (
     Evidence,
     Question,
 )
-from trialwise.procedures.comparing.pair_following import conclude_path
+from trialwise.procedures.comparing.pair_following import fit_rule
+from trialwise.stats import paired
 from trialwise.stats.confidence_sequences import anytime_p_value
+from trialwise.stats.difference_bounds import bound_unpaired_difference, find_margin_p_value
 from trialwise.stats.net_wins import weigh_net_wins
-from trialwise.stats.paired import PairCounts, paired_difference_interval, pairs_from_outcomes
-from trialwise.stats.paired_questions import list_limits
 from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
 from trialwise.stats.unconditional import boschloo
-from trialwise.stats.unpaired_difference import bound_unpaired_difference, find_margin_p_value
 
 
 class KnownTest(NamedTuple):
@@ -79,7 +78,7 @@ def weigh_planned_pairs(
 # The same counts are asked for by the verdict, by reports and by whoever compares again.
 @lru_cache(maxsize=256)
 def _test_pairs(
-    pairs: PairCounts, asked: Question, margin: float, alpha: float, edition: int
+    pairs: paired.PairCounts, asked: Question, margin: float, alpha: float, edition: int
 ) -> Evidence:
     rule = plan_paired_rule(
         asked, margin=margin or None, alpha=alpha, pairs=pairs.pairs, edition=edition
@@ -102,7 +101,8 @@ def weigh_followed_pairs(
     >>> found.favours_candidate, found.pairs.pairs < 20
     (True, True)
     """
-    return _state_conclusion(rule, conclude_path(rule, outcomes, ran_all=ran_all))
+    fitting = fit_rule(rule, len(outcomes), ran_all=ran_all)
+    return _state_conclusion(rule, fitting.conclude(outcomes))
 
 
 def _state_conclusion(rule: PairedRule, found: PairedConclusion) -> Evidence:
@@ -142,7 +142,7 @@ def weigh_stopped_pairs(
     above = anytime_p_value(wins, 0.5, direction="above") if wins else 1.0
     below = anytime_p_value(wins, 0.5, direction="below") if wins else 1.0
     # Tango's interval for the candidate's rate minus the control's, which only describes here.
-    found = paired_difference_interval(
+    found = paired.paired_difference_interval(
         pairs.both, pairs.only_b, pairs.only_a, pairs.neither, confidence=question.confidence
     )
     return _weigh_pairs(
@@ -175,11 +175,13 @@ def weigh_inputs(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str]) -
     )
 
 
-def _count_pairs(outcomes: Sequence[tuple[bool, bool]]) -> PairCounts:
-    return pairs_from_outcomes([one for one, _ in outcomes], [other for _, other in outcomes])
+def _count_pairs(outcomes: Sequence[tuple[bool, bool]]) -> paired.PairCounts:
+    return paired.pairs_from_outcomes(
+        [one for one, _ in outcomes], [other for _, other in outcomes]
+    )
 
 
-def _weigh_pairs(pairs: PairCounts, **given: Any) -> Evidence:
+def _weigh_pairs(pairs: paired.PairCounts, **given: Any) -> Evidence:
     """Return the evidence of pairs, with the counts of both sides."""
     ours, theirs = (
         Tally(trials=pairs.pairs, passed=pairs.both + alone)
@@ -238,7 +240,7 @@ def weigh_unpaired(
         limits = (-margin, 0.0, margin)
         up = {t: find_margin_p_value(*ours, *theirs, limit=t) for t in limits}
         down = {t: find_margin_p_value(*theirs, *ours, limit=-t) for t in limits}
-        passing, failing = list_limits(asked, margin)
+        passing, failing = paired.list_limits(asked, margin)
         if question.edition > 1 and asked == "equivalent":
             # The two ways to a FAIL share its error.
             up[margin], down[-margin] = 2 * up[margin], 2 * down[-margin]

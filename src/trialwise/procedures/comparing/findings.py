@@ -19,8 +19,7 @@ from trialwise.model.evidence import Spending, Tally
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
-from trialwise.stats.paired import PairCounts
-from trialwise.stats.paired_questions import PairedQuestion, require_margin
+from trialwise.stats.paired import PairCounts, PairedQuestion, require_margin
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_open_rate
 

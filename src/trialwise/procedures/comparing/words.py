@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
-from trialwise.documents.numbers import as_points
+from trialwise.documents.numbers import as_count, as_points, as_signed_points
 from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
@@ -36,6 +37,9 @@ _POWER = 0.80
 _SETTLED = (0.05, 0.02, 0.01)
 #: Whole candidates that one sentence names; the others are in the table.
 _MOST_NAMED = 3
+
+#: Differences stand with one decimal everywhere, so that sentence, table and plot agree.
+_write_points = partial(as_signed_points, digits=1)
 
 #: What a table calls a decided answer to each question.
 _OUTCOMES: Mapping[tuple[Question, Decision], str] = {
@@ -118,13 +122,13 @@ def _answer_criterion(finding: ComparisonFinding, asked: ComparisonQuestion, arm
     low, high = interval
     level = f"({100 * (interval.confidence or asked.confidence):.3g} %)"
     if not _answers_margin(finding):
-        if finding.contrast is Contrast.BETTER and low > 0:
-            return f"{head}: {_in_points(gap)} points, at least {_in_points(low)} {level}."
-        if finding.contrast is Contrast.WORSE and high < 0:
-            return f"{head}: {_in_points(-gap)} points, at least {_in_points(-high)} {level}."
+        # "Better" and "worse" say the sign already: the size is that of the nearer end.
+        nearest = {Contrast.BETTER: low, Contrast.WORSE: -high}.get(finding.contrast, 0.0)
+        if nearest > 0:
+            return f"{head}: {100 * abs(gap):.1f} points, at least {100 * nearest:.1f} {level}."
     sentence = (
-        f"{head}: {_sign_points(gap)} points, between {_sign_points(low)} and "
-        f"{_sign_points(high)} {level}"
+        f"{head}: {_write_points(gap)} points, between {_write_points(low)} and "
+        f"{_write_points(high)} {level}"
     )
     more = describe_more_pairs(finding, asked.alpha)
     is_open = finding.decision is Decision.INCONCLUSIVE and more
@@ -157,7 +161,7 @@ def _list_criteria(findings: Sequence[ComparisonFinding]) -> str:
     for one in sorted(findings, key=lambda one: order.index(one.decision)):
         standing = "not compared" if one.obstacle else _describe_standing(one)
         is_sized = one.decision is not Decision.INCONCLUSIVE and one.difference
-        gap = f" ({_sign_points(one.difference)} points)" if is_sized and one.difference else ""
+        gap = f" ({_write_points(one.difference)} points)" if is_sized and one.difference else ""
         groups.setdefault(standing, []).append(f"{one.criterion}{gap}")
     parts = []
     for standing, names in groups.items():
@@ -188,15 +192,6 @@ def describe_more_pairs(found: Evidence, alpha: float) -> str:
             about = math.ceil(more / step) * step
             return f"about {about:,} more pairs would settle a difference of {as_points(gap)}"
     return ""
-
-
-def _in_points(value: float) -> str:
-    return f"{100 * value:.1f}"
-
-
-def _sign_points(value: float) -> str:
-    text = f"{100 * value:+.1f}"
-    return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 
 
 # --- One criterion --------------------------------------------------------------------------------
@@ -255,7 +250,7 @@ def _list_still_possible(found: Evidence, fewest: int) -> Iterator[str]:
             else f"It takes at least {fewest} pairs that differ to tell the two apart."
         )
     if found.interval is not None:
-        low, high = map(_sign_points, found.interval)
+        low, high = map(_write_points, found.interval)
         yield f"A difference from {low} to {high} points is not ruled out."
 
 
@@ -293,11 +288,11 @@ def list_data_caveats(
         )
     unjudged = sum(pair.is_unjudged(name) for pair in pairing.pairs)
     if unjudged:
-        pairs = "1 pair holds" if unjudged == 1 else f"{unjudged} pairs hold"
-        left = "is left out" if unjudged == 1 else "are left out"
+        holds, is_left = ("holds", "is") if unjudged == 1 else ("hold", "are")
         yield (
-            f"{pairs} a reply that got no verdict from the judge and {left}; the test keeps its "
-            "level where a judge's silence has nothing to do with what it was shown."
+            f"{as_count(unjudged, 'pair')} {holds} a reply that got no verdict from the judge and "
+            f"{is_left} left out; the test keeps its level where a judge's silence has nothing to "
+            "do with what it was shown."
         )
     left_out = sum(pair.is_left_out(analysis) for pair in pairing.pairs) if summary.excused else 0
     if left_out:

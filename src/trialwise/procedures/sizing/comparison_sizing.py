@@ -8,20 +8,23 @@ possible: from "B fails wherever A does" to "A and B have nothing in common".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache as remembered
 from typing import Literal
 
 from trialwise.decimals import as_written
+from trialwise.documents.numbers import as_points
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats.binomial import binomial_tail
+from trialwise.stats.bisection import find_first
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.paired import approximate_pairs, minimum_discordant
 from trialwise.stats.regression_cutoffs import design_power
+from trialwise.stats.toolbox.choice_forecast import ChoiceForecast, forecast_choice
 from trialwise.validation import require_count, require_given, require_open_rate
 
 #: Beyond this many pairs a test suite is not the instrument.
@@ -229,22 +232,27 @@ def _paired_size(question: CompareQuestion, kind: Discordance, discordance: floa
     )
 
 
-def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int) -> int | None:
-    """Find the fewest trials from which the power stays, as far as a tenth more trials tell.
+def find_size(has_power: Callable[[int], bool], guess: int, most: int) -> int | None:
+    """Find a size that has the power next to one that has not; None beyond the most.
 
-    Power rises with the trials but for a small sawtooth, so a crossing is found by halving and
-    its neighbourhood looked through.
+    Args:
+        has_power: Rises with the size but for a small sawtooth, so that the caller looks around.
+        guess: Where to begin.
+        most: The largest size that is looked at.
     """
     low, high = 0, max(1, guess)
-    if high > MOST_PAIRS:
-        return None
-    while power_at(high) < target:
+    while high <= most:
+        if has_power(high):
+            return find_first(low, high, has_power)
         low, high = high, high + max(8, high // 4)
-        if high > MOST_PAIRS:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power_at(middle) >= target else (middle, high)
+    return None
+
+
+def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int) -> int | None:
+    """Find the fewest trials from which the power stays, as far as a tenth more trials tell."""
+    high = find_size(lambda n: power_at(n) >= target, guess, MOST_PAIRS)
+    if high is None:
+        return None
     reach = 10 + min(100, high // 10)
     short = [n for n in range(max(1, high - reach), high + reach) if power_at(n) < target]
     return max(short, default=0) + 1
@@ -292,3 +300,91 @@ def _curve(
                 question.rate, question.worse_rate, n, n, alpha=question.level, rule="fisher"
             ),
         )
+
+
+# --- What a choice between arms will take and say, in the situations that a user has in mind ------
+
+#: The rate of the best arm, unless given.
+EXPECTED = 0.9
+#: Simulated choices: few enough for a second or two. A choice by a smaller difference takes longer.
+_RUNS, _FEW_RUNS, _COARSE = 100, 40, 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoicePlan:
+    """What to expect of a choice."""
+
+    arms: int
+    smallest_difference: float
+    confidence: float
+    break_ties: bool
+    max_rounds: int
+    forecasts: tuple[tuple[str, ChoiceForecast], ...]
+    """What is assumed, and what comes of it."""
+
+
+def plan_choice(
+    arms: int,
+    *,
+    smallest_difference: float = 0.1,
+    confidence: float = 0.95,
+    break_ties: bool = False,
+    max_rounds: int = 1000,
+    rates: Sequence[float] = (),
+) -> ChoicePlan:
+    """Forecast a choice by simulation.
+
+    Args:
+        arms: How many there are.
+        smallest_difference: The smallest difference that matters.
+        confidence: Of the choice.
+        break_ties: Whether the last arm is chosen at once.
+        max_rounds: The most rounds.
+        rates: The rate of each arm; a single one is that of the best arm.
+
+    >>> plan = plan_choice(2, smallest_difference=0.3, rates=(0.9,))
+    >>> [assumed for assumed, _ in plan.forecasts]
+    ['one arm 30 points better', 'one arm 60 points better', 'all equal']
+    """
+    require_count("arms", arms, minimum=2)
+    require_open_rate("smallest_difference", smallest_difference)
+    if len(rates) not in (0, 1, arms):
+        allowed = f"be one rate, or one for each of {arms} arms"
+        raise InvalidArgument("rates", list(rates), allowed)
+    runs = _RUNS if smallest_difference >= _COARSE else _FEW_RUNS
+    forecasts = tuple(
+        (
+            assumed,
+            forecast_choice(
+                several,
+                smallest_difference=smallest_difference,
+                alpha=1 - confidence,
+                break_ties=break_ties,
+                max_rounds=max_rounds,
+                runs=runs,
+            ),
+        )
+        for assumed, several in _list_situations(arms, smallest_difference, rates)
+    )
+    return ChoicePlan(
+        arms=arms,
+        smallest_difference=smallest_difference,
+        confidence=confidence,
+        break_ties=break_ties,
+        max_rounds=max_rounds,
+        forecasts=forecasts,
+    )
+
+
+def _list_situations(
+    arms: int, difference: float, rates: Sequence[float]
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    if len(rates) == arms:
+        yield "the rates you expect", tuple(rates)
+        return
+    best = rates[0] if rates else EXPECTED
+    for times in (1, 2):
+        gap = times * difference
+        if best - gap > 0:
+            yield f"one arm {as_points(gap)} better", (best, *[best - gap] * (arms - 1))
+    yield "all equal", (best,) * arms

@@ -18,16 +18,11 @@ from random import Random
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.comparison import limit_pairs
+from trialwise.procedures.sizing.comparison_sizing import find_size
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
+from trialwise.stats import paired
 from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.normal import upper_z
-from trialwise.stats.paired import PairCounts
-from trialwise.stats.paired_questions import (
-    PairedCharacteristic,
-    PairedOutcome,
-    PairedQuestion,
-    require_margin,
-)
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.shipped_designs import DesignCache
@@ -48,7 +43,7 @@ _SIMULATED = 1_000
 class PairedSizingQuestion(PowerQuestion):
     """How many pairs answer a question about a candidate?"""
 
-    question: PairedQuestion = "different"
+    question: paired.PairedQuestion = "different"
     margin: float | None = None
     rates: tuple[float, float] | None = None
     """What is expected of the control and of the candidate."""
@@ -68,7 +63,7 @@ class PairedSizingQuestion(PowerQuestion):
         if self.pairs is not None and self.max_pairs is not None:
             allowed = "be left out where the number of pairs is fixed"
             raise InvalidArgument("max_pairs", self.max_pairs, allowed)
-        require_margin(self.question, self.margin)
+        paired.require_margin(self.question, self.margin)
         for rate in self.rates or ():
             require_open_rate("rates", rate)
         self._check_expected()
@@ -246,18 +241,11 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
         while high <= question.largest_size and not has_power(high):
             high += max(1, high // 30)
         return high if high <= question.largest_size else None
-    if high > question.largest_size:
+    size = find_size(has_power, high, question.largest_size)
+    if size is None:
         return None
-    low = 0
-    while not has_power(high):
-        low, high = high, high + max(8, high // 4)
-        if high > question.largest_size:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if has_power(middle) else (middle, high)
     # The power rises with the pairs but for a small sawtooth.
-    return next(n for n in range(max(1, high - 6), high + 1) if has_power(n))
+    return next(n for n in range(max(1, size - 6), size + 1) if has_power(n))
 
 
 def _guess_fixed_pairs(question: PairedSizingQuestion) -> int:
@@ -332,7 +320,7 @@ def _find_chances(
 
 def simulate_rule(
     rule: PairedRule, only_a: float, only_b: float, *, runs: int = _SIMULATED, seed: int = 0
-) -> PairedCharacteristic:
+) -> paired.PairedCharacteristic:
     """Return the chances of each outcome in simulated comparisons, with about 1.5 % of error.
 
     Args:
@@ -345,7 +333,7 @@ def simulate_rule(
     batch, last = getattr(rule, "batch", 1), rule.max_pairs or 0
     coins, either = Random(seed), only_a + only_b
     share = only_a / either if either else 0.0
-    counts: Counter[PairedOutcome] = Counter()
+    counts: Counter[paired.PairedOutcome] = Counter()
     pairs = discordant = 0
     for _ in range(runs):
         a = b = done = 0
@@ -356,11 +344,11 @@ def simulate_rule(
             told = bisect(_list_cumulative(size, either), coins.random())
             first = bisect(_list_cumulative(told, share), coins.random())
             a, b, done = a + first, b + told - first, done + size
-            table = PairCounts(both=done - a - b, only_a=a, only_b=b, neither=0)
+            table = paired.PairCounts(both=done - a - b, only_a=a, only_b=b, neither=0)
             outcome = rule.decide(table)
         counts[outcome or "not shown"] += 1
         pairs, discordant = pairs + done, discordant + a + b
-    return PairedCharacteristic(
+    return paired.PairedCharacteristic(
         question=rule.question,
         chances={outcome: count / runs for outcome, count in counts.items()},
         mean_pairs=pairs / runs,
