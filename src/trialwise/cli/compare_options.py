@@ -179,4 +179,3 @@ def _check_guardrails(guardrails: Mapping[str, float], chosen: LiveArms | Stored
         else [one.criterion for one in first.record.plan.criteria]
     )
     check_criteria(guardrails, known)
-
