@@ -31,19 +31,25 @@ from trialwise.traces import read_traces
 
 
 @pytest.mark.parametrize(
-    ("constructor", "given"),
+    ("constructor", "given", "failing"),
     [
-        (checks.contains, {"text": "a"}),
-        (checks.length, {"minimum": 1, "maximum": 9}),
-        (checks.equals, {"expected": {"a": 1}}),
-        (checks.matches, {"pattern": "a+"}),
-        (checks.max_latency, {"seconds": 2.0}),
-        (checks.tool_called, {"tool": "search", "minimum": 2}),
-        (checks.json_schema, {"schema": {"type": "object"}}),
+        (checks.contains, {"text": "a"}, "b"),
+        (checks.length, {"minimum": 1, "maximum": 9}, ""),
+        (checks.equals, {"expected": {"a": 1}}, {"a": 2}),
+        (checks.matches, {"pattern": "a+"}, "b"),
+        (checks.max_latency, {"seconds": 2.0}, Reply(value="a", latency_s=3.0)),
+        (
+            checks.tool_called,
+            {"tool": "search", "minimum": 2},
+            "b",
+        ),
+        (checks.json_schema, {"schema": {"type": "object"}}, "[]"),
     ],
 )
-def test_a_built_in_check_conforms(constructor: Callable[..., Any], given: dict[str, Any]) -> None:
-    assert_check_conforms(constructor, [given])
+def test_a_built_in_check_conforms(
+    constructor: Callable[..., Any], given: dict[str, Any], failing: object
+) -> None:
+    assert_check_conforms(constructor, [given], failing=[failing])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +68,8 @@ class Fine(Check):
     def name(self) -> str:
         return f"says {self.word}"
 
-    def _examine(self, reply: Reply) -> CheckResult:  # noqa: ARG002
-        return CheckResult.ok()
+    def _examine(self, reply: Reply) -> CheckResult:
+        return CheckResult.fail("it is bad") if reply.value == "bad" else CheckResult.ok()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ class Identity(Fine):
 
 
 def test_a_check_of_ones_own_conforms() -> None:
-    assert_check_conforms(Fine, [{}, {"word": "good"}])
+    assert_check_conforms(Fine, [{}, {"word": "good"}], failing=["fine", "bad"])
 
 
 @pytest.mark.parametrize(
@@ -124,12 +130,36 @@ def test_a_check_of_ones_own_conforms() -> None:
 )
 def test_a_check_that_does_not_conform_is_named(check: Any, said: str) -> None:
     with pytest.raises(AssertionError, match=said):
-        assert_check_conforms(check, [{}])
+        assert_check_conforms(check, [{}], failing=["bad"])
 
 
 def test_a_check_that_raises_does_not_conform() -> None:
     with pytest.raises(KeyError):
-        assert_check_conforms(Raising, [{}])
+        assert_check_conforms(Raising, [{}], failing=["bad"])
+
+
+@dataclass(frozen=True, slots=True)
+class RaisingWhereItFails(Fine):
+    """The reply is fine.
+
+    Args:
+        word: What it says.
+    """
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        if reply.value == "bad":
+            raise KeyError(self.word)
+        return CheckResult.ok()
+
+
+def test_a_check_has_to_fail_a_reply_that_ought_to_fail() -> None:
+    """A branch that nobody takes hides its mistakes."""
+    with pytest.raises(AssertionError, match="says fine of 'bad' raised KeyError: 'fine'"):
+        assert_check_conforms(RaisingWhereItFails, [{}], failing=["bad"])
+    with pytest.raises(AssertionError, match=r"says fine with \{\} fails none of the replies"):
+        assert_check_conforms(Fine, [{}], failing=["good"])
+    with pytest.raises(AssertionError, match="give at least one reply that fails"):
+        assert_check_conforms(Fine, [{}], failing=[])
 
 
 def test_services_conform() -> None:

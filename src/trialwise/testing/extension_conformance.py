@@ -12,6 +12,7 @@ from typing import Any
 
 from trialwise.checks.check_base import Check, CheckDeclaration, write_spec
 from trialwise.engine.ports import Service, ServiceError, TrialContext
+from trialwise.errors import BrokenCheck
 from trialwise.model.reply import Reply
 from trialwise.model.run import RunRecord
 from trialwise.model.trace import Trace
@@ -44,23 +45,30 @@ _DOWN = ServiceError("the service is down", ErrorClass.INFRASTRUCTURE)
 
 
 def assert_check_conforms(
-    constructor: Callable[..., Any], examples: Iterable[Mapping[str, Any]]
+    constructor: Callable[..., Any],
+    examples: Iterable[Mapping[str, Any]],
+    *,
+    failing: Iterable[Any],
 ) -> None:
     """Assert that a check behaves as those that are built in.
 
     - It is declared: every argument has a kind and is described in the docstring.
     - It never raises for a reply, and explains each failure on one short printable line.
     - It says the same of the same reply twice.
+    - It fails a reply that ought to fail: mistakes hide where nobody looks.
     - It is a value: equal to another one that is built alike, and it survives pickling.
     - It can be written down, and what it writes builds it again.
 
     Args:
         constructor: What the entry point names: the class, or a function that returns the check.
         examples: Arguments that it is built with.
+        failing: Replies, or their values; each example has to fail one of them.
 
     Raises:
         AssertionError: What does not hold, and for which example.
     """
+    replies = [one if isinstance(one, Reply) else Reply(value=one) for one in failing]
+    assert replies, "give at least one reply that fails"
     built = [(given, constructor(**given)) for given in examples]
     assert built, "give at least one example of arguments"
     for given, check in built:
@@ -71,6 +79,9 @@ def assert_check_conforms(
         assert check.name.isprintable(), f"the name {check.name!r} must be one printable line"
         for value in HOSTILE_REPLIES:
             _assert_answers(check, Reply(value=value))
+        answers = [_assert_answers(check, reply) for reply in replies]
+        if all(result.passed for result in answers):
+            raise AssertionError(f"{check.name} with {given} fails none of the replies that should")
 
 
 def _assert_declared(declared: CheckDeclaration) -> None:
@@ -93,9 +104,12 @@ def _assert_written(check: Check, constructor: Callable[..., Any]) -> None:
     assert check == read, f"{check!r} is written as {argument!r}, which is {read!r}"
 
 
-def _assert_answers(check: Check, reply: Reply) -> None:
+def _assert_answers(check: Check, reply: Reply) -> CheckResult:
     shown = repr(reply.value)[:40] if not isinstance(reply.value, int) else "a huge number"
-    result = check.check(reply)
+    try:
+        result = check.check(reply)
+    except BrokenCheck as broken:
+        raise AssertionError(f"{check.name} of {shown} {broken.problem}") from broken
     assert isinstance(result, CheckResult), f"{check.name} of {shown} gives {result!r}"
     assert result == check.check(reply), f"{check.name} says two things of {shown}"
     assert result.passed is (result.reason is None), f"{check.name} of {shown}: {result!r}"
@@ -106,6 +120,7 @@ def _assert_answers(check: Check, reply: Reply) -> None:
     ):
         short = len(text) <= longest and text.isprintable()
         assert short, f"{check.name} of {shown} explains too much: {text[:longest]!r}"
+    return result
 
 
 def assert_service_conforms(
