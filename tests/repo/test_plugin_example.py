@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -128,7 +129,7 @@ from trialwise.testing import *
 from trialwise_sql.csv_report import FORMAT
 from trialwise_sql.sql_check import RunsAsSql
 from trialwise_sql.sqlite_service import SqliteService
-assert_check_conforms(RunsAsSql, [{}, {"setup": "CREATE TABLE t (a)"}])
+assert_check_conforms(RunsAsSql, [{}, {"setup": "CREATE TABLE t (a)"}], failing=["SELEC 1"])
 assert_service_conforms(lambda: SqliteService("shop.db"), ["SELECT 1", "SELECT 2"])
 assert_report_format_conforms(FORMAT)
 print("fine")
@@ -144,6 +145,57 @@ def test_a_file_of_queries_is_imported_and_runs(site: Path, folder: Path) -> Non
     said = run(site, folder, *command, "import", "queries.yaml", "-o", "trialwise.yaml")
     assert "at_least" in said, said
     assert "PASS" in run(site, folder, *command, "run", "--quiet", "--seed", "1")
+
+
+def test_a_procedure_decides_and_the_next_process_verifies_the_record(
+    site: Path, folder: Path
+) -> None:
+    """Its design and its evidence are classes of its own, which only the record names."""
+    suite = SUITE.replace("at_least: 50%", "at_least: 80%, procedure: SUCCESS_RUN")
+    (folder / "trialwise.yaml").write_text(suite.replace("trials: 30\n", ""))
+    command = ("-m", "trialwise.cli.main")
+
+    planned = run(site, folder, *command, "check")
+    assert "PASS with 14 of 14, otherwise INCONCLUSIVE" in planned
+    assert "PASS in 4.4 % of runs" in planned
+    said = run(site, folder, *command, "run", "--quiet", "-o", "whole.txt")
+    assert "PASS" in said, said
+    assert "RUN OF SUCCESSES" in (folder / "whole.txt").read_text()
+    assert "VERIFIED" in run(site, folder, *command, "show", "--verify")
+    refused = run(site, folder, *command, "run", "--quiet", "--trials", "5")
+    assert "answers: 5 trials are too few for a run of successes; give 14" in refused
+
+
+def test_a_setting_is_read_with_its_place_and_described(site: Path, folder: Path) -> None:
+    """An argument of the service is a key, with the limits that its annotation says."""
+    (folder / "trialwise.yaml").write_text(SUITE.replace("rows: 5", "rows: 0"))
+    said = run(site, folder, "-m", "trialwise.cli.main", "check")
+    schema = json.loads(run(site, folder, "-m", "trialwise.cli.main", "schema"))
+
+    assert "`rows` must be a whole number of at least 1, got `0`" in said
+    assert (
+        "The most rows of a reply."
+        == (schema["$defs"]["sqlite"]["properties"]["rows"]["description"])
+    )
+
+
+def test_a_command_runs_and_has_a_help_page(site: Path, folder: Path) -> None:
+    command = ("-m", "trialwise.cli.main")
+
+    assert "customers\n" == run(site, folder, *command, "tables", "shop.db")
+    assert "List the tables of a SQLite database." in run(site, folder, *command, "--help-all")
+
+
+def test_the_plugin_imports_the_one_module_for_extensions() -> None:
+    """Nothing else is under the promise that it keeps working."""
+    imported = {
+        node.module
+        for path in (EXAMPLE / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trialwise.")
+    }
+
+    assert {"trialwise.extend"} == imported
 
 
 def test_without_the_plugin_its_words_are_unknown(tmp_path: Path, folder: Path) -> None:

@@ -1,1 +1,1 @@
-"""SQL for trialwise: a check, a service, a format of reports and an importer."""
+"""SQL for trialwise: one extension of each kind."""

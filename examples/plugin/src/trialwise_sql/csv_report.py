@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from trialwise.reports.formats import ReportSource, report_format
+from trialwise.extend import ReportSource, report_format
 
 
 @report_format("csv", ".csv", summary="one line for each criterion, for spreadsheets")

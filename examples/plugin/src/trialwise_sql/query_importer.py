@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ruamel.yaml import YAML
 
-from trialwise.contrib.importers import Imported, ImportRequest, SuiteImporter
-from trialwise.suite.yaml_reading import Node
+from trialwise.extend import Imported, ImportRequest, Node, SuiteImporter
 
 
 def find_role(root: Node) -> str | None:

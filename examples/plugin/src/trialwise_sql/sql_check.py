@@ -5,11 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from trialwise.checks import Check
-from trialwise.checks.quoting import failed, preview
-from trialwise.checks.reply_reading import text_of
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult
+from trialwise.extend import Check, CheckResult, Reply, failed, preview, text_of
 
 
 @dataclass(frozen=True, slots=True)

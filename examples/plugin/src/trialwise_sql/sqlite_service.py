@@ -6,10 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from trialwise.declarations.resources import File
-from trialwise.declarations.signatures import Arg, Positive
-from trialwise.engine.ports import TrialContext
-from trialwise.model.reply import Reply
+from trialwise.extend import Arg, File, Positive, Reply, TrialContext
 
 
 class SqliteService:
