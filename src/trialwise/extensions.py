@@ -12,12 +12,15 @@ A built-in can therefore not be replaced.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from functools import cache
+
 from trialwise.errors import TrialwiseError
 
 # `typing` would cost more than all the rest; type checkers know the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from importlib.metadata import EntryPoint
     from typing import TypeVar
 
@@ -31,6 +34,8 @@ IMPORTERS = "trialwise.importers"
 PROCEDURES = "trialwise.procedures"
 EXECUTORS = "trialwise.executors"
 COMMANDS = "trialwise.commands"
+RESULTS = "trialwise.results"
+GROUPS = (CHECKS, SERVICES, REPORTERS, IMPORTERS, PROCEDURES, EXECUTORS, COMMANDS, RESULTS)
 
 
 class ExtensionError(TrialwiseError):
@@ -52,6 +57,76 @@ class ExtensionError(TrialwiseError):
         self.group = group
         self.name = name
         self.distribution = distribution
+
+
+class ExtensionRaised(TrialwiseError):
+    """An exception came out of an installed extension, so that it is not trialwise's to repair.
+
+    Args:
+        distribution: The distribution that it came out of, as `name version`.
+        error: The exception.
+        advice: What to do once the extension is repaired.
+    """
+
+    def __init__(self, distribution: str, error: BaseException, advice: str = "") -> None:
+        from traceback import extract_tb
+
+        where = extract_tb(error.__traceback__)[-1]
+        super().__init__(
+            f"the extension {distribution} raised {type(error).__name__}: {error} "
+            f'(File "{where.filename}", line {where.lineno}, in {where.name}). '
+            f"{advice or 'Report it to those who wrote the extension.'}"
+        )
+        self.distribution = distribution
+
+
+def blame_extension(error: BaseException) -> str | None:
+    """Return the distribution of an extension that an exception came out of, as `name version`.
+
+    The last frame of an extension counts: what it calls, it calls wrongly.
+    """
+    import sys
+
+    distributions = _list_distributions(tuple(sys.path))
+    found, entry = None, error.__traceback__
+    while entry is not None:
+        package = str(entry.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        found = distributions.get(package, found)
+        entry = entry.tb_next
+    return found
+
+
+@contextmanager
+def naming_extensions(advice: str = "") -> Iterator[None]:
+    """Name the extension that an exception comes out of; every other exception stays as it is.
+
+    Args:
+        advice: What to do once the extension is repaired.
+
+    Raises:
+        ExtensionRaised: The exception came out of an extension.
+    """
+    try:
+        yield
+    except TrialwiseError:
+        raise
+    except Exception as error:  # a module of somebody else may raise anything
+        extension = blame_extension(error)
+        if extension is None:
+            raise
+        raise ExtensionRaised(extension, error, advice) from error
+
+
+@cache
+def _list_distributions(_: tuple[str, ...]) -> dict[str, str]:
+    """Return the distributions that extend trialwise by the packages that they are imported as."""
+    from importlib.metadata import entry_points
+
+    return {
+        one.module.partition(".")[0]: _distribution(one)
+        for group in GROUPS
+        for one in entry_points(group=group)
+    }
 
 
 def extension_names(group: str) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -97,6 +99,155 @@ def test_a_distribution_that_is_on_the_path_twice_counts_once(
     install(again, "sqlcheck", is_sql="sqlcheck_e:IS_SQL")
     monkeypatch.syspath_prepend(str(again))
     assert find_extension(CHECKS, "is_sql", as_text) == "the check"
+
+
+#: Each of these raises.
+RAISING = """
+import sqlite3
+from dataclasses import dataclass
+
+from trialwise.extend import *
+
+
+@dataclass(frozen=True, slots=True)
+class Odd(Check, spelling="odd"):
+    name = "odd"
+
+    def _examine(self, reply):
+        return 1 / 0
+
+
+class Down:
+    def __init__(self, to: str):
+        self.to = 1 / 0
+
+
+class Betting(Procedure):
+    name = "BETTING"
+
+    def plan(self, criterion, situation):
+        return situation.start_plan(criterion, procedure=self.name, trials=10, curtailed=False)
+
+    def conclude(self, plan, counts):
+        return 1 / 0
+
+
+@report_format("odd", ".odd", summary="odd numbers")
+def REPORT(source):
+    return 1 / 0
+
+
+def find_role(root):
+    return "odd" if root.is_mapping and "odd" in root.entries else None
+
+
+IMPORTER = SuiteImporter(
+    name="odd", signs="has `odd`", find_role=find_role, import_files=lambda request: 1 / 0
+)
+
+
+def command():
+    return 1 / 0
+"""
+POINTS = """
+[trialwise.checks]
+odd = raising:Odd
+[trialwise.services]
+down = raising:Down
+[trialwise.procedures]
+BETTING = raising:Betting
+[trialwise.reporters]
+odd = raising:REPORT
+[trialwise.importers]
+odd = raising:IMPORTER
+[trialwise.commands]
+odd = raising:command
+"""
+GOOD = """
+  - name: good
+    service: {command: [echo, fine, "{input}"]}
+    inputs: [a]
+    criteria: [{name: fine, contains: fine, at_least: 50%, trials: 10}]
+"""
+BAD = """
+  - name: bad
+    service: {command: [echo, fine, "{input}"]}
+    inputs: [a]
+    criteria: [{name: fine, contains: fine, at_least: 50%, trials: 10}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("suite", "command", "verdict"),
+    [
+        ((GOOD, BAD), ["run", "-q", "-o", "x.odd"], "PASS  both contracts passed"),
+        ((GOOD, BAD.replace("50%", "50%, procedure: BETTING")), ["run", "-q"], "PASS"),
+        ((BAD.replace("contains: fine", "odd: {}"),), ["run", "-q"], None),
+        ((BAD.replace('command: [echo, fine, "{input}"]', "down: {to: x}"),), ["check"], None),
+        ((GOOD,), ["import", "other.yaml"], None),
+        ((GOOD,), ["odd"], None),
+    ],
+    ids=["report", "procedure", "check", "service", "importer", "command"],
+)
+def test_an_extension_that_raises_is_named_and_what_was_decided_is_said(
+    site: Path, suite: tuple[str, ...], command: list[str], verdict: str | None
+) -> None:
+    """By its distribution, with exit code 4, which no verdict has; the verdicts come first."""
+    install(site, "odds")
+    (site / "odds-1.2.dist-info" / "entry_points.txt").write_text(POINTS)
+    (site / "raising.py").write_text(RAISING)
+    (site / "trialwise.yaml").write_text(f"contracts:{''.join(suite)}")
+    (site / "other.yaml").write_text("odd: 1\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "trialwise.cli.main", *command],
+        cwd=site,
+        env={**os.environ, "PYTHONPATH": str(site), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "odds 1.2" in done.stderr
+    assert "ZeroDivisionError: division by zero" in done.stderr
+    assert "internal error" not in done.stderr
+    assert (verdict or "") in done.stdout
+    assert ("PASS" in done.stdout) is (verdict is not None)
+
+
+def test_a_run_whose_procedure_was_repaired_is_decided_from_its_trials(site: Path) -> None:
+    """Nothing is asked again: the trials were kept."""
+    install(site, "odds")
+    (site / "odds-1.2.dist-info" / "entry_points.txt").write_text(POINTS)
+    (site / "raising.py").write_text(RAISING)
+    contract = BAD.replace("50%", "50%, procedure: BETTING").replace("echo, fine", "sh, ask.sh")
+    (site / "trialwise.yaml").write_text(f"contracts:{contract}")
+    (site / "ask.sh").write_text("echo asked >> asked.txt\necho fine\n")
+    python = [sys.executable, "-m", "trialwise.cli.main", "run", "-q"]
+    environment = {**os.environ, "PYTHONPATH": str(site), "NO_COLOR": "1"}
+
+    first = subprocess.run(
+        python, cwd=site, env=environment, capture_output=True, text=True, check=False
+    )
+    repaired = RAISING.replace(
+        "def conclude(self, plan, counts):\n        return 1 / 0",
+        "def conclude(self, plan, counts):\n"
+        "        return Conclusion(decision=Decision.PASS, tally=counts.tally)",
+    )
+    (site / "raising.py").write_text(repaired)
+    second = subprocess.run(
+        [*python, "--resume"],
+        cwd=site,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "`trialwise run --resume` decides them" in first.stderr
+    assert (0, "") == (second.returncode, second.stderr), second.stdout + second.stderr
+    assert len((site / "asked.txt").read_text().splitlines()) == 10
 
 
 def test_an_extension_adds_a_command(site: Path) -> None:

@@ -131,5 +131,6 @@ def test_a_format_that_raises_is_named_and_the_verdict_is_printed_first(
 
         assert done.return_value == code, done.output
         assert {"yes": "PASS", "no": "FAIL"}[reply] in done.stdout
-        assert "the format 'csv' of csv_report raised AttributeError" in done.stderr
+        assert "csvreport 1.0 raised AttributeError: " in done.stderr
+        assert "in the format 'csv'; File " in done.stderr
         assert "The run is kept" in done.stderr

@@ -17,7 +17,7 @@ from trialwise.checks.quoting import failed, printable
 from trialwise.declarations.signatures import Declaration, Natural
 from trialwise.declarations.structures import Key
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.extensions import CHECKS, extension_names, find_extension
+from trialwise.extensions import CHECKS, blame_extension, extension_names, find_extension
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count
@@ -75,7 +75,7 @@ class Check(ABC):
         """The name in reports."""
 
     def check(self, reply: Reply) -> CheckResult:
-        """Return the result for a reply; raise only if a function of the user is broken."""
+        """Return the result for a reply; raise only if what somebody else wrote is broken."""
         try:
             return self._examine(reply)
         except BrokenCheck:
@@ -83,6 +83,9 @@ class Check(ABC):
         except Unreadable as unreadable:
             return failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
         except Exception as error:  # an object of the user's may raise anything from any method
+            if not type(self).__module__.startswith("trialwise."):
+                # A mistake in somebody else's check must not read as a failure of the service.
+                raise broken_by(error, self.name) from error
             return failed(
                 f"the reply could not be examined: {type(error).__name__}",
                 error_text(error),
@@ -165,7 +168,9 @@ def broken_by(error: BaseException, name: str) -> BrokenCheck:
     frames = traceback.extract_tb(error.__traceback__)
     package = Path(__file__).parents[1]
     own = [one for one in frames if package not in Path(one.filename).parents]
-    lines = ["Traceback (most recent call last):\n", *traceback.format_list(own), said]
+    extension = blame_extension(error)
+    head = f"In the extension {extension}, which is not part of trialwise:\n" if extension else ""
+    lines = [head, "Traceback (most recent call last):\n", *traceback.format_list(own), said]
     raised = "" if isinstance(error, _MISTAKES) else type(error).__name__
     return BrokenCheck(name, f"raised {said}", traceback="".join(lines), raised=raised)
 

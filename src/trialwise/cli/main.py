@@ -15,7 +15,14 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.errors import BrokenCheck, RunInterrupted, TrialwiseError
-from trialwise.extensions import COMMANDS, ExtensionError, extension_names, find_extension
+from trialwise.extensions import (
+    COMMANDS,
+    ExtensionError,
+    ExtensionRaised,
+    blame_extension,
+    extension_names,
+    find_extension,
+)
 
 #: What the help page lists, in the order in which a project comes to need it: where a command is
 #: and what it does. A help page imports none of them.
@@ -216,14 +223,20 @@ def _run(arguments: list[str] | None) -> int:
         return ExitCode.INTERRUPTED
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)
-        return ExitCode.ERROR if isinstance(error, BrokenCheck) else ExitCode.REFUSED
+        return (
+            ExitCode.ERROR if isinstance(error, BrokenCheck | ExtensionRaised) else ExitCode.REFUSED
+        )
     except SystemExit as left:
         return ExitCode.PASS if completing and left.code in (0, None) else ExitCode.ERROR
-    except BaseException:
+    except BaseException as error:
         import traceback
 
         traceback.print_exc()
-        click.echo("trialwise: an internal error; please report it with the lines above", err=True)
+        extension = blame_extension(error)
+        said = "an internal error; please report it with the lines above"
+        click.echo(
+            f"trialwise: {ExtensionRaised(extension, error) if extension else said}", err=True
+        )
         return ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.PASS
 

@@ -263,6 +263,7 @@ def _run(planned: Sequence[_Planned], how: _How) -> EndedRuns:
         pairs=[(suite, record) for suite, record in kept if record is not None],
         interrupted=any(one.was_interrupted for one in found),
         not_kept=tuple(one.not_kept for one in found if one.not_kept),
+        not_decided=tuple(one.not_decided for one in found if one.not_decided),
         lost=tuple(one.record.run_id for one in found if one.not_kept and one.record),
     )
 
@@ -302,7 +303,7 @@ def _pick_code(ended: EndedRuns, *, strict: bool) -> int:
     from trialwise.model.evidence import StopReason
     from trialwise.pages.suite_totals import pick_exit_code, pick_suite_status
 
-    if ended.not_kept:
+    if ended.not_kept or ended.not_decided:
         return ExitCode.ERROR
     if ended.interrupted or not ended.pairs:
         return ExitCode.INTERRUPTED

@@ -22,6 +22,8 @@ class EndedRuns(NamedTuple):
     interrupted: bool = False
     not_kept: tuple[str, ...] = ()
     """Why records are not on disk."""
+    not_decided: tuple[str, ...] = ()
+    """Which contracts have no verdict since an extension raised."""
     lost: tuple[str, ...] = ()
     """The runs whose records these are."""
 
@@ -69,6 +71,7 @@ def report_runs(ended: EndedRuns, wanted: WantedReports, code: int) -> list[str]
         code: The exit code, for the JSON report.
     """
     troubles = [f"NOT KEPT: {reason}" for reason in ended.not_kept]
+    troubles += [f"NOT DECIDED: {reason}" for reason in ended.not_decided]
     if not ended.pairs:
         return troubles
     from trialwise.cli.printing import say

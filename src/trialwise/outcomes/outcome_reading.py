@@ -37,9 +37,6 @@ from trialwise.validation import require_choice, require_real
 
 _Path: TypeAlias = "str | PathLike[str]"
 
-#: The group of entry points in which other distributions declare formats.
-RESULTS = "trialwise.results"
-
 _MODULES = {
     "jsonl": "trialwise.contrib.results.json_lines",
     "csv": "trialwise.contrib.results.csv_tables",
@@ -285,7 +282,7 @@ def find_format(name: str) -> ResultFormat:
         found = import_module(_MODULES[name]).FORMAT
         assert isinstance(found, ResultFormat)
         return found
-    from trialwise.extensions import extension_names, find_extension
+    from trialwise.extensions import RESULTS, extension_names, find_extension
 
     extension = find_extension(
         RESULTS, name, lambda one: one if isinstance(one, ResultFormat) else None

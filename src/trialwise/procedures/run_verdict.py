@@ -12,6 +12,7 @@ from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.documents.numbers import STOPS
+from trialwise.extensions import naming_extensions
 from trialwise.model.evidence import (
     ExperimentSummary,
     Reproducibility,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from trialwise.stats.sequential import SequentialDesign
 
 
+@naming_extensions(
+    "Nothing is decided. A run that is stored keeps its trials: once the extension is repaired, "
+    "`trialwise run --resume` decides them."
+)
 def decide_run(
     plan: Plan,
     trials: Sequence[Trial],

@@ -291,9 +291,11 @@ def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> st
     except Exception as error:
         import traceback
 
-        maker = getattr(chosen.render, "__module__", "")
+        from trialwise.extensions import blame_extension
+
+        maker = blame_extension(error) or getattr(chosen.render, "__module__", "")
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().partition("\n")[0]
-        why = f"the format {chosen.name!r} of {maker} raised {type(error).__name__}: {error}"
+        why = f"{maker} raised {type(error).__name__}: {error} in the format {chosen.name!r}"
         way_out = "in another format, or when this one is repaired"
         raise ReportNotWritten(place, f"{why}; {where}", way_out) from error
 

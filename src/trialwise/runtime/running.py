@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 from trialwise.errors import InvalidArgument, RunInterrupted, TrialwiseError
+from trialwise.extensions import ExtensionRaised
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
@@ -175,6 +176,8 @@ class EndedRun(NamedTuple):
     """None where it was not run, or where nothing is known of it."""
     not_kept: str = ""
     """Why its record is not on disk."""
+    not_decided: str = ""
+    """Which extension raised when its trials were to be decided."""
     was_started: bool = True
 
     was_interrupted: bool = False
@@ -215,6 +218,9 @@ def run_in_turn(
             kept = stopped.result.record if isinstance(stopped.result, Result) else None
             found.append(EndedRun(kept, was_interrupted=True))
             break
+        except ExtensionRaised as error:
+            # The others have a verdict all the same.
+            found.append(EndedRun(not_decided=f"{prepared.plan.contract}: {error}"))
         except RecordNotKept as error:
             found.append(EndedRun(error.record, str(error)))
             break
@@ -284,6 +290,8 @@ async def _run_one(job: _Job, interrupted: Interrupt) -> EndedRun:
             result = await to_thread.run_sync(_decide, run, outcome)
         except RunInterrupted as stopped:
             return EndedRun(cast("Result", stopped.result).record, was_interrupted=True)
+        except ExtensionRaised as error:
+            return EndedRun(not_decided=f"{prepared.plan.contract}: {error}")
         except RecordNotKept as error:
             return EndedRun(error.record, str(error))
     return EndedRun(result.record)
