@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import lru_cache
 from glob import has_magic
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, suggest_name
@@ -19,6 +19,9 @@ from trialwise.model.claim import Input
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import Node, Source
+
+if TYPE_CHECKING:
+    from trialwise.suite.inputs import InputFile
 
 #: Of one file of inputs, and of all the files that a pattern finds.
 _MAX_BYTES = 100_000_000
@@ -61,8 +64,15 @@ class Found:
         self.inputs.append(one)
 
 
-def read_input_files(fields: Fields, found: Found, context: Context) -> None:
-    """Take in the inputs of the files that a suite names, or report what is wrong with them."""
+def read_input_files(fields: Fields, file: InputFile, found: Found, context: Context) -> None:
+    """Take in the inputs of the files that a suite names, or report what is wrong with them.
+
+    Args:
+        fields: Where the keys stand.
+        file: What they say.
+        found: Takes the inputs.
+        context: The suite being read.
+    """
     kind = next(name for name in ("jsonl", "csv", "files") if name in fields.nodes)
     for name in ("value", *_FIELDS, "metadata", "delimiter"):
         if name in fields.nodes and (kind == "files" or (name == "delimiter" and kind != "csv")):
@@ -79,7 +89,7 @@ def read_input_files(fields: Fields, found: Found, context: Context) -> None:
         context.refuse(node, f"the file {error.reason}")
         return
     source = Source(path, text)
-    table = _Table(source, fields, found, context)
+    table = _Table(source, file, fields, found, context)
     (table.read_lines if kind == "jsonl" else table.read_rows)()
     if not found.inputs and not table.problems:
         context.refuse(node, "the file holds no inputs")
@@ -88,10 +98,13 @@ def read_input_files(fields: Fields, found: Found, context: Context) -> None:
 class _Table:
     """A file of records, read into inputs by the names of their fields."""
 
-    def __init__(self, source: Source, fields: Fields, found: Found, context: Context) -> None:
+    def __init__(
+        self, source: Source, file: InputFile, fields: Fields, found: Found, context: Context
+    ) -> None:
         self.problems = 0
         self._source = source
         self._fields = fields
+        self._file = file
         self._found = found
         self._context = context
 
@@ -117,10 +130,8 @@ class _Table:
         import csv
         import io
 
-        delimiter = self._fields.get("delimiter", ",")
-        rows = csv.reader(
-            io.StringIO(self._source.text, newline=""), delimiter=delimiter, strict=True
-        )
+        text = io.StringIO(self._source.text, newline="")
+        rows = csv.reader(text, delimiter=self._file.delimiter, strict=True)
         header: list[str] | None = None
         number = 0
         try:
@@ -150,8 +161,8 @@ class _Table:
 
     def _has_value(self, header: list[str]) -> bool:
         """Return whether there is a column to ask; the suite is what has to change if not."""
-        chosen = self._fields.get("value", "value")
-        if len(header) == 1 and "value" not in self._fields:
+        chosen = self._file.value or "value"
+        if len(header) == 1 and self._file.value is None:
             return True
         names = [] if chosen in header else re.findall(_PLACEHOLDER, chosen) or [chosen]
         missing = next((name for name in names if name not in header), None)
@@ -159,17 +170,14 @@ class _Table:
             return True
         self.problems += 1
         known = ", ".join(f"`{name}`" for name in header[:10])
-        advice = ""
-        if "value" not in self._fields:
+        at, advice = "value", ""
+        if self._file.value is None:
             say = f"value: {header[0]}"
             if not self._fields.node.is_mapping:
-                say = f"inputs: {{csv: {self._fields['csv']}, {say}}}"
-            advice = f": say `{say}`"
-        file = self._source.path.name
-        self._context.refuse(
-            self._fields.at("value" if "value" in self._fields else "csv"),
-            f"{file} has no column `{missing}`; its columns are {known}{advice}",
-        )
+                say = f"inputs: {{csv: {self._file.csv}, {say}}}"
+            at, advice = "csv", f": say `{say}`"
+        message = f"{self._source.path.name} has no column `{missing}`; its columns are {known}"
+        self._context.refuse(self._fields.at(at), message + advice)
         return False
 
     def _row(self, number: int, header: list[str], row: list[str]) -> None:
@@ -177,13 +185,12 @@ class _Table:
             self._refuse(number, f"the row has {len(row)} fields, the first line {len(header)}")
             return
         record = dict(zip(header, row, strict=True))
-        if "value" not in self._fields and "value" not in record and len(header) == 1:
-            self._put(number, record | {"value": row[0]}, "value")
-        else:
-            self._put(number, record, self._fields.get("value", "value"))
+        if self._file.value is None and len(header) == 1:
+            record["value"] = row[0]
+        self._put(number, record, self._file.value or "value")
 
     def _line(self, number: int, value: Any) -> None:
-        chosen = self._fields.get("value")
+        chosen = self._file.value
         if not isinstance(value, dict):
             if chosen is None:
                 self._put(number, {"value": value}, "value")
@@ -211,7 +218,7 @@ class _Table:
         for name in _FIELDS:
             column = self._column(name)
             if column not in record:
-                if name in self._fields:
+                if getattr(self._file, name) is not None:
                     self._refuse(number, f"there is no field `{column}`")
                     return
                 continue
@@ -237,11 +244,10 @@ class _Table:
 
     def _pick_metadata(self, number: int, record: dict[str, Any]) -> dict[str, Any] | None:
         """Pick what is kept with an input; None once a problem is reported."""
-        given = self._fields.get("metadata")
-        if given is None:
+        names = self._file.metadata
+        if names is None:
             found = record.get("metadata", {})
             return found if isinstance(found, dict) else {"metadata": found}
-        names = [given] if isinstance(given, str) else given
         missing = next((name for name in names if name not in record), None)
         if missing is not None:
             self._refuse(number, f"there is no field `{missing}`")
@@ -262,16 +268,11 @@ class _Table:
 
     def _list_known(self) -> list[str]:
         """List the fields of a line that are not the input itself."""
-        given = self._fields.get("metadata", ["metadata"])
-        return [
-            "value",
-            *map(self._column, _FIELDS),
-            *([given] if isinstance(given, str) else given),
-        ]
+        return ["value", *map(self._column, _FIELDS), *(self._file.metadata or ["metadata"])]
 
     def _column(self, name: str) -> str:
-        column: str = self._fields.get(name, name)
-        return column
+        column: str | None = getattr(self._file, name)
+        return column or name
 
     def _is_enough(self, number: int) -> bool:
         if len(self._found.inputs) >= _MAX_INPUTS:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
-from trialwise.declarations.signatures import Names
+from trialwise.declarations.signatures import Arg, Names, build_declared, derive_keys, summarise
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 from trialwise.model.claim import Input, SamplingRole
@@ -14,9 +15,61 @@ from trialwise.suite.input_files import Found, read_input_files
 from trialwise.suite.reading_context import Context
 
 _PATH = Text("a path", environment="read")
+_FIELD = Text("the name of a field", environment="kept")
+_TEMPLATE = Text("a field, or a text with fields such as `{question}`", environment="kept")
 _PATHS = Either(
     "a path or a list of paths", scalar=_PATH, listing=Listing(_PATH, "a list of paths")
 )
+
+
+class _Delimiter(Kind):
+    """What stands between the fields of a row: a tab is one, too, though it is blank."""
+
+    expected = spelled = "one character"
+    form: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
+
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
+        """Read the character."""
+        text = node.value
+        if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
+            return self.refuse(node, label, reader)
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFile:
+    """Inputs from separate files.
+
+    Args:
+        jsonl: A file with one JSON value on each line.
+        csv: A file of comma-separated values with names in the first line.
+        files: A pattern for files, such as `prompts/*.txt`. Each file is one input.
+        value: The field with the input, or a text that combines several fields.
+        expected: The field with the expected reply.
+        id: The field with the name of the input.
+        stratum: The field with the stratum.
+        repetitions: The field with the repetitions.
+        weight: The field with the weight.
+        cluster: The field with the cluster.
+        metadata: The fields to keep and to show with each input.
+        delimiter: The character between fields of a CSV file.
+    """
+
+    jsonl: Annotated[str | None, Arg(kind=_PATH)] = None
+    csv: Annotated[str | None, Arg(kind=_PATH)] = None
+    files: Annotated[str | list[str] | None, Arg(kind=_PATHS)] = None
+    value: Annotated[str | None, Arg(kind=_TEMPLATE, default="`value`")] = None
+    expected: Annotated[str | None, Arg(kind=_FIELD, default="`expected`")] = None
+    id: Annotated[str | None, Arg(kind=_FIELD, default="`id`")] = None
+    stratum: Annotated[str | None, Arg(kind=_FIELD, default="`stratum`")] = None
+    repetitions: Annotated[str | None, Arg(kind=_FIELD, default="`repetitions`")] = None
+    weight: Annotated[str | None, Arg(kind=_FIELD, default="`weight`")] = None
+    cluster: Annotated[str | None, Arg(kind=_FIELD, default="`cluster`")] = None
+    metadata: Annotated[
+        tuple[str, ...] | None, Arg(kind=Names(), default="`metadata`, where it is a mapping")
+    ] = None
+    delimiter: Annotated[str, Arg(kind=_Delimiter(), default="`,`")] = ","
+
 
 INPUT = Record(
     "input",
@@ -85,53 +138,11 @@ class _FilePath(Kind):
         return fields
 
 
-class _Delimiter(Kind):
-    """What stands between the fields of a row: a tab is one, too, though it is blank."""
-
-    expected = spelled = "one character"
-    form: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
-
-    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
-        """Read the character."""
-        text = node.value
-        if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
-            return self.refuse(node, label, reader)
-        return text
-
-
-_FIELD = Text("the name of a field", environment="kept")
 SOURCE = Record(
     "input-file",
-    (
-        Key("jsonl", _PATH, "A file with one JSON value on each line."),
-        Key("csv", _PATH, "A file of comma-separated values with names in the first line."),
-        Key(
-            "files", _PATHS, "A pattern for files, such as `prompts/*.txt`. Each file is one input."
-        ),
-        Key(
-            "value",
-            Text("a field, or a text with fields such as `{question}`", environment="kept"),
-            "The field with the input, or a text that combines several fields.",
-            default="`value`",
-        ),
-        Key("expected", _FIELD, "The field with the expected reply.", default="`expected`"),
-        Key("id", _FIELD, "The field with the name of the input.", default="`id`"),
-        Key("stratum", _FIELD, "The field with the stratum.", default="`stratum`"),
-        Key("repetitions", _FIELD, "The field with the repetitions.", default="`repetitions`"),
-        Key("weight", _FIELD, "The field with the weight.", default="`weight`"),
-        Key("cluster", _FIELD, "The field with the cluster.", default="`cluster`"),
-        Key(
-            "metadata",
-            Names(),
-            "The fields to keep and to show with each input.",
-            default="`metadata`, where it is a mapping",
-        ),
-        Key(
-            "delimiter", _Delimiter(), "The character between fields of a CSV file.", default="`,`"
-        ),
-    ),
+    derive_keys(InputFile),
     one_of=(("jsonl", "csv", "files"),),
-    doc="Inputs from separate files.",
+    doc=summarise(InputFile),
 )
 INPUT_LIST = Listing(
     Either("an input", scalar=_Value(), listing=_Value(), mapping=INPUT),
@@ -175,7 +186,8 @@ def build_inputs(
     if isinstance(given, Fields):
         if not given.sound:
             return INVALID
-        read_input_files(given, found, context)
+        file: InputFile = build_declared(InputFile, SOURCE.keys, given, context)
+        read_input_files(given, file, found, context)
     else:
         _in_place(given, found, context)
     # Items that are not sound were reported when they were read.
