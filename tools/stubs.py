@@ -34,7 +34,7 @@ _INCLUDED = {"stats": "toolbox"}
 #: Exported beside the modules that declare something.
 _ALSO: dict[str, dict[str, list[str]]] = {
     "checks": {
-        "check_base": ["Check", "Unreadable", "from_spec", "spellings", "to_spec"],
+        "check_base": ["Check", "Unreadable", "to_spec"],
     },
     "services": {"service_factors": []},
 }

@@ -47,8 +47,10 @@ SERVICES = {
 
 #: The public names of `trialwise.checks`, by module.
 CHECK_EXPORTS = {
-    "check_base": "Check Unreadable from_spec spellings to_spec",
-    "combine": "AllOf AnyOf Named Not all_of any_of named not_",
+    "check_base": "Check Unreadable to_spec",
+    "combine": (
+        "AllOf AnyOf Named Not all_of any_of named not_ from_spec spellings"
+    ),
     "expressions": "Expression expression",
     "parsable": (
         "Format JsonPath NumericRange Parses Require json_path numeric_range parses"

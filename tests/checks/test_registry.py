@@ -379,12 +379,12 @@ SOURCE = Path(checks.__file__).parent
 EXPORTS: dict[str, str] = vars(checks)["_EXPORTS"]
 #: What the checks are made with: public for other packages, and not for users.
 GROUNDWORK = {
-    *("check_base", "criterion_scopes", "quoting", "reply_reading", "time_limits"),
+    *("check_base", "criterion_scopes", "reply_reading", "time_limits"),
 }
 #: What a check of one's own is made with, and how checks are spelled.
 BASE = {
     *(("Check", "check_base"), ("Unreadable", "check_base")),
-    *((name, "check_base") for name in ("from_spec", "spellings", "to_spec")),
+    ("to_spec", "check_base"),
 }
 MODULES = [
     module.name for module in pkgutil.iter_modules([str(SOURCE)]) if module.name not in GROUNDWORK

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trialwise.checks.check_base import Check
-from trialwise.checks.quoting import failed, preview
+from trialwise.checks.check_base import failed, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.declarations.signatures import Natural
 from trialwise.model.trial import CheckResult

@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from trialwise import checks, judges
-from trialwise.checks.check_base import from_spec, spellings, to_spec
+from trialwise.checks.check_base import to_spec
+from trialwise.checks.combine import from_spec, spellings
 from trialwise.declarations.scalars import Choice
 from trialwise.declarations.structures import Record
 from trialwise.model.baseline import Covariate

@@ -10,14 +10,14 @@ Modules of checks. The class of a check is its constructor, which users call in 
     parsable, expressions        the document that it holds
     tools                        the calls of an agent
     resources                    turns, tokens, money, time and the end of a command
-    combine, predicates          checks made of others, and functions as checks
+    combine, predicates          checks made of others or from what suite files spell, and
+                                 functions as checks
 
 What they are made with:
 
-    check_base           `Check`: never raises on a reply; names and arguments of checks, checks
-                         from what suite files spell, and back
+    check_base           `Check`: never raises on a reply; names and arguments of checks; pieces
+                         of a reply in explanations
     criterion_scopes     what makes a criterion the same criterion; the source of its functions
-    quoting              pieces of a reply in explanations
     reply_reading        how replies and their traces are read
     time_limits          how long a pattern may take on one reply
 """

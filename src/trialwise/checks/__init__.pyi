@@ -1,7 +1,5 @@
 from trialwise.checks.check_base import Check as Check
 from trialwise.checks.check_base import Unreadable as Unreadable
-from trialwise.checks.check_base import from_spec as from_spec
-from trialwise.checks.check_base import spellings as spellings
 from trialwise.checks.check_base import to_spec as to_spec
 from trialwise.checks.combine import AllOf as AllOf
 from trialwise.checks.combine import AnyOf as AnyOf
@@ -9,8 +7,10 @@ from trialwise.checks.combine import Named as Named
 from trialwise.checks.combine import Not as Not
 from trialwise.checks.combine import all_of as all_of
 from trialwise.checks.combine import any_of as any_of
+from trialwise.checks.combine import from_spec as from_spec
 from trialwise.checks.combine import named as named
 from trialwise.checks.combine import not_ as not_
+from trialwise.checks.combine import spellings as spellings
 from trialwise.checks.expressions import Expression as Expression
 from trialwise.checks.expressions import expression as expression
 from trialwise.checks.parsable import Format as Format

@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from trialwise.catalogue import CHECKS as BUILT_IN
-from trialwise.checks.quoting import failed, printable
 from trialwise.declarations.signatures import Declaration, Natural
 from trialwise.declarations.structures import Key
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.extensions import CHECKS, blame_extension, extension_names, find_extension
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
+from trialwise.redaction import LOOKED_AT, redact_text, redact_values
 from trialwise.validation import require_count
 
 
@@ -130,8 +130,13 @@ def check_texts(argument: str, texts: object) -> tuple[str, ...]:
     return several
 
 
-def write_spec(check: object) -> dict[str, Any]:
-    """Write a postcondition as a suite file spells it, if it is one that a suite file can hold."""
+def to_spec(check: object) -> dict[str, Any]:
+    """Return how a suite file spells a check, if it is one that a suite file can hold.
+
+    >>> from trialwise.checks.texts import length
+    >>> to_spec(length(maximum=200))
+    {'length': {'maximum': 200}}
+    """
     if not isinstance(check, Check):
         raise InvalidArgument("check", check, "be a built-in postcondition to be written down")
     return check.to_dict()
@@ -249,10 +254,6 @@ class CountLimits(Check):
 # so that a suite loads those it uses and no others; the entry points of other distributions are
 # asked only for a name that the catalogue does not have.
 
-#: Checks that hold other checks; the reader of a suite builds their parts first.
-COMBINING = ("all_of", "any_of", "named", "not")
-_MAX_NESTING = 50
-
 
 class CheckDeclaration(Declaration):
     """A check as it is declared."""
@@ -354,76 +355,89 @@ def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
     return f"be a known name ({hint})" if hint else otherwise
 
 
-def spellings() -> tuple[str, ...]:
-    """Return every name that a suite file may use for a built-in check.
+# --- What a failure shows: bounded, on one line, and safe to print --------------------------------
+#
+# One home for the bounds, so that no check can put a whole reply, a line break or a terminal's
+# control codes into a report.
 
-    >>> "json_schema" in spellings()
-    True
-    """
-    return (*check_names(), *COMBINING)
-
-
-def from_spec(spec: Mapping[str, Any]) -> Check:
-    """Return the check that a suite file spells.
-
-    Args:
-        spec: One name with its argument, or with an object of its arguments. `min` and `max` stand
-            for `minimum` and `maximum`.
-
-    Raises:
-        InvalidArgument: The name or an argument is unknown, or an argument is wrong.
-
-    >>> from_spec({"contains": "555"}).name
-    "contains '555'"
-    >>> from_spec({"contians": "555"})
-    Traceback (most recent call last):
-        ...
-    trialwise.errors.InvalidArgument: postcondition must be a known name (did you mean
-    'contains'?), got 'contians'
-    """
-    return _build(spec, 0)
+#: The longest evidence and explanation, in characters.
+EVIDENCE_LIMIT = 200
+EXPLANATION_LIMIT = 300
+_PREVIEW = 80
+_LABEL = 60
 
 
-def to_spec(check: object) -> dict[str, Any]:
-    """Return how a suite file spells a check; the opposite of `from_spec`.
-
-    >>> from trialwise.checks.texts import length
-    >>> to_spec(length(maximum=200))
-    {'length': {'maximum': 200}}
-    """
-    return write_spec(check)
-
-
-def _build(spec: object, depth: int) -> Check:
-    if not isinstance(spec, Mapping) or len(spec) != 1:
-        raise InvalidArgument("postcondition", spec, "be an object of one name")
-    if depth > _MAX_NESTING:
-        raise InvalidArgument("postcondition", depth, f"nest at most {_MAX_NESTING} deep")
-    ((name, argument),) = spec.items()
-    if name in COMBINING:
-        return _combine(name, argument, depth + 1)
-    if name == "python":
-        allowed = "be built in; a Python function is imported by what reads the suite"
-        raise InvalidArgument("postcondition", name, allowed)
-    declared = find_check(name) if isinstance(name, str) else None
-    if declared is None:
-        known = (*check_names(installed=True), *COMBINING)
-        allowed = suggest(name, known, f"be one of {', '.join(known)}")
-        raise InvalidArgument("postcondition", name, allowed)
-    return declared.build(declared.collect(argument))
+def printable(text: str, limit: int = EVIDENCE_LIMIT) -> str:
+    """Text on one line, what cannot be printed as an escape, cut to `limit` characters."""
+    if len(text) <= limit and text.isprintable():
+        return text  # whole and as it was, so that the record recognises a secret in it
+    # An escape only lengthens, so more of the text can never be needed.
+    head = redact_text(text[:LOOKED_AT])[: limit + 1]
+    line = head if head.isprintable() else "".join(map(_escape, head))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def _combine(name: str, argument: object, depth: int) -> Check:
-    from trialwise.checks import combine
+def preview(text: str) -> str:
+    """Return the beginning of a text, and how much there is if that is not all of it."""
+    if len(text) <= _PREVIEW:
+        return printable(text)
+    head = redact_text(text[:LOOKED_AT])[:_PREVIEW]
+    return f"{printable(head)}… ({len(text)} characters)"
 
-    if name == "not":
-        return combine.not_(_build(argument, depth))
-    if name == "named":
-        if not isinstance(argument, Mapping) or set(argument) != {"name", "check"}:
-            raise InvalidArgument("named", argument, "be an object of name and check")
-        arguments = {"name": argument["name"], "check": _build(argument["check"], depth)}
-        return CheckDeclaration(name, combine.named).build(arguments)
-    if not isinstance(argument, (list, tuple)) or not argument:
-        raise InvalidArgument(name, argument, "be a list of at least one postcondition")
-    parts = [_build(part, depth) for part in argument]
-    return combine.all_of(*parts) if name == "all_of" else combine.any_of(*parts)
+
+def around(text: str, start: int, length: int = 0, *, margin: int = 30) -> str:
+    """Return the piece of a text that matters, with a little on either side."""
+    if len(text) > margin and redact_text(text) != text:
+        # A secret may stand across the edge of the piece, and its half would be shown.
+        return preview(text)
+    end = start + min(length, EVIDENCE_LIMIT - 4 * margin)
+    left, right = max(0, start - margin), end + margin
+    piece = printable(text[left:right])
+    return ("…" if left else "") + piece + ("…" if right < len(text) else "")
+
+
+def shown(value: object, limit: int = _PREVIEW) -> str:
+    """Return a value as JSON where it is JSON, else as Python shows it, bounded."""
+    import json
+
+    try:
+        # JSON escapes quotes and line ends, and the record would not recognise a secret with one.
+        return printable(json.dumps(redact_values(value), ensure_ascii=False), limit)
+    except (TypeError, ValueError, RecursionError):
+        return printable(_safe_repr(value), limit)
+
+
+def label(value: object) -> str:
+    """Return a value inside a check's name: text in quotes, anything else as JSON."""
+    if isinstance(value, str):
+        return "'" + printable(value, _LABEL) + "'"
+    return shown(value, _LABEL)
+
+
+def failed(
+    explanation: str,
+    evidence: str = "",
+    *,
+    reason: FailReason = FailReason.CONDITION,
+    score: float | None = None,
+) -> CheckResult:
+    """Return a failure whose explanation and evidence keep the bounds."""
+    return CheckResult.fail(
+        printable(explanation, EXPLANATION_LIMIT),
+        evidence=printable(evidence),
+        reason=reason,
+        score=score,
+    )
+
+
+def _escape(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # a reply's own __repr__ may raise anything
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"

@@ -1,4 +1,4 @@
-"""Postconditions made of others: all, any, not, and a name of one's own.
+"""Postconditions made of others: all, any, not, and a name of one's own; and from a spec.
 
 Only a condition that was evaluated can be turned round: a reply that a check could not read stays
 a failure under `not_`.
@@ -6,11 +6,21 @@ a failure under `not_`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trialwise.checks.check_base import Check, check_texts, write_spec
-from trialwise.checks.quoting import failed, printable
+from trialwise.checks.check_base import (
+    Check,
+    CheckDeclaration,
+    check_names,
+    check_texts,
+    failed,
+    find_check,
+    printable,
+    suggest,
+    to_spec,
+)
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
@@ -20,6 +30,7 @@ if TYPE_CHECKING:
     from trialwise.stats import Confusion
 
 __all__ = ["AllOf", "AnyOf", "Named", "Not", "all_of", "any_of", "named", "not_"]
+__all__ += ["from_spec", "spellings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class _Several(Check):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: [write_spec(check) for check in self.checks]}
+        return {self.spelling: [to_spec(check) for check in self.checks]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,7 @@ class Not(Check, spelling="not"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: write_spec(self.condition)}
+        return {self.spelling: to_spec(self.condition)}
 
     def _examine(self, reply: Reply) -> CheckResult:
         result = self.condition.check(reply)
@@ -178,7 +189,7 @@ class Named(Check, spelling="named"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: {"name": self.title, "check": write_spec(self.condition)}}
+        return {self.spelling: {"name": self.title, "check": to_spec(self.condition)}}
 
     def _examine(self, reply: Reply) -> CheckResult:
         return self.condition.check(reply)
@@ -200,3 +211,73 @@ def _check_parts(checks: tuple[object, ...]) -> None:
     for check in checks:
         if isinstance(check, type) or not isinstance(check, Postcondition):
             raise InvalidArgument("check", check, "be a postcondition")
+
+
+# --- Checks from what suite files spell, and back -------------------------------------------------
+
+#: Checks that hold other checks; the reader of a suite builds their parts first.
+COMBINING = ("all_of", "any_of", "named", "not")
+_MAX_NESTING = 50
+
+
+def spellings() -> tuple[str, ...]:
+    """Return every name that a suite file may use for a built-in check.
+
+    >>> "json_schema" in spellings()
+    True
+    """
+    return (*check_names(), *COMBINING)
+
+
+def from_spec(spec: Mapping[str, Any]) -> Check:
+    """Return the check that a suite file spells.
+
+    Args:
+        spec: One name with its argument, or with an object of its arguments. `min` and `max` stand
+            for `minimum` and `maximum`.
+
+    Raises:
+        InvalidArgument: The name or an argument is unknown, or an argument is wrong.
+
+    >>> from_spec({"contains": "555"}).name
+    "contains '555'"
+    >>> from_spec({"contians": "555"})
+    Traceback (most recent call last):
+        ...
+    trialwise.errors.InvalidArgument: postcondition must be a known name (did you mean
+    'contains'?), got 'contians'
+    """
+    return _build(spec, 0)
+
+
+def _build(spec: object, depth: int) -> Check:
+    if not isinstance(spec, Mapping) or len(spec) != 1:
+        raise InvalidArgument("postcondition", spec, "be an object of one name")
+    if depth > _MAX_NESTING:
+        raise InvalidArgument("postcondition", depth, f"nest at most {_MAX_NESTING} deep")
+    ((name, argument),) = spec.items()
+    if name in COMBINING:
+        return _combine(name, argument, depth + 1)
+    if name == "python":
+        allowed = "be built in; a Python function is imported by what reads the suite"
+        raise InvalidArgument("postcondition", name, allowed)
+    declared = find_check(name) if isinstance(name, str) else None
+    if declared is None:
+        known = (*check_names(installed=True), *COMBINING)
+        allowed = suggest(name, known, f"be one of {', '.join(known)}")
+        raise InvalidArgument("postcondition", name, allowed)
+    return declared.build(declared.collect(argument))
+
+
+def _combine(name: str, argument: object, depth: int) -> Check:
+    if name == "not":
+        return not_(_build(argument, depth))
+    if name == "named":
+        if not isinstance(argument, Mapping) or set(argument) != {"name", "check"}:
+            raise InvalidArgument("named", argument, "be an object of name and check")
+        arguments = {"name": argument["name"], "check": _build(argument["check"], depth)}
+        return CheckDeclaration(name, named).build(arguments)
+    if not isinstance(argument, (list, tuple)) or not argument:
+        raise InvalidArgument(name, argument, "be a list of at least one postcondition")
+    parts = [_build(part, depth) for part in argument]
+    return all_of(*parts) if name == "all_of" else any_of(*parts)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from trialwise.checks.check_base import Check, Unreadable
-from trialwise.checks.quoting import failed, preview, printable, shown
+from trialwise.checks.check_base import Check, Unreadable, failed, preview, printable, shown
 from trialwise.checks.reply_reading import expected_of, json_of, text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply

@@ -9,8 +9,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from trialwise.checks import reply_reading
-from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
-from trialwise.checks.quoting import failed, label, preview, shown
+from trialwise.checks.check_base import (
+    UNSET,
+    Check,
+    Limits,
+    Unreadable,
+    check_flags,
+    failed,
+    label,
+    preview,
+    shown,
+)
 from trialwise.checks.texts import check_pattern, has_match
 from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import is_number

@@ -14,8 +14,15 @@ from numbers import Real
 from types import CodeType, ModuleType
 from typing import Any
 
-from trialwise.checks.check_base import Check, Unreadable, broken_by, check_texts, error_text
-from trialwise.checks.quoting import failed, preview
+from trialwise.checks.check_base import (
+    Check,
+    Unreadable,
+    broken_by,
+    check_texts,
+    error_text,
+    failed,
+    preview,
+)
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.postcondition import Appraisal

@@ -15,8 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from trialwise.checks.check_base import Unreadable
-from trialwise.checks.quoting import label, preview, shown
+from trialwise.checks.check_base import Unreadable, label, preview, shown
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trace import MAX_CALLS, ToolCall, Trace

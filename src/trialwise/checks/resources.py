@@ -9,8 +9,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
-from trialwise.checks.quoting import failed, label, preview, shown
+from trialwise.checks.check_base import (
+    Check,
+    Unreadable,
+    check_flags,
+    check_texts,
+    failed,
+    label,
+    preview,
+    shown,
+)
 from trialwise.checks.reply_reading import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Dollars, Natural, Seconds
 from trialwise.documents.numbers import as_count

@@ -15,8 +15,17 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 from warnings import catch_warnings, simplefilter
 
-from trialwise.checks.check_base import Check, CountLimits, Limits, check_flags, check_texts
-from trialwise.checks.quoting import around, failed, label, preview
+from trialwise.checks.check_base import (
+    Check,
+    CountLimits,
+    Limits,
+    around,
+    check_flags,
+    check_texts,
+    failed,
+    label,
+    preview,
+)
 from trialwise.checks.reply_reading import text_of
 from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.signatures import Natural, Positive

@@ -17,9 +17,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from trialwise.checks import check_base
-from trialwise.checks.check_base import Check, CountLimits, Limits, Unreadable
+from trialwise.checks.check_base import (
+    Check,
+    CountLimits,
+    Limits,
+    Unreadable,
+    failed,
+    label,
+    printable,
+    shown,
+)
 from trialwise.checks.parsable import Require
-from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
 from trialwise.checks.whole_reply import SchemaArgument, check_schema, find_problem
 from trialwise.declarations.signatures import Arg, Natural

@@ -14,8 +14,16 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
-from trialwise.checks.check_base import Check, Unreadable, check_flags
-from trialwise.checks.quoting import around, failed, label, printable, shown
+from trialwise.checks.check_base import (
+    Check,
+    Unreadable,
+    around,
+    check_flags,
+    failed,
+    label,
+    printable,
+    shown,
+)
 from trialwise.checks.reply_reading import check_json, expected_of, json_of, same, text_of
 from trialwise.checks.texts import contains
 from trialwise.checks.time_limits import call_limited

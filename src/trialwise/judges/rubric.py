@@ -11,8 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from trialwise.checks.check_base import Check, Unreadable
-from trialwise.checks.quoting import failed, printable
+from trialwise.checks.check_base import Check, Unreadable, failed, printable
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import Service, SystemClock, Timer, gather

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 
-from trialwise.checks.check_base import Check, check_texts
-from trialwise.checks.quoting import failed, label, preview
+from trialwise.checks.check_base import Check, check_texts, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from trialwise.checks.check_base import Check, CheckDeclaration, write_spec
+from trialwise.checks.check_base import Check, CheckDeclaration, to_spec
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.errors import BrokenCheck
 from trialwise.model.reply import Reply
@@ -97,7 +97,7 @@ def _assert_value(check: Check, again: Check) -> None:
 
 
 def _assert_written(check: Check, constructor: Callable[..., Any]) -> None:
-    ((name, argument),) = write_spec(check).items()
+    ((name, argument),) = to_spec(check).items()
     assert name == check.spelling, f"{check!r} is written as {name!r}, not as {check.spelling!r}"
     declared = CheckDeclaration(name, constructor)
     read = declared.build(declared.collect(argument))

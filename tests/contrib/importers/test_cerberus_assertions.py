@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.checks.check_base import from_spec
+from trialwise.checks.combine import from_spec
 from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.model.reply import Reply

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.checks.check_base import from_spec
+from trialwise.checks.combine import from_spec
 from trialwise.contrib.importers.mavai.check_forms import Check
 from trialwise.contrib.importers.mavai.check_spelling import spell_check
 from trialwise.contrib.importers.mavai.reply_checks import criterion

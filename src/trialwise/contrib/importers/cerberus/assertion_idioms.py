@@ -101,7 +101,7 @@ def read_assertion(text: str, scenario: Mapping[str, Any]) -> Assertion:
 
 def _check_limits(spec: Spec) -> None:
     """Refuse what is beyond the bounds of a check, such as a text that is too long."""
-    from trialwise.checks.check_base import from_spec
+    from trialwise.checks.combine import from_spec
 
     try:
         from_spec(spec)

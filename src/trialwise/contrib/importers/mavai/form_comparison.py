@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from trialwise.checks.quoting import label, shown
+from trialwise.checks.check_base import label, shown
 
 __all__ = ["FORMS", "NUMBER", "Form", "Mismatch", "element", "present_floor"]
 

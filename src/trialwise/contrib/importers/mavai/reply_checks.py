@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from trialwise.checks.check_base import Unreadable
-from trialwise.checks.quoting import failed, preview, shown
+from trialwise.checks.check_base import Unreadable, failed, preview, shown
 from trialwise.checks.reply_reading import same, text_of
 from trialwise.contrib.importers.mavai.form_comparison import FORMS, Mismatch
 from trialwise.contrib.importers.mavai.reply_views import View, select_values, view_of
