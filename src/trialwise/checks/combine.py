@@ -10,17 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trialwise.checks.check_base import (
-    Check,
-    CheckDeclaration,
-    check_names,
-    check_texts,
-    failed,
-    find_check,
-    printable,
-    suggest,
-    to_spec,
-)
+from trialwise.checks import check_base
+from trialwise.checks.check_base import Check, CheckDeclaration, failed, printable
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
@@ -53,7 +44,7 @@ class _Several(Check):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: [to_spec(check) for check in self.checks]}
+        return {self.spelling: [check_base.to_spec(check) for check in self.checks]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +127,7 @@ class Not(Check, spelling="not"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: to_spec(self.condition)}
+        return {self.spelling: check_base.to_spec(self.condition)}
 
     def _examine(self, reply: Reply) -> CheckResult:
         result = self.condition.check(reply)
@@ -169,7 +160,7 @@ class Named(Check, spelling="named"):
     condition: Postcondition
 
     def __post_init__(self) -> None:
-        check_texts("name", (self.title,))
+        check_base.check_texts("name", (self.title,))
         _check_parts((self.condition,))
 
     @property
@@ -189,7 +180,7 @@ class Named(Check, spelling="named"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: {"name": self.title, "check": to_spec(self.condition)}}
+        return {self.spelling: {"name": self.title, "check": check_base.to_spec(self.condition)}}
 
     def _examine(self, reply: Reply) -> CheckResult:
         return self.condition.check(reply)
@@ -226,7 +217,7 @@ def spellings() -> tuple[str, ...]:
     >>> "json_schema" in spellings()
     True
     """
-    return (*check_names(), *COMBINING)
+    return (*check_base.check_names(), *COMBINING)
 
 
 def from_spec(spec: Mapping[str, Any]) -> Check:
@@ -261,10 +252,10 @@ def _build(spec: object, depth: int) -> Check:
     if name == "python":
         allowed = "be built in; a Python function is imported by what reads the suite"
         raise InvalidArgument("postcondition", name, allowed)
-    declared = find_check(name) if isinstance(name, str) else None
+    declared = check_base.find_check(name) if isinstance(name, str) else None
     if declared is None:
-        known = (*check_names(installed=True), *COMBINING)
-        allowed = suggest(name, known, f"be one of {', '.join(known)}")
+        known = (*check_base.check_names(installed=True), *COMBINING)
+        allowed = check_base.suggest(name, known, f"be one of {', '.join(known)}")
         raise InvalidArgument("postcondition", name, allowed)
     return declared.build(declared.collect(argument))
 

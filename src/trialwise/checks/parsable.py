@@ -8,18 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from trialwise.checks import reply_reading
-from trialwise.checks.check_base import (
-    UNSET,
-    Check,
-    Limits,
-    Unreadable,
-    check_flags,
-    failed,
-    label,
-    preview,
-    shown,
-)
+from trialwise.checks import check_base, reply_reading
+from trialwise.checks.check_base import Check, Limits, Unreadable, failed, label
 from trialwise.checks.texts import check_pattern, has_match
 from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import is_number
@@ -81,8 +71,8 @@ class JsonPath(Check, spelling="json_path"):
 
     path: str
     _: KW_ONLY
-    equals: Any = field(default=UNSET, hash=False)
-    contains: Any = field(default=UNSET, hash=False)
+    equals: Any = field(default=check_base.UNSET, hash=False)
+    contains: Any = field(default=check_base.UNSET, hash=False)
     matches: str | None = None
     minimum: float | None = None
     maximum: float | None = None
@@ -97,14 +87,14 @@ class JsonPath(Check, spelling="json_path"):
         check_path("path", self.path)
         require_choice("require", self.require, get_args(Require))
         for argument in ("equals", "contains"):
-            if (value := getattr(self, argument)) is not UNSET:
+            if (value := getattr(self, argument)) is not check_base.UNSET:
                 self._keep(**{argument: reply_reading.check_json(argument, value)})
         if self.matches is not None:
             check_pattern("matches", self.matches)
         if self.minimum is not None or self.maximum is not None:
             Limits(self.minimum, self.maximum).check(require_real)
         if self.exists is not None:
-            check_flags(exists=self.exists)
+            check_base.check_flags(exists=self.exists)
         if self.count is not None:
             require_count("count", self.count)
         if self.exists is not None and self.count is not None:
@@ -131,8 +121,8 @@ class JsonPath(Check, spelling="json_path"):
     def _compares(self) -> bool:
         asked = (self.matches, self.minimum, self.maximum)
         return (
-            self.equals is not UNSET
-            or self.contains is not UNSET
+            self.equals is not check_base.UNSET
+            or self.contains is not check_base.UNSET
             or any(one is not None for one in asked)
         )
 
@@ -141,9 +131,9 @@ class JsonPath(Check, spelling="json_path"):
             yield "exists" if self.exists else "does not exist"
         if self.count is not None:
             yield f"selects {self.count}"
-        if self.equals is not UNSET:
+        if self.equals is not check_base.UNSET:
             yield f"equals {label(self.equals)}"
-        if self.contains is not UNSET:
+        if self.contains is not check_base.UNSET:
             yield f"contains {label(self.contains)}"
         if self.matches is not None:
             yield f"matches {label(self.matches)}"
@@ -154,7 +144,7 @@ class JsonPath(Check, spelling="json_path"):
         nodes = select(self.path, reply_reading.json_of(reply))
         problem = self._number_of_nodes(nodes)
         if problem or not self._compares:
-            first = f"{nodes[0][0]} = {shown(nodes[0][1])}" if nodes else ""
+            first = f"{nodes[0][0]} = {check_base.shown(nodes[0][1])}" if nodes else ""
             return failed(problem, first) if problem else CheckResult.ok()
         failures = [
             (where, value, problem) for where, value in nodes if (problem := self._compare(value))
@@ -164,7 +154,7 @@ class JsonPath(Check, spelling="json_path"):
         where, value, problem = failures[0]
         if self.require == "any" and len(nodes) > 1:
             problem = f"none of {len(nodes)} values {' and '.join(self._describe_questions())}"
-        return failed(problem, f"{where} = {shown(value)}")
+        return failed(problem, f"{where} = {check_base.shown(value)}")
 
     def _number_of_nodes(self, nodes: list[tuple[str, Any]]) -> str:
         """Return what is wrong with how many values there are, or nothing."""
@@ -179,9 +169,9 @@ class JsonPath(Check, spelling="json_path"):
 
     def _compare(self, value: Any) -> str:
         """Return what is wrong with one value, or nothing."""
-        if self.equals is not UNSET and not reply_reading.same(value, self.equals):
+        if self.equals is not check_base.UNSET and not reply_reading.same(value, self.equals):
             return f"expected {label(self.equals)}"
-        if self.contains is not UNSET and not _holds(value, self.contains):
+        if self.contains is not check_base.UNSET and not _holds(value, self.contains):
             return f"expected it to contain {label(self.contains)}"
         if self.matches is not None and (problem := _explain_mismatch(value, self.matches)):
             return problem
@@ -314,7 +304,7 @@ class Parses(Check, spelling="parses"):
         try:
             _PARSERS[self.format](text)
         except ValueError as error:
-            raise Unreadable(f"the reply is not {error}", preview(text)) from None
+            raise Unreadable(f"the reply is not {error}", check_base.preview(text)) from None
         return CheckResult.ok()
 
     def _examine_object(self, reply: Reply) -> CheckResult:
@@ -325,7 +315,9 @@ class Parses(Check, spelling="parses"):
             reply_reading.json_of(reply)
         else:
             kind = type(reply.value).__name__
-            raise Unreadable(f"the reply is not text but of type {kind}", shown(reply.value))
+            raise Unreadable(
+                f"the reply is not text but of type {kind}", check_base.shown(reply.value)
+            )
         return CheckResult.ok()
 
 
@@ -367,7 +359,7 @@ class NumericRange(Check, spelling="numeric_range"):
         number, limits = reply_reading.number_of(reply), Limits(self.minimum, self.maximum)
         if limits.hold(number):
             return CheckResult.ok()
-        return failed(f"expected a number {limits}", shown(number))
+        return failed(f"expected a number {limits}", check_base.shown(number))
 
 
 numeric_range = NumericRange

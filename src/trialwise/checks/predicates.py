@@ -14,15 +14,8 @@ from numbers import Real
 from types import CodeType, ModuleType
 from typing import Any
 
-from trialwise.checks.check_base import (
-    Check,
-    Unreadable,
-    broken_by,
-    check_texts,
-    error_text,
-    failed,
-    preview,
-)
+from trialwise.checks import check_base
+from trialwise.checks.check_base import Check, Unreadable, failed, preview
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.postcondition import Appraisal
@@ -48,7 +41,7 @@ class Predicate(Check, spelling="python"):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_parameters", _parameters(self.function))
         if self.title:
-            check_texts("name", (self.title,))
+            check_base.check_texts("name", (self.title,))
         if self.pass_at is not None:
             require_rate("pass_at", self.pass_at)
 
@@ -78,7 +71,7 @@ class Predicate(Check, spelling="python"):
         except (KeyboardInterrupt, BrokenCheck):
             raise
         except BaseException as error:  # the user's function may raise anything
-            raise broken_by(error, self.name) from error
+            raise check_base.broken_by(error, self.name) from error
         return self._result(result, reply)
 
     def _result(self, result: object, reply: Reply) -> CheckResult:
@@ -149,7 +142,7 @@ class AsyncPredicate(Predicate):
         except BrokenCheck:
             raise
         except Exception as error:  # the user's function may raise anything
-            raise broken_by(error, self.name) from error
+            raise check_base.broken_by(error, self.name) from error
         return Appraisal(result=self._result(answer, reply))
 
     async def aclose(self) -> None:
@@ -260,7 +253,7 @@ def _assertion(error: AssertionError) -> str:
     """Return the assertion's message, or else its line."""
     import linecache
 
-    if message := error_text(error):
+    if message := check_base.error_text(error):
         return message
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

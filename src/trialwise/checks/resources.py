@@ -9,16 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trialwise.checks.check_base import (
-    Check,
-    Unreadable,
-    check_flags,
-    check_texts,
-    failed,
-    label,
-    preview,
-    shown,
-)
+from trialwise.checks import check_base
+from trialwise.checks.check_base import Check, Unreadable, failed, label, preview
 from trialwise.checks.reply_reading import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Dollars, Natural, Seconds
 from trialwise.documents.numbers import as_count
@@ -215,11 +207,11 @@ class FinalAnswer(Check, spelling="final_answer"):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        check_flags(ignore_case=self.ignore_case)
+        check_base.check_flags(ignore_case=self.ignore_case)
         if self.equals is not None:
-            check_texts("equals", (self.equals,))
+            check_base.check_texts("equals", (self.equals,))
         if self.contains:
-            self._keep(contains=check_texts("contains", self.contains))
+            self._keep(contains=check_base.check_texts("contains", self.contains))
         list(self._build_checks())  # each refuses what it cannot use
 
     @property
@@ -357,11 +349,11 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
             if len(failures) > self.repeats + 1:
                 call = failures[-1]
                 times = f"failed {len(failures)} times with the same arguments"
-                given = call.given if isinstance(call.given, str) else shown(call.given)
+                given = call.given if isinstance(call.given, str) else check_base.shown(call.given)
                 evidence = f"{preview(given)}: {call.error}"
                 return failed(f"{label(call.name)} {times}", evidence)
             unknown = f"the trace does not tell how {label(alike[0].name)} ended"
-            raise Unreadable(unknown, shown(alike[0].given), reason=FailReason.NO_VALUE)
+            raise Unreadable(unknown, check_base.shown(alike[0].given), reason=FailReason.NO_VALUE)
         calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
         return CheckResult.ok()
 
@@ -384,7 +376,7 @@ def _write_arguments(call: Call) -> str:
     try:
         return json.dumps(_normal(call.arguments()), sort_keys=True)
     except Unreadable:
-        return f"unreadable: {shown(call.given, 10_000)}"
+        return f"unreadable: {check_base.shown(call.given, 10_000)}"
 
 
 def _normal(value: Any) -> Any:

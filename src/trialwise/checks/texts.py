@@ -15,17 +15,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 from warnings import catch_warnings, simplefilter
 
-from trialwise.checks.check_base import (
-    Check,
-    CountLimits,
-    Limits,
-    around,
-    check_flags,
-    check_texts,
-    failed,
-    label,
-    preview,
-)
+from trialwise.checks import check_base
+from trialwise.checks.check_base import Check, CountLimits, Limits, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.signatures import Natural, Positive
@@ -61,8 +52,8 @@ class Contains(Check, spelling="contains"):
     maximum: Natural | None = None
 
     def __post_init__(self) -> None:
-        check_flags(ignore_case=self.ignore_case)
-        self._keep(text=check_texts("text", self.text))
+        check_base.check_flags(ignore_case=self.ignore_case)
+        self._keep(text=check_base.check_texts("text", self.text))
         require_count("minimum", self.minimum)
         if self.maximum is not None:
             require_count("maximum", self.maximum, minimum=self.minimum)
@@ -88,7 +79,7 @@ class Contains(Check, spelling="contains"):
             return failed(
                 f"{label(part)} occurs {as_count(count, 'time')}, "
                 f"expected {Limits(self.minimum, self.maximum)}",
-                around(searched, searched.find(sought), len(sought)),
+                check_base.around(searched, searched.find(sought), len(sought)),
             )
         return CheckResult.ok()
 
@@ -113,8 +104,8 @@ class NotContains(Check, spelling="not_contains"):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        check_flags(ignore_case=self.ignore_case)
-        self._keep(text=check_texts("text", self.text))
+        check_base.check_flags(ignore_case=self.ignore_case)
+        self._keep(text=check_base.check_texts("text", self.text))
 
     @property
     def name(self) -> str:
@@ -128,7 +119,7 @@ class NotContains(Check, spelling="not_contains"):
             start = searched.find(part.casefold() if self.ignore_case else part)
             if start >= 0:
                 where = f"{label(part)} occurs at position {start}"
-                return failed(where, around(searched, start, len(part)))
+                return failed(where, check_base.around(searched, start, len(part)))
         return CheckResult.ok()
 
 
@@ -146,8 +137,8 @@ class _TextAtEnd(Check):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        check_flags(ignore_case=self.ignore_case)
-        check_texts("text", (self.text,))
+        check_base.check_flags(ignore_case=self.ignore_case)
+        check_base.check_texts("text", (self.text,))
 
     @property
     def name(self) -> str:
@@ -272,7 +263,7 @@ class Matches(Check, spelling="matches"):
 
     def __post_init__(self) -> None:
         check_pattern("pattern", self.pattern)
-        check_flags(ignore_case=self.ignore_case, whole=self.whole)
+        check_base.check_flags(ignore_case=self.ignore_case, whole=self.whole)
         require_count("max_length", self.max_length, minimum=1)
 
     @property

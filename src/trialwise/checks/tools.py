@@ -17,16 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from trialwise.checks import check_base
-from trialwise.checks.check_base import (
-    Check,
-    CountLimits,
-    Limits,
-    Unreadable,
-    failed,
-    label,
-    printable,
-    shown,
-)
+from trialwise.checks.check_base import Check, CountLimits, Limits, Unreadable, failed, label
 from trialwise.checks.parsable import Require
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
 from trialwise.checks.whole_reply import SchemaArgument, check_schema, find_problem
@@ -137,7 +128,7 @@ class ToolNotCalled(Check, spelling="tool_not_called"):
         for index, call in enumerate(calls):
             if any(call.is_of(tool, self.server) for tool in self.tool):
                 where = f"{label(call.name)} was called (call {index + 1} of {len(calls)})"
-                return failed(where, shown(call.given))
+                return failed(where, check_base.shown(call.given))
         calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
         return CheckResult.ok()
 
@@ -242,7 +233,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
         """The name in reports."""
         what = "arguments of a schema" if self.args is None else label(self.args)
         if self.expression is not None:
-            what = printable(self.expression, 60)
+            what = check_base.printable(self.expression, 60)
         always = "always " if self.require == "all" else ""
         return f"{always}calls {_tool(self.tool, self.server)} with {what}"
 
@@ -348,8 +339,8 @@ def _evaluate_expression(source: str, arguments: Any, reply: Reply) -> tuple[str
     known = {key: reply.details[key] for key in ("input", "expected") if key in reply.details}
     result = _expression(source).check(Reply(value=arguments, details=known))
     if result.reason in (None, FailReason.CONDITION):
-        return result.explanation, shown(arguments)
-    raise Unreadable(result.explanation, shown(arguments), reason=result.reason)
+        return result.explanation, check_base.shown(arguments)
+    raise Unreadable(result.explanation, check_base.shown(arguments), reason=result.reason)
 
 
 def _tool(tool: str, server: str | None) -> str:
@@ -360,11 +351,13 @@ def _beyond(expected: Any, actual: Any, place: str) -> tuple[str, str] | None:
     """Return the first place where `actual` lacks what is expected, and what is there."""
     if not isinstance(expected, dict) or not isinstance(actual, dict):
         return (
-            None if same(expected, actual) else (f"{place} to be {shown(expected)}", shown(actual))
+            None
+            if same(expected, actual)
+            else (f"{place} to be {check_base.shown(expected)}", check_base.shown(actual))
         )
     for key, value in expected.items():
         if key not in actual:
-            return f"{place}.{key} to be {shown(value)}", "it is missing"
+            return f"{place}.{key} to be {check_base.shown(value)}", "it is missing"
         if wrong := _beyond(value, actual[key], f"{place}.{key}"):
             return wrong
     return None

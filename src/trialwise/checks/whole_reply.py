@@ -14,16 +14,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args
 
-from trialwise.checks.check_base import (
-    Check,
-    Unreadable,
-    around,
-    check_flags,
-    failed,
-    label,
-    printable,
-    shown,
-)
+from trialwise.checks import check_base
+from trialwise.checks.check_base import Check, Unreadable, failed, label, shown
 from trialwise.checks.reply_reading import check_json, expected_of, json_of, same, text_of
 from trialwise.checks.texts import contains
 from trialwise.checks.time_limits import call_limited
@@ -67,7 +59,7 @@ class Equals(Check, spelling="equals"):
     trim: bool = False
 
     def __post_init__(self) -> None:
-        check_flags(ignore_case=self.ignore_case, trim=self.trim)
+        check_base.check_flags(ignore_case=self.ignore_case, trim=self.trim)
         if not isinstance(self.expected, str):
             if self.ignore_case or self.trim:
                 raise InvalidArgument("expected", self.expected, "be text for ignore_case or trim")
@@ -112,7 +104,7 @@ def _difference(actual: str, expected: str) -> CheckResult:
     ended = min(len(actual), len(expected))
     position = next((index for index, (one, other) in pairs if one != other), ended)
     explanation = f"expected {label(expected)}, it differs at position {position}"
-    return failed(explanation, around(actual, position, 1))
+    return failed(explanation, check_base.around(actual, position, 1))
 
 
 Comparison = Literal["equals", "contains"]
@@ -142,7 +134,7 @@ class AsExpected(Check, spelling="as_expected"):
 
     def __post_init__(self) -> None:
         require_choice("how", self.how, get_args(Comparison))
-        check_flags(ignore_case=self.ignore_case, trim=self.trim)
+        check_base.check_flags(ignore_case=self.ignore_case, trim=self.trim)
         if self.trim and self.how != "equals":
             raise InvalidArgument("trim", self.trim, "be left out for contains")
 
@@ -244,7 +236,7 @@ def check_schema(argument: str, schema: Any) -> str:
         source = json.dumps(schema, sort_keys=True)
         _validator(source).is_valid(None)
     except SchemaError as error:
-        problem = printable(f"{error.json_path}: {error.message}")
+        problem = check_base.printable(f"{error.json_path}: {error.message}")
         raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
     except Unresolvable:
         problem = f"cannot resolve {label(reference)}"

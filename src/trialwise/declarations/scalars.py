@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 from trialwise.declarations import amounts
 from trialwise.declarations.written import (
     INVALID,
-    REFERENCE_PATTERN,
     Invalid,
     Reader,
     Written,
@@ -31,7 +30,7 @@ MISSING: Any = object()
 _ENVIRONMENT: Schema = {
     "description": "A value of the environment: ${NAME}, or ${NAME:-default}.",
     "type": "string",
-    "pattern": REFERENCE_PATTERN,
+    "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?\}",
 }
 _NO = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 

@@ -13,8 +13,6 @@ from typing import Any, NoReturn, Protocol
 
 from trialwise.errors import TrialwiseError
 
-#: A value of the environment in a text of a suite: `${NAME}` or `${NAME:-default}`.
-REFERENCE_PATTERN = r"\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?\}"
 _LONGEST_SHOWN = 40
 
 

@@ -18,20 +18,13 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text
-from trialwise.services import model_apis
+from trialwise.services import model_apis, service_factors
 from trialwise.services._reported_sessions import Pointer, ReportPlaces, Unparsed
 from trialwise.services.service_factors import (
-    Headers,
     HttpFailure,
     MalformedReply,
     ReplyTooLarge,
     ReportedFailure,
-    check_headers,
-    check_set,
-    describe_value,
-    name_endpoint,
-    resolve,
-    scrub,
 )
 from trialwise.validation import require_count, require_positive
 
@@ -106,7 +99,7 @@ class HttpService:
         url: Annotated[str, Arg(kind=Url())],
         *,
         method: str = "POST",
-        headers: Headers | None = None,
+        headers: service_factors.Headers | None = None,
         body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None,
         extract: Pointer | None = None,
         trace: Pointer | None = None,
@@ -124,10 +117,10 @@ class HttpService:
     ) -> None:
         self._url = check_url("url", url)
         self._method = _check_method(method)
-        self._headers = check_headers(headers or {})
+        self._headers = service_factors.check_headers(headers or {})
         self._environment = os.environ if environment is None else environment
-        check_set("url", [url], self._environment)
-        check_set("headers", self._headers.values(), self._environment)
+        service_factors.check_set("url", [url], self._environment)
+        service_factors.check_set("headers", self._headers.values(), self._environment)
         if body is None and self._method in _WITH_BODY:
             body = {"input": "{input}"}
         self._body = body
@@ -173,7 +166,10 @@ class HttpService:
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record."""
         asked = {"method": self._method, "body": self._body, "extract": self._places.extract}
-        return {"endpoint": name_endpoint(self._url), "parameters": describe_value(asked)}
+        return {
+            "endpoint": service_factors.name_endpoint(self._url),
+            "parameters": service_factors.describe_value(asked),
+        }
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -194,13 +190,15 @@ class HttpService:
 
     def _request(self, trial: TrialContext) -> Request:
         environment = self._environment
-        url = resolve(
+        url = service_factors.resolve(
             self._url,
             environment,
             lambda text: model_apis.fill_text(text, trial, quote=model_apis.quote_url),
         )
         headers = {
-            name: resolve(value, environment, lambda text: model_apis.fill_text(text, trial))
+            name: service_factors.resolve(
+                value, environment, lambda text: model_apis.fill_text(text, trial)
+            )
             for name, value in self._headers.items()
         }
         content, content_type = self._content(trial)
@@ -220,7 +218,7 @@ class HttpService:
         ), "application/json"
 
     def _scrub(self, text: str) -> str:
-        return scrub(text, [self._url, *self._headers.values()], self._environment)
+        return service_factors.scrub(text, [self._url, *self._headers.values()], self._environment)
 
     def __repr__(self) -> str:
         return f"HttpService({self._url!r}, method={self._method!r})"

@@ -17,16 +17,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text, redact_values
-from trialwise.services import _reported_sessions, service_factors
+from trialwise.services import _reported_sessions, model_apis, service_factors
 from trialwise.services._process import Finished, Limits, finish_process, start_process
-from trialwise.services.model_apis import (
-    encode,
-    fill_text,
-    input_text,
-    parse_json,
-    placeholders,
-    to_json,
-)
+from trialwise.services.model_apis import encode, fill_text, input_text, parse_json, placeholders
 from trialwise.services.service_factors import MalformedReply, ReplyTooLarge, Variables
 from trialwise.validation import require_choice, require_count, require_real
 
@@ -59,7 +52,9 @@ class ProgramFiles:
         """The session, once the program has ended."""
         self._trace_file: Path | None = None
         if folder is not None and has_scenario:
-            scenario = to_json({"input": trial.input, "index": trial.index, "seed": trial.seed})
+            scenario = model_apis.to_json(
+                {"input": trial.input, "index": trial.index, "seed": trial.seed}
+            )
             _write(folder / "scenario.json", scenario)
             self.placeholders["scenario_file"] = str(folder / "scenario.json")
         if folder is not None and has_trace:

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.signatures import build_declared, setting_keys
 from trialwise.declarations.structures import Fields, Record
-from trialwise.declarations.written import (
-    INVALID,
-    Invalid,
-    PythonReader,
-    PythonValue,
-    Reader,
-)
+from trialwise.declarations.written import INVALID, Invalid, PythonReader, PythonValue, Reader
 from trialwise.errors import InvalidArgument
 from trialwise.model import contract
 from trialwise.model.baseline import Covariate

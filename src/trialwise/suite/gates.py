@@ -13,16 +13,7 @@ from trialwise.declarations.structures import Either, Fields, Key, Listing, Reco
 from trialwise.declarations.written import Invalid, Reader, Written
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
-from trialwise.model.gate import (
-    GATES,
-    Expectation,
-    Gate,
-    Metrics,
-    Reliability,
-    Stability,
-    find_target,
-    targets_of,
-)
+from trialwise.model.gate import GATES, Expectation, Gate, find_target, targets_of
 from trialwise.stats.trace_stability import StabilityFloors
 from trialwise.suite.reading_context import check_sampling, make_model
 
@@ -169,10 +160,11 @@ EXPECTATION = _Expectations(
 )
 
 
-def _block(name: str, kind: type, usual: str, *, expect: str, doc: str) -> Record:
+def _block(name: str, usual: str, *, expect: str, doc: str) -> Record:
     """Return the record of a gate: what is asked of its numbers, and its settings."""
     shared = {key.name for key in setting_keys(Gate)}
     # What all gates have comes last.
+    kind: type = GATES[name]
     settings = sorted(setting_keys(kind), key=lambda key: key.name in shared)
     numbers = Key(
         "expect",
@@ -186,16 +178,14 @@ def _block(name: str, kind: type, usual: str, *, expect: str, doc: str) -> Recor
 
 
 RELIABILITY = _block(
-    Reliability.name,
-    Reliability,
+    "reliability",
     "the numbers alone",
     expect="reported only",
     doc="What repeated runs of each input come to, in percent. Targets: `reliability.runs`, "
     "`.pass_at_k`, `.passhat_k`, `.variance_amplification`, `.graceful_degradation`.",
 )
 STABILITY = _block(
-    Stability.name,
-    Stability,
+    "stability",
     "a weakest score of at least 0.5",
     expect="`stability.weakest_score` at least 0.5",
     doc="How steady each run's session was, by four heuristics of its trace. Targets: "
@@ -204,8 +194,7 @@ STABILITY = _block(
     "the number of runs below a floor, `.drifted`.",
 )
 METRICS = _block(
-    Metrics.name,
-    Metrics,
+    "metrics",
     "the numbers alone",
     expect="reported only",
     doc="pass@k, pass^k, weighted scores and flakiness, each a mean over inputs. Targets: "
