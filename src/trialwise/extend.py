@@ -20,8 +20,7 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "trialwise.checks.check_base": "Check Unreadable",
-    "trialwise.checks.quoting": "failed preview",
+    "trialwise.checks.check_base": "Check Unreadable failed preview",
     "trialwise.checks.reply_reading": "text_of",
     "trialwise.contrib.importers": "ImportRequest Imported SuiteImporter",
     "trialwise.declarations.resources": "File",

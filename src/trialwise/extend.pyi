@@ -1,7 +1,7 @@
 from trialwise.checks.check_base import Check as Check
 from trialwise.checks.check_base import Unreadable as Unreadable
-from trialwise.checks.quoting import failed as failed
-from trialwise.checks.quoting import preview as preview
+from trialwise.checks.check_base import failed as failed
+from trialwise.checks.check_base import preview as preview
 from trialwise.checks.reply_reading import text_of as text_of
 from trialwise.contrib.importers import Imported as Imported
 from trialwise.contrib.importers import ImportRequest as ImportRequest
