@@ -11,13 +11,7 @@ import pytest
 
 from trialwise.model.reply import Usage
 from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
-from trialwise.model.trial_lines import (
-    PlainTrial,
-    make_plain_trial,
-    read_trial,
-    spell_trial,
-    write_trial,
-)
+from trialwise.model.trial_lines import read_trial, spell_trial, write_trial
 
 _PASSED = tuple(Outcome(criterion=name, result=CheckResult.ok()) for name in ("short", "polite"))
 _PLAIN = Trial(
@@ -94,44 +88,38 @@ def test_a_number_that_json_does_not_have_is_refused(name: str) -> None:
 
 def test_every_field_of_a_trial_is_among_the_changes() -> None:
     """A new field must not be forgotten by the short way."""
-    told = {"index", "seed", "shape", "setup_usage", "setup_cost_usd"}
+    told = {"index", "seed", "shape", "setup_usage", "setup_cost_usd", "is_plain"}
     parameters = next(mark.args[1] for mark in test_the_text_is_the_record_in_json.pytestmark)
     changed = {name for changes in parameters for name in changes}
 
     assert set(Trial.__slots__) == told | changed
 
 
-def _make_plain(
-    experiment: str = "inputs", input_id: str = "1", latency_s: float = 1.5e-05, reply: str = "555"
-) -> Trial:
-    return make_plain_trial(experiment, 3, input_id, 2**62 + 1, _PASSED, latency_s, 0.25, reply)
+def _make_plain(**changes: Any) -> Trial:
+    made = replace(_PLAIN, **changes)
+    made.is_plain = True
+    return made
 
 
-def test_a_plain_trial_is_what_the_class_makes() -> None:
-    """Every field is set, also those that are as they are by default."""
+def test_that_a_trial_is_known_to_be_plain_changes_nothing_of_it() -> None:
     made = _make_plain()
 
-    assert type(made) is PlainTrial
     assert made == _PLAIN
-    assert _PLAIN == made
     assert hash(made) == hash(_PLAIN)
     assert repr(made) == repr(_PLAIN)
-    assert [getattr(made, name) for name in Trial.__slots__] == [
-        getattr(_PLAIN, name) for name in Trial.__slots__
-    ]
 
 
 def test_a_plain_trial_travels_between_processes() -> None:
     made = pickle.loads(pickle.dumps(_make_plain()))
 
-    assert type(made) is PlainTrial
+    assert made.is_plain
     assert made == _PLAIN
 
 
 def test_a_changed_plain_trial_is_not_plain_any_more() -> None:
     changed = replace(_make_plain(), outcomes=_FAILED)
 
-    assert type(changed) is Trial
+    assert not changed.is_plain
     assert changed == replace(_PLAIN, outcomes=_FAILED)
 
 

@@ -28,7 +28,6 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, Trial
-from trialwise.model.trial_lines import PlainTrial
 from trialwise.model.trial_table import TrialTable
 
 _NONE: Sequence[Progress] = ()
@@ -335,7 +334,7 @@ class ExperimentState:
         """
         self._out.remove(trial.index)
         self._completed += 1
-        is_plain = type(trial) is PlainTrial
+        is_plain = trial.is_plain
         if not is_plain:
             self._note_trouble(trial)
         if self.watch is not None:

@@ -70,18 +70,6 @@ class TrialContext:
         return found if isinstance(found, Reply) else None
 
 
-def make_context(index: int, given: Any, seed: int, attempt: int) -> TrialContext:
-    """Make the context of an attempt: calling a class of Python takes three times as long."""
-    context: TrialContext = object.__new__(TrialContext)
-    context.index = index
-    context.input = given
-    context.seed = seed
-    context.attempt = attempt
-    context._so_far = None
-    context.ended = False
-    return context
-
-
 class ServiceError(TrialwiseError):
     """A service gave no reply, and what kind of trouble that was.
 

@@ -39,7 +39,6 @@ from trialwise.model.trial import (
     Outcome,
     Trial,
 )
-from trialwise.model.trial_lines import make_plain_trial
 
 if TYPE_CHECKING:
     from trialwise.engine.run_state import TrialStart
@@ -148,16 +147,19 @@ class ReplyChecker:
                 if outcomes is self._all_passed and _is_plain(reply, response) and started_s > 0:
                     kept = self._excerpts.reply(reply)
                     if kept is not None and kept == reply.value:
-                        return make_plain_trial(
-                            self._experiment,
-                            start.index,
-                            given.id,
-                            start.seed,
-                            outcomes,
-                            float(reply.latency_s),
-                            started_s,
-                            kept,
+                        # All else is as usual: naming every field takes as long as the rest.
+                        trial = Trial(
+                            experiment=self._experiment,
+                            index=start.index,
+                            input_id=given.id,
+                            seed=start.seed,
+                            outcomes=outcomes,
+                            latency_s=float(reply.latency_s),
+                            started_s=started_s,
+                            reply=kept,
                         )
+                        trial.is_plain = True
+                        return trial
                 examined = Examined(outcomes, traceback=self._keep_traceback(raised))
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply

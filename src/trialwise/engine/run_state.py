@@ -24,7 +24,6 @@ from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
 from trialwise.model.run import RunTexts, Trials
 from trialwise.model.trial import Trial
-from trialwise.model.trial_lines import PlainTrial
 
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""
@@ -53,16 +52,6 @@ class TrialStart:
     position: int
     """The place of its input in the list of inputs."""
     seed: int
-
-
-def make_start(experiment: int, index: int, position: int, seed: int) -> TrialStart:
-    """Make a start: calling a class of Python takes three times as long."""
-    start: TrialStart = object.__new__(TrialStart)
-    start.experiment = experiment
-    start.index = index
-    start.position = position
-    start.seed = seed
-    return start
 
 
 class Pause(NamedTuple):
@@ -264,7 +253,7 @@ class RunState:
                     if not may_start:
                         return pause
                 position, seed = experiment.take(index)
-                return make_start(self._place, index, position, seed)
+                return TrialStart(self._place, index, position, seed)
             # The last trials of an experiment may still settle a criterion, and a budget counts
             # them: the next experiment begins when they are in.
             if experiment.in_flight:
@@ -307,7 +296,7 @@ class RunState:
             index: Its place in the order of inputs, which is in no log yet.
         """
         position, seed = self._current.start(index)
-        return make_start(self._place, index, position, seed)
+        return TrialStart(self._place, index, position, seed)
 
     def completed(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial, which must be durable by now.
@@ -323,7 +312,7 @@ class RunState:
         was_doubtful = experiment.is_doubtful
         settled = experiment.add(trial, at)
         self.meter.add(trial)
-        if type(trial) is not PlainTrial:
+        if not trial.is_plain:
             self._blame(find_mistake(trial))
             self._blame(None if experiment.watch is None else experiment.watch.broken)
         # A settled experiment has its answer, whatever the trials cost that led to it.

@@ -11,7 +11,6 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.model.trial import Trial
-from trialwise.model.trial_lines import PlainTrial
 from trialwise.model.trial_table import TrialTable
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
@@ -138,7 +137,7 @@ class Meter:
         """Count a completed trial."""
         self.trials += 1
         # Most trials of most services tell of none, and nobody has set a limit.
-        if self._counts_only and type(trial) is PlainTrial:
+        if self._counts_only and trial.is_plain:
             self.attempts += 1
             return
         self.attempts += trial.attempts

@@ -285,6 +285,8 @@ class Trial:
     exit_code: int | None = None
     traceback: str = ""
     """The hash of where the service or a check raised, by which the run's texts are asked."""
+    is_plain: bool = field(default=False, init=False, repr=False, compare=False)
+    """Whether it is known to have passed at the first attempt, and to tell of its reply only."""
 
     def __repr__(self) -> str:
         failed = [one for one in self.outcomes if not one.passed]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from trialwise.model.reply import Usage
-from trialwise.model.trial import ErrorClass, FailReason, Outcome, Trial
-from trialwise.model.trial_lines import equal_fields
+from trialwise.model.trial import ErrorClass, FailReason, Trial
 
 if TYPE_CHECKING:
     from trialwise.model.trial_table import TrialTable
@@ -55,123 +55,78 @@ class Course(NamedTuple):
 PLAIN = Course(ErrorClass.NONE, 1, False)
 
 
-# --- What trials took, in columns that are made when a first trial tells something ----------------
+# --- What few trials tell: columns that are made when a first trial has a number ----------------
 
 _AMOUNTS = ("cost_usd", "setup_s", "setup_cost_usd", "judging_cost_usd")
 _USAGES = ("usage", "setup_usage", "judging_usage")
 EXPENSES = frozenset({*_AMOUNTS, *_USAGES})
 """The fields of a trial that say what it took."""
-#: One more than the largest number of tokens that a column holds.
-_LARGEST = 1 << 63
+#: A column of floats holds every whole number below it; no trial takes as many tokens.
+LARGEST_WHOLE = 1 << 53
+
+K = TypeVar("K")
 
 
-class ExpenseColumns:
-    """The money, the tokens and the preparation of each trial."""
-
-    def __init__(self) -> None:
-        # An amount has a column of its own, a usage one for each direction.
-        self._columns: dict[str, array[Any]] = {}
-        self.is_told = False
-        """Whether any trial told what it took."""
-
-    def put(self, trial: Trial, place: int, *, before: int) -> bool:
-        """Hold what a trial took; False where no column holds it, and it is taken to tell nothing.
-
-        Args:
-            trial: As it completed.
-            place: Where it stands among the others.
-            before: How many others there are.
-        """
-        found: dict[str, float | int] = {}
-        for name in _AMOUNTS:
-            amount = getattr(trial, name)
-            if amount is not None:
-                found[name] = amount
-        for name in _USAGES:
-            usage = getattr(trial, name)
-            if usage is not None:
-                found |= {f"{name} in": usage.input_tokens, f"{name} out": usage.output_tokens}
-        fits = all(-_LARGEST <= amount < _LARGEST for amount in found.values())
-        if not fits:
-            found = {}
-        for name in found.keys() - self._columns.keys():
-            self._columns[name] = _make_column(name) * before
-            self.is_told = True
-        for name, column in self._columns.items():
-            column.insert(place, found.get(name, math.nan if name in _AMOUNTS else -1))
-        return fits
-
-    def find(self, name: str, place: int) -> float | Usage | None:
-        """Return what one field of a trial says.
-
-        Args:
-            name: The field's.
-            place: Where the trial stands among the others.
-        """
-        if name in _AMOUNTS:
-            amount = self._columns[name][place] if name in self._columns else math.nan
-            return None if math.isnan(amount) else amount
-        sent = self._columns[f"{name} in"][place] if f"{name} in" in self._columns else -1
-        if sent < 0:
-            return None
-        return Usage(input_tokens=sent, output_tokens=self._columns[f"{name} out"][place])
-
-    def __copy__(self) -> ExpenseColumns:
-        other = ExpenseColumns()
-        other.is_told = self.is_told
-        other._columns = {name: copy(column) for name, column in self._columns.items()}
-        return other
-
-
-def _make_column(name: str) -> array[Any]:
-    return array("d", [math.nan]) if name in _AMOUNTS else array("q", [-1])
-
-
-# --- The scores of trials, in columns. A column is created when the first trial has a score -------
-
-
-class ScoreColumns:
-    """Holds a column of scores for each criterion that gives scores."""
+class SparseColumns(Generic[K]):
+    """Numbers that not all trials have, in a column for each key."""
 
     def __init__(self) -> None:
-        self._columns: dict[int, array[float]] = {}
+        self._columns: dict[K, array[float]] = {}
 
-    @property
-    def is_told(self) -> bool:
-        """Whether any trial has a score."""
+    def __bool__(self) -> bool:
         return bool(self._columns)
 
-    def put(self, outcomes: Sequence[Outcome], place: int, *, before: int) -> None:
-        """Hold the scores of a trial.
+    def put(self, numbers: Mapping[K, float], place: int, *, before: int) -> None:
+        """Hold the numbers of a trial.
 
         Args:
-            outcomes: What the criteria say of it, in their order.
+            numbers: Those that it has.
             place: Where it stands among the others.
             before: How many others there are.
         """
-        found = {k: one.result.score for k, one in enumerate(outcomes)}
-        scores = {k: score for k, score in found.items() if score is not None}
-        for k in scores.keys() - self._columns.keys():
-            self._columns[k] = array("d", [math.nan]) * before
-        for k, column in self._columns.items():
-            column.insert(place, scores.get(k, math.nan))
+        for key in numbers.keys() - self._columns.keys():
+            self._columns[key] = array("d", [math.nan]) * before
+        for key, column in self._columns.items():
+            column.insert(place, numbers.get(key, math.nan))
 
-    def column(self, criterion: int) -> array[float] | None:
-        """Return the score of each trial by one criterion, not a number where it has none."""
-        return self._columns.get(criterion)
+    def column(self, key: K) -> array[float] | None:
+        """Return one number of each trial, not a number where it has none."""
+        return self._columns.get(key)
 
-    def at(self, place: int) -> dict[int, float]:
-        """Return the scores of one trial, by the place of the criterion."""
-        found = {k: column[place] for k, column in self._columns.items()}
-        return {k: score for k, score in found.items() if not math.isnan(score)}
+    def at(self, place: int) -> dict[K, float]:
+        """Return the numbers of one trial."""
+        found = {key: column[place] for key, column in self._columns.items()}
+        return {key: number for key, number in found.items() if not math.isnan(number)}
 
-    def __copy__(self) -> ScoreColumns:
-        other = ScoreColumns()
-        other._columns = {k: copy(column) for k, column in self._columns.items()}
+    def __copy__(self) -> SparseColumns[K]:
+        other: SparseColumns[K] = SparseColumns()
+        other._columns = {key: copy(column) for key, column in self._columns.items()}
         return other
+
+
+def list_expenses(trial: Trial) -> dict[str, float]:
+    """List what a trial says that it took: an amount by its name, a usage in both directions."""
+    given = ((name, getattr(trial, name)) for name in _AMOUNTS)
+    found = {name: amount for name, amount in given if amount is not None}
+    for name in _USAGES:
+        usage = getattr(trial, name)
+        if usage is not None:
+            found |= {f"{name} in": usage.input_tokens, f"{name} out": usage.output_tokens}
+    return found
+
+
+def read_expense(name: str, expenses: Mapping[str, float]) -> float | Usage | None:
+    """Return what one field of a trial says, given what `list_expenses` listed."""
+    if name in _AMOUNTS or f"{name} in" not in expenses:
+        return expenses.get(name)
+    sent, received = int(expenses[f"{name} in"]), int(expenses[f"{name} out"])
+    return Usage(input_tokens=sent, output_tokens=received)
 
 
 # --- A trial that was made from columns, and reads its texts back from the journal ----------------
+
+
+_COMPARED = tuple(one.name for one in fields(Trial) if one.compare)
 
 
 class LineReader(Protocol):
@@ -199,6 +154,9 @@ class KeptTrial(Trial):
             return getattr(self, name)
 
     def __eq__(self, other: object) -> bool:
-        return equal_fields(self, other) if isinstance(other, Trial) else NotImplemented
+        if not isinstance(other, Trial):
+            return NotImplemented
+        # Dataclasses of two classes are never equal by themselves.
+        return all(getattr(self, name) == getattr(other, name) for name in _COMPARED)
 
     __hash__ = Trial.__hash__

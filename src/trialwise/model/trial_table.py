@@ -10,27 +10,28 @@ from __future__ import annotations
 
 import math
 import operator
-import struct
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import compress, groupby
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
-from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial, grade_outcome
+from trialwise.model.trial import CheckResult, Outcome, Trial, grade_outcome
 from trialwise.model.trial_columns import (
     EXPENSES,
+    LARGEST_WHOLE,
     PLAIN,
     SIGN_NUMBERS,
     SIGNS,
     Course,
-    ExpenseColumns,
     KeptTrial,
     LineReader,
-    ScoreColumns,
+    SparseColumns,
+    list_expenses,
+    read_expense,
 )
-from trialwise.model.trial_lines import PlainTrial, read_trial
+from trialwise.model.trial_lines import read_trial
 
 #: Trials in so many first bytes of a journal are held whole: some 10,000 short ones.
 WHOLE_BYTES = 1 << 21
@@ -42,15 +43,13 @@ _MOST_PATTERNS = 1000
 _PLAIN_KEYS = frozenset({"x", "i", "in", "seed", "ok", "latency_s", "at", "reply"})
 #: No trial takes longer, or begins later.
 _LONGEST_S = 1e12
-#: Index, seed, place in the journal, latency, start, input, course, whether a criterion failed, and
-#: which texts there are.
-_ROW = struct.Struct("qqqddIHBB")
 #: Which texts there are: a reply, tool calls, counts of a session.
 _REPLY, _CALLS, _SHAPE = 1, 2, 4
-_pack, _unpack, _WIDTH = _ROW.pack, _ROW.unpack_from, _ROW.size
 #: One more than the largest whole number that a column holds.
 _LARGEST = 1 << 63
 _OPPOSITE = bytes([1, 0]).ljust(256, b"\0")
+
+T = TypeVar("T")
 
 
 class TrialTable(Sequence[Trial]):
@@ -85,13 +84,28 @@ class TrialTable(Sequence[Trial]):
         """How calls went, by the number that stands for each."""
         self._course_numbers = {PLAIN: 0}
         self._patterns: dict[bytes, tuple[Outcome, ...]] = {}
-        # One row after the other, in the order of inputs, and the numbers of its signs likewise.
-        self._rows = bytearray()
-        self._signs = bytearray()
-        self._expenses = ExpenseColumns()
-        self._scores = ScoreColumns()
-        # Made with the first error.
-        self._errors: array[int] | None = None
+        # A number of each trial in every column, in the order of inputs.
+        self.indexes = array("q")
+        """The index of each trial."""
+        self.seeds = array("q")
+        """The seed of each trial."""
+        self._begins = array("q")  # where its line begins in the journal
+        self.all_latencies = array("d")
+        """How long each trial took; not a number where there was no reply."""
+        self.starts = array("d")
+        """When each trial began, in seconds since the run did."""
+        self.inputs = array("I")
+        """The input of each trial, as a number of `names`."""
+        self.course_column = array("H")
+        """How the call of each trial went, as a number of `courses`."""
+        self.fails = bytearray()
+        """1 for a trial that failed a criterion, else 0."""
+        self._texts = bytearray()
+        # The texts of errors may all differ; that two are the same is all that a count needs.
+        self._errors = array("q")
+        self._signs = bytearray()  # as many for each trial as there are criteria
+        self._expenses: SparseColumns[str] = SparseColumns()
+        self._scores: SparseColumns[int] = SparseColumns()
 
     @classmethod
     def of(
@@ -132,69 +146,39 @@ class TrialTable(Sequence[Trial]):
             trial: It has completed.
             at: Where it begins in the journal; None where it cannot be read back.
         """
-        index = trial.index
+        index, seed, outcomes = trial.index, trial.seed, trial.outcomes
+        if not -_LARGEST <= index < _LARGEST:
+            raise OverflowError(f"no trial has the index {index}")
         if at is None or at < WHOLE_BYTES or self._reader is None:
             self._whole[index] = trial
-        number = self._input_numbers.get(trial.input_id)
-        if number is None:
-            number = self._number_input(trial.input_id)
-        if (
-            type(trial) is PlainTrial
-            and index > self.last
-            and self._errors is None
-            and not (self._expenses.is_told or self._scores.is_told)
-        ):
-            # Nearly all trials of most runs: nothing has to move, and no other column to grow.
-            self.last = index
-            latency_s, began_s = trial.latency_s, trial.started_s
-            self._rows += _pack(
-                index, trial.seed, at or 0, latency_s, began_s, number, 0, 0, _REPLY
-            )
-            self._signs += self._clear
-        else:
-            self._put_any(trial, at or 0, number)
-
-    def _put_any(self, trial: Trial, at: int, number: int) -> None:
-        """Hold whatever trial, whose input has a number."""
-        index, latency_s = trial.index, trial.latency_s
-        course, signs, fails, is_graded = 0, self._clear, False, False
-        if trial.error_class is not ErrorClass.NONE or trial.attempts != 1 or trial.error:
+        if not -_LARGEST <= seed < _LARGEST:  # a number that no column holds
+            self._whole[index], seed = trial, 0
+        course, signs, fails, is_graded, texts = 0, self._clear, False, False, _REPLY
+        if not trial.is_plain:
             course = self._number_course(trial)
-        # One tuple serves nearly all trials that passed.
-        if trial.outcomes is not self._clear_outcomes:
-            is_graded = any(one.result.score is not None for one in trial.outcomes)
-            signs, fails = self._write_signs(trial, is_graded=is_graded)
-        latency_s = math.nan if latency_s is None else latency_s
-        texts = 0 if trial.reply is None else _REPLY
-        if trial.tool_calls or trial.shape is not None:
+            texts = 0 if trial.reply is None else _REPLY
             texts |= (_CALLS if trial.tool_calls else 0) | (0 if trial.shape is None else _SHAPE)
-        rest = number, course, fails, texts
-        try:
-            row = _pack(index, trial.seed, at, latency_s, trial.started_s, *rest)
-        except struct.error:  # a number that no column holds
-            self._whole[index] = trial
-            if not -_LARGEST <= index < _LARGEST:
-                raise OverflowError(f"no trial has the index {index}") from None
-            row = _pack(index, 0, at, math.nan, 0.0, *rest)
-        place = len(self)
-        if index > self.last:
-            self.last = index
-            self._rows += row
-            self._signs += signs
-        else:
-            # Trials come nearly in order, so that little has to move.
-            place, width = self._bisect(index), len(signs)
-            self._rows[place * _WIDTH : place * _WIDTH] = row
-            self._signs[place * width : place * width] = signs
-        expenses = self._expenses
-        tells = expenses.is_told or trial.has_expenses
-        if tells and not expenses.put(trial, place, before=len(self) - 1):
-            self._whole[index] = trial
-        if is_graded or self._scores.is_told:
-            width = len(self.criteria)
-            self._scores.put(trial.outcomes[:width], place, before=len(self) - 1)
-        if self._errors is not None or trial.error:
-            self._put_error(trial.error, place)
+        # One tuple serves nearly all trials that passed.
+        if outcomes is not self._clear_outcomes:
+            is_graded = any(one.result.score is not None for one in outcomes)
+            signs, fails = self._write_signs(trial, is_graded=is_graded)
+        latency_s = math.nan if trial.latency_s is None else trial.latency_s
+        number = _number(trial.input_id, self._input_numbers, self.names)
+        place = self._insert(
+            index, seed, at or 0, latency_s, trial.started_s, number, course, fails, texts
+        )
+        width = len(signs)
+        self._signs[place * width : place * width] = signs
+        self._errors.insert(place, hash(trial.error) if trial.error else 0)
+        if self._expenses or trial.has_expenses:
+            expenses = list_expenses(trial)
+            if any(abs(one) >= LARGEST_WHOLE for one in expenses.values()):
+                self._whole[index], expenses = trial, {}
+            self._expenses.put(expenses, place, before=len(self) - 1)
+        if is_graded or self._scores:
+            scores = {k: one.result.score for k, one in enumerate(outcomes[:width])}
+            told = {k: score for k, score in scores.items() if score is not None}
+            self._scores.put(told, place, before=len(self) - 1)
 
     def put_line(self, line: Mapping[str, Any], at: int) -> bool:
         """Hold the trial of a journal's line without making it; False where it has to be made.
@@ -206,43 +190,58 @@ class TrialTable(Sequence[Trial]):
         # Nearly all trials of a long run are like this: an input that is known passed again.
         if at < WHOLE_BYTES or not line.keys() <= _PLAIN_KEYS or line["ok"] != self._all_passed:
             return False
-        if self._expenses.is_told or self._errors is not None or self._scores.is_told:
+        if self._expenses or self._scores:
             return False
         index, seed, started_s = line["i"], line["seed"], line.get("at", 0.0)
         latency_s, reply = line.get("latency_s", math.nan), line.get("reply", "")
         number = self._input_numbers.get(line["in"])
         is_known = number is not None and type(index) is type(seed) is int and index > self.last
-        if not is_known or not type(latency_s) is type(started_s) is float:
+        if number is None or not is_known or not type(latency_s) is type(started_s) is float:
             return False
         is_timed = 0 <= latency_s < _LONGEST_S or "latency_s" not in line
         if not is_timed or not -_LONGEST_S < started_s < _LONGEST_S or type(reply) is not str:
             return False
-        texts = _REPLY if "reply" in line else 0
-        try:
-            row = _pack(index, seed, at, latency_s, started_s, number, 0, 0, texts)
-        except struct.error:
+        if index >= _LARGEST or not -_LARGEST <= seed < _LARGEST:
             return False
-        self.last = index
-        self._rows += row
+        texts = _REPLY if "reply" in line else 0
+        self._insert(index, seed, at, latency_s, started_s, number, 0, False, texts)
         self._signs += self._clear
+        self._errors.append(0)
         return True
 
-    def _bisect(self, index: int) -> int:
-        """Return the place of the first trial whose index is not smaller."""
-        with memoryview(self._rows) as held, held.cast("q") as numbers:
-            return bisect_left(range(len(self)), index, key=lambda k: numbers[k * (_WIDTH // 8)])
-
-    def _number_input(self, name: str) -> int:
-        number = self._input_numbers[name] = len(self.names)
-        self.names.append(name)
-        return number
+    def _insert(  # noqa: PLR0917 - one value for each column
+        self,
+        index: int,
+        seed: int,
+        begins: int,
+        latency_s: float,
+        started_s: float,
+        number: int,
+        course: int,
+        fails: bool,
+        texts: int,
+    ) -> int:
+        """Put the numbers of a trial into their columns; return its place."""
+        place = len(self.indexes)
+        if index > self.last:
+            self.last = index
+        else:
+            # Trials come nearly in order, so that little has to move.
+            place = bisect_left(self.indexes, index)
+        self.indexes.insert(place, index)
+        self.seeds.insert(place, seed)
+        self._begins.insert(place, begins)
+        self.all_latencies.insert(place, latency_s)
+        self.starts.insert(place, started_s)
+        self.inputs.insert(place, number)
+        self.course_column.insert(place, course)
+        self.fails.insert(place, fails)
+        self._texts.insert(place, texts)
+        return place
 
     def _number_course(self, trial: Trial) -> int:
         course = Course(trial.error_class, trial.attempts, bool(trial.error))
-        number = self._course_numbers.setdefault(course, len(self.courses))
-        if number == len(self.courses):
-            self.courses.append(course)
-        return number
+        return _number(course, self._course_numbers, self.courses)
 
     def _write_signs(self, trial: Trial, *, is_graded: bool) -> tuple[bytes, bool]:
         """Return the number of each outcome's sign, and whether a criterion failed."""
@@ -258,16 +257,10 @@ class TrialTable(Sequence[Trial]):
             self._clear_outcomes = trial.outcomes
         return signs[:width].ljust(width, b"\0"), not trial.passed
 
-    def _put_error(self, error: str, place: int) -> None:
-        # The texts may all differ; that two are the same is all that a count needs to know.
-        if self._errors is None:
-            self._errors = array("q", bytes(8 * (len(self) - 1)))
-        self._errors.insert(place, hash(error) if error else 0)
-
     # --- Giving back --------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._rows) // _WIDTH
+        return len(self.indexes)
 
     @overload
     def __getitem__(self, place: int) -> Trial: ...
@@ -292,11 +285,10 @@ class TrialTable(Sequence[Trial]):
     def find(self, index: int) -> int | None:
         """Return the place of the trial with an index; None where there is none."""
         # Where no trial is missing, a trial stands where its index says.
-        if 0 <= index < len(self) and _unpack(self._rows, index * _WIDTH)[0] == index:
+        if 0 <= index < len(self) and self.indexes[index] == index:
             return index
-        place = self._bisect(index)
-        is_found = place < len(self) and _unpack(self._rows, place * _WIDTH)[0] == index
-        return place if is_found else None
+        place = bisect_left(self.indexes, index)
+        return place if place < len(self) and self.indexes[place] == index else None
 
     def sketch(self, place: int) -> Trial:
         """Return a trial whose outcomes have no texts, without reading any.
@@ -351,8 +343,7 @@ class TrialTable(Sequence[Trial]):
         return self._find_texts(_CALLS if calls else _CALLS | _SHAPE)
 
     def _find_texts(self, kinds: int) -> Sequence[int]:
-        texts = self._rows[47::_WIDTH]
-        return array("I", (place for place, one in enumerate(texts) if one & kinds))
+        return array("I", (place for place, one in enumerate(self._texts) if one & kinds))
 
     def read_signs(self, criterion: int) -> bytes:
         """Return how one criterion came out in each trial, as numbers of `SIGNS`."""
@@ -361,41 +352,6 @@ class TrialTable(Sequence[Trial]):
     def read_scores(self, criterion: int) -> array[float] | None:
         """Return the score of each trial by one criterion; None where it grades none of them."""
         return self._scores.column(criterion)
-
-    @property
-    def indexes(self) -> array[int]:
-        """The index of each trial."""
-        return self._column("q", 0)
-
-    @property
-    def seeds(self) -> array[int]:
-        """The seed of each trial."""
-        return self._column("q", 8)
-
-    @property
-    def starts(self) -> array[float]:
-        """When each trial began, in seconds since the run did."""
-        return self._column("d", 32)
-
-    @property
-    def inputs(self) -> array[int]:
-        """The input of each trial, as a number of `names`."""
-        return self._column("I", 40)
-
-    @property
-    def course_column(self) -> array[int]:
-        """How the call of each trial went, as a number of `courses`."""
-        return self._column("H", 44)
-
-    @property
-    def fails(self) -> bytes:
-        """1 for a trial that failed a criterion, else 0."""
-        return bytes(self._rows[46::_WIDTH])
-
-    @property
-    def all_latencies(self) -> array[float]:
-        """How long each trial took; not a number where there was no reply."""
-        return self._column("d", 24)
 
     def latencies(self, *, passed: bool = False) -> array[float]:
         """Return the latencies of the trials that have one, or of those that passed all criteria.
@@ -408,24 +364,9 @@ class TrialTable(Sequence[Trial]):
             found = compress(found, self.fails.translate(_OPPOSITE))
         return array("d", (one for one in found if not math.isnan(one)))
 
-    def _column(self, kind: str, at: int) -> array[Any]:
-        """Return one number of each row.
-
-        Args:
-            kind: Of the numbers, as `array` and `struct` know it.
-            at: Where they begin in a row.
-        """
-        column: array[Any] = array(kind)
-        size = column.itemsize
-        with memoryview(self._rows) as held, held.cast(kind) as numbers:  # type: ignore[call-overload]
-            column.frombytes(numbers[at // size :: _WIDTH // size].tobytes())
-        return column
-
     def find_commonest_error(self, places: Iterable[int]) -> str:
         """Return the error that comes most often at some places, the first of several equals."""
         errors = self._errors
-        if errors is None:
-            return ""
         here = array("I", (place for place in places if errors[place]))
         # Sorted and not counted in a dict: there may be a million, and all different.
         sizes = [(len([*same]), key) for key, same in groupby(sorted(errors[k] for k in here))]
@@ -436,24 +377,25 @@ class TrialTable(Sequence[Trial]):
         return self[next(place for place in here if errors[place] in common)].error
 
     def _make(self, place: int) -> Trial:
-        index, seed, _, latency_s, started_s, number, way, *_ = _unpack(self._rows, place * _WIDTH)
+        index, latency_s = self.indexes[place], self.all_latencies[place]
         if index in self._whole:
             return self._whole[index]
         trial = KeptTrial.__new__(KeptTrial)
         trial.table = self
         trial.experiment = self.experiment
         trial.index = index
-        trial.input_id = self.names[number]
-        trial.seed = seed
+        trial.input_id = self.names[self.inputs[place]]
+        trial.seed = self.seeds[place]
         trial.latency_s = None if math.isnan(latency_s) else latency_s
-        trial.started_s = started_s
-        course = self.courses[way]
+        trial.started_s = self.starts[place]
+        trial.is_plain = False
+        course = self.courses[self.course_column[place]]
         trial.error_class, trial.attempts = course.error_class, course.attempts
         if not course.has_error:
             trial.error = ""
         width = len(self.criteria)
         is_clear = self._signs[place * width : place * width + width] == self._clear
-        if is_clear and not self._scores.is_told:
+        if is_clear and not self._scores:
             trial.outcomes = self._sketch_outcomes(self._clear)
         return trial
 
@@ -467,10 +409,10 @@ class TrialTable(Sequence[Trial]):
         place = self.find(trial.index)
         assert place is not None
         if name in EXPENSES:
-            setattr(trial, name, self._expenses.find(name, place))
+            setattr(trial, name, read_expense(name, self._expenses.at(place)))
             return
         assert self._reader is not None
-        line = self._reader.read(_unpack(self._rows, place * _WIDTH)[2])
+        line = self._reader.read(self._begins[place])
         whole = read_trial(line, experiment=self.experiment, criteria=self.criteria)
         for field in Trial.__slots__:
             try:
@@ -481,7 +423,7 @@ class TrialTable(Sequence[Trial]):
     @property
     def has_expenses(self) -> bool:
         """Whether any trial tells what it took."""
-        return bool(self._expenses.is_told) or any(one.has_expenses for one in self._whole.values())
+        return bool(self._expenses) or any(one.has_expenses for one in self._whole.values())
 
     def _sketch_outcomes(self, signs: bytes) -> tuple[Outcome, ...]:
         known = self._patterns.get(signs)
@@ -497,6 +439,14 @@ class TrialTable(Sequence[Trial]):
             if len(self._patterns) < _MOST_PATTERNS:
                 self._patterns[signs] = known
         return known
+
+
+def _number(one: T, numbers: dict[T, int], listed: list[T]) -> int:
+    """Return the number that stands for something; what is new is listed and gets the next."""
+    number = numbers.setdefault(one, len(listed))
+    if number == len(listed):
+        listed.append(one)
+    return number
 
 
 def equal_trials(ours: Sequence[Trial], theirs: object) -> bool:
