@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace, Turn
-from trialwise.model.trial import FailReason
+from trialwise.model.trial import FailReason, Postcondition
 
 
 def call(name: str, error: str | None = None, **args: Any) -> ToolCall:

@@ -12,9 +12,8 @@ import pytest
 
 from trialwise import checks
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.model.postcondition import AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import CheckResult, FailReason
+from trialwise.model.trial import AskingPostcondition, CheckResult, FailReason, Postcondition
 
 TRUE, FALSE = checks.expression("true"), checks.expression("false")
 UNREADABLE = checks.numeric_range(minimum=0)

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from trialwise import checks
 from trialwise.checks.check_base import Check
 from trialwise.errors import InvalidArgument
-from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import Postcondition
 
 SPECS: list[tuple[dict[str, Any], Postcondition, str]] = [
     ({"equals": "555"}, checks.equals("555"), "equals '555'"),

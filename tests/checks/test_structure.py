@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from trialwise import checks
 from trialwise.checks.parsable import Format
 from trialwise.errors import InvalidArgument
-from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
-from trialwise.model.trial import FailReason
+from trialwise.model.trial import FailReason, Postcondition
 
 JSON = st.recursive(
     st.none()

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
-from trialwise.model.trial import FailReason
+from trialwise.model.trial import FailReason, Postcondition
 
 HOLDS: list[tuple[Postcondition, Any]] = [
     (checks.equals("555"), "555"),

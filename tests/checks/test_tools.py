@@ -8,9 +8,8 @@ import pytest
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
-from trialwise.model.trial import FailReason
+from trialwise.model.trial import FailReason, Postcondition
 
 
 def trace(*calls: Any) -> Reply:

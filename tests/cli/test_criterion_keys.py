@@ -11,7 +11,7 @@ from tests.cli.suite_folders import enter_folder
 from tests.cli.suite_folders import type_command as do
 
 import trialwise as tw
-from trialwise.model.stored_plans import plan_hash
+from trialwise.model.fingerprint import plan_hash
 
 SERVICE = """
 def ask(input, index):

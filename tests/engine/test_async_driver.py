@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from trialwise.engine.criterion_progress import issue_places, trial_seeds
-from trialwise.engine.drivers.async_driver import run_plan
+from trialwise.engine.drivers.run_drivers import run_plan
 from trialwise.engine.ports import (
     CriterionDecided,
     RunEnded,

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trialwise.engine.drivers.async_driver import run_plan
+from trialwise.engine.drivers.run_drivers import run_plan
 from trialwise.engine.run_state import RunOutcome
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
@@ -193,7 +193,7 @@ sys.path.insert(0, {folder!r})
 from pathlib import Path
 from conftest import make_plan
 from test_faults import answer, contract
-from trialwise.engine.drivers.async_driver import run_plan
+from trialwise.engine.drivers.run_drivers import run_plan
 from trialwise.services import CallableService
 from trialwise.stores.journal import Journal
 

@@ -11,7 +11,7 @@ import pytest
 
 from trialwise.checks import contains
 from trialwise.engine.attempt import Caller, Response
-from trialwise.engine.drivers.async_driver import run_plan
+from trialwise.engine.drivers.run_drivers import run_plan
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, TrialContext
 from trialwise.engine.reply_checking import ReplyChecker

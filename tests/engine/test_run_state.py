@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from trialwise.engine.criterion_progress import combine_stops, issue_places, trial_seeds
-from trialwise.engine.drivers.async_driver import run_plan
-from trialwise.engine.drivers.blocking_driver import drive
+from trialwise.engine.drivers.run_drivers import drive, run_plan
 from trialwise.engine.run_parts import Ledger
 from trialwise.engine.run_state import Pause, RunState, TrialStart
 from trialwise.errors import InvalidArgument

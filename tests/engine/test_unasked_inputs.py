@@ -230,7 +230,7 @@ def test_a_plan_of_an_earlier_version_is_decided_by_its_own_trials() -> None:
     record = _run(_contract(_leak_from(20), _short(), trials=15), inputs=2, keep_going=True).record
     plan = record.plan
     now = plan.criteria[1]
-    then = replace(now, counts_every_trial=False)
+    then = now.change(counts_every_trial=False)
     before = replace(plan, criteria=(plan.criteria[0], then))
     (experiment,) = plan.experiments
 

@@ -22,7 +22,7 @@ from typing import Any
 import trialwise as tw
 from trialwise.checks import Check
 from trialwise.errors import TrialwiseError
-from trialwise.model.lines import seal
+from trialwise.model.plain_json import seal
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

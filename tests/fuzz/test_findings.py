@@ -13,7 +13,7 @@ import trialwise as tw
 from trialwise.errors import JournalDamaged
 from trialwise.judges.gold import GoldSetError, read_gold
 from trialwise.judges.votes import read_vote
-from trialwise.model.lines import seal
+from trialwise.model.plain_json import seal
 from trialwise.runtime.verifying import verify
 from trialwise.services.replay import PREFIX, ReplayService
 from trialwise.services.service_factors import RecordingError

@@ -28,7 +28,7 @@ from trialwise.judges import (
     read_gold,
     write_calibration,
 )
-from trialwise.model.postcondition import advisory_reasons, measured_errors
+from trialwise.model.trial import advisory_reasons, measured_errors
 from trialwise.stats import Certification, Confusion, Interval, Undefined
 
 Start = Callable[[Callable[[Any], Any]], Any]

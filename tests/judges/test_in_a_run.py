@@ -15,9 +15,8 @@ from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument
 from trialwise.judges import VoteCache, judge
 from trialwise.model.evidence import StopReason
-from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason
+from trialwise.model.trial import Appraisal, CheckResult, ErrorClass, FailReason
 from trialwise.model.verdict import Decision
 
 Start = Callable[[Callable[[Any], Any]], Any]

@@ -13,9 +13,14 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.judges import CacheUnusable, Juror, VoteCache, judge
-from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import ErrorClass, FailReason
+from trialwise.model.trial import (
+    Appraisal,
+    AskingPostcondition,
+    ErrorClass,
+    FailReason,
+    Postcondition,
+)
 
 pytestmark = pytest.mark.anyio
 

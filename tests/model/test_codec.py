@@ -37,13 +37,13 @@ from trialwise.model.evidence import (
     Tally,
     Threshold,
 )
+from trialwise.model.fingerprint import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.reply import Usage
-from trialwise.model.stored_plans import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.trial import Analysis, CheckResult, Trial
 from trialwise.model.verdict import (
     Decision,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.lines import LineScan, encode_line, is_whole, parse_lines, seal, unplain
+from trialwise.model.plain_json import LineScan, encode_line, is_whole, parse_lines, seal, unplain
 
 RECORDS = st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none(), max_size=4)
 

@@ -21,6 +21,7 @@ from trialwise.model.claim import Claim, Input, PopulationClaim, Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.fingerprint import plan_differences, plan_hash
 from trialwise.model.gate import (
     Basis,
     Expectation,
@@ -41,7 +42,6 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.model.stored_plans import plan_differences, plan_hash
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose

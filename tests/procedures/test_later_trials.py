@@ -29,9 +29,9 @@ from trialwise.model.evidence import (
     Threshold,
     TrialCounts,
 )
+from trialwise.model.fingerprint import plan_hash
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.stored_plans import plan_hash
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.composite import withdraw
 from trialwise.procedures.run_verdict import decide_run

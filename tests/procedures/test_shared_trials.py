@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import trialwise as tw
+from trialwise.model.fingerprint import plan_hash
 from trialwise.model.plan import Plan
-from trialwise.model.stored_plans import plan_hash
 from trialwise.procedures.sequential_designs import (
     CriteriaGroup,
     OtherCriteria,

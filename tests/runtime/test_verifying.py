@@ -367,7 +367,7 @@ def test_a_cheaper_trial_is_found() -> None:
 
 def with_criterion(kept: RunRecord, **changes: Any) -> RunRecord:
     """A record whose plan has another criterion, under a hash that fits it."""
-    from trialwise.model.stored_plans import plan_hash
+    from trialwise.model.fingerprint import plan_hash
 
     (criterion,) = kept.plan.criteria
     plan = replace(kept.plan, criteria=(criterion.change(**changes),))

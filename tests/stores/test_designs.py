@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stores.designs import FileDesignCache, find_design_folder
+from trialwise.stores.baselines import FileDesignCache, find_design_folder
 
 #: A claim that does not ship with the package.
 CLAIM = (0.83, 0.71)

@@ -10,7 +10,7 @@ import pytest
 import trialwise as tw
 from trialwise.errors import JournalDamaged
 from trialwise.model import trial_table
-from trialwise.model.lines import encode_line, seal
+from trialwise.model.plain_json import encode_line, seal
 from trialwise.model.plan import Plan
 from trialwise.stores.journal import read_journal
 from trialwise.stores.run_journals import read_trials

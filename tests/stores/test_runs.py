@@ -30,9 +30,9 @@ from trialwise.errors import (
 )
 from trialwise.model.claim import Claim, Intent, SamplingMode
 from trialwise.model.evidence import StopReason, Tally, Threshold
+from trialwise.model.fingerprint import plan_hash
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.stored_plans import plan_hash
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision, Verdict

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, CheckDeclaration, failed, printable
 from trialwise.errors import InvalidArgument
-from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, FailReason
+from trialwise.model.trial import CheckResult, FailReason, Postcondition
 
 if TYPE_CHECKING:
     from trialwise.stats import Confusion

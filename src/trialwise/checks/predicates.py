@@ -18,9 +18,8 @@ from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, Unreadable, failed, preview
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, FailReason
+from trialwise.model.trial import Appraisal, CheckResult, FailReason
 from trialwise.validation import require_rate
 
 __all__ = ["Predicate", "predicate"]

@@ -189,7 +189,7 @@ def _terminal() -> Check:
 
 
 def _cache() -> Check:
-    from trialwise.stores.designs import find_design_folder
+    from trialwise.stores.baselines import find_design_folder
 
     folder = find_design_folder(os.environ)
     advice = (

@@ -19,15 +19,17 @@ from trialwise.engine.excerpts import error_text
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.criterion import Check, Criterion
-from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply
 from trialwise.model.run import RunTexts
 from trialwise.model.trial import (
     NOT_MEASURED,
+    Appraisal,
+    AskingPostcondition,
     CheckResult,
     ErrorClass,
     FailReason,
     Outcome,
+    Postcondition,
     Trial,
     reaches,
 )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from trialwise.engine.ports import RecordLog, ServiceError
 from trialwise.errors import BrokenCheck
 from trialwise.model.claim import Input
-from trialwise.model.lines import LARGEST, unplain
+from trialwise.model.plain_json import LARGEST, unplain
 from trialwise.model.reply import Reply, write_reply
 from trialwise.model.run import AskedInput, RunTexts, hash_text, input_line, traceback_line
 from trialwise.model.trial import MODEL, CheckResult, Trial

@@ -28,10 +28,10 @@ from trialwise.engine.ports import gather
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
 from trialwise.errors import BrokenCheck
 from trialwise.model.criterion import Criterion
-from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import (
     EXCUSED,
+    Appraisal,
     CheckResult,
     ErrorClass,
     FailReason,

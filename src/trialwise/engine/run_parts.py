@@ -200,18 +200,6 @@ class RunParts:
         """Tell listeners that the run starts."""
         self.announcer.tell_start(self._run_id, self._plan, self._resumed)
 
-    def take_turn(self, now: float) -> bool:
-        """Return whether the caller must sync, because the last sync is too long ago."""
-        return self.ledger.take_turn(now)
-
-    def sync(self) -> None:
-        """Make everything that was logged survive a power cut."""
-        self.ledger.sync()
-
-    async def close_checkers(self) -> None:
-        """Release what the checks hold, such as the connections of judges."""
-        await self.runner.aclose()
-
     def finish(self, trouble: str = "") -> RunOutcome:
         """Return what there is to decide on, and tell listeners that the run has ended.
 

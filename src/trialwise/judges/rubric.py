@@ -39,9 +39,8 @@ from trialwise.judges.votes import (
     votes_needed,
 )
 from trialwise.model.fingerprint import fingerprint
-from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason
+from trialwise.model.trial import Appraisal, CheckResult, ErrorClass, FailReason
 from trialwise.stats.agreement import Confusion
 from trialwise.validation import require_count, require_text
 

@@ -1,7 +1,7 @@
 """Frozen data types: no clock, no files, no network.
 
 contract, criterion, claim              what is promised, of which inputs, about whom
-postcondition, matcher                  what is checked, and what a number is held against
+matcher                                 what a number is held against
 options, run_settings                   how a run is made
 gate, metrics                           limits on repeated runs, and what came of them
 plan                                    a run, resolved before the first trial
@@ -11,8 +11,8 @@ evidence                                what reports need, and what a decision r
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version, and under what
 run                                     a run as it is kept: its trials and what they name
-codec (`plain_forms`, `lines`)          values as plain JSON and back
-fingerprint, stored_plans               short names of contents and plans, and earlier records
+codec, plain_json                       values as plain JSON and back, and lines of it
+fingerprint                             short names of contents and plans, and earlier records
 
 A name loads its module on first use; type checkers read `__init__.pyi`.
 """

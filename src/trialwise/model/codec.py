@@ -23,7 +23,7 @@ from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origi
 from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import FLAT
-from trialwise.model.plain_forms import (
+from trialwise.model.plain_json import (
     SINGLE,
     UNDEFINED,
     Form,

@@ -12,8 +12,7 @@ from trialwise.declarations.scalars import Choice, Count, Flag, Rate, Text
 from trialwise.declarations.signatures import setting
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent
-from trialwise.model.postcondition import Postcondition
-from trialwise.model.trial import Analysis
+from trialwise.model.trial import Analysis, Postcondition
 from trialwise.validation import (
     require_choice,
     require_count,

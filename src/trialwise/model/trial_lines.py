@@ -14,7 +14,7 @@ from operator import attrgetter
 from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from trialwise.model.lines import encode_record
+from trialwise.model.plain_json import encode_record
 from trialwise.model.reply import Usage
 from trialwise.model.trial import (
     CheckResult,

@@ -170,7 +170,7 @@ class TrialTable(Sequence[Trial]):
         width = len(signs)
         self._signs[place * width : place * width] = signs
         self._errors.insert(place, hash(trial.error) if trial.error else 0)
-        if self._expenses or trial.has_expenses:
+        if self._expenses or (not trial.is_plain and trial.has_expenses):
             expenses = list_expenses(trial)
             if any(abs(one) >= LARGEST_WHOLE for one in expenses.values()):
                 self._whole[index], expenses = trial, {}

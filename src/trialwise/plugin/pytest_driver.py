@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from trialwise.engine.drivers.blocking_driver import Executor, drive
+from trialwise.engine.drivers.run_drivers import Executor, drive
 from trialwise.engine.excerpts import Excerpts, TextKeeper
 from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_parts import Ledger

@@ -21,7 +21,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Family
-from trialwise.model.postcondition import advisory_reasons, counts_labels, measured_errors
+from trialwise.model.trial import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.compliance_cutoffs import find_most_failing

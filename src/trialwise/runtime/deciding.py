@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from trialwise import __version__
 from trialwise.model.evidence import NOT_PUBLISHED, REFERENCE_RELEASES, Reproducibility, StopReason
+from trialwise.model.fingerprint import plan_hash
 from trialwise.model.run import RunRecord
-from trialwise.model.stored_plans import plan_hash
 from trialwise.model.verdict import Decision
 from trialwise.procedures.run_verdict import decide_run
 

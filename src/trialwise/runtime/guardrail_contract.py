@@ -9,7 +9,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Sampling, SamplingRole
 from trialwise.model.contract import Contract, Prevalence
 from trialwise.model.criterion import Check, Criterion
-from trialwise.model.postcondition import Postcondition
+from trialwise.model.trial import Postcondition
 
 
 def guardrail_contract(

@@ -317,7 +317,7 @@ def _seed(options: RunOptions) -> int:
 
 def design_cache() -> DesignCache:
     """Return where sequential designs are kept between runs."""
-    from trialwise.stores.designs import FileDesignCache
+    from trialwise.stores.baselines import FileDesignCache
 
     return FileDesignCache()
 

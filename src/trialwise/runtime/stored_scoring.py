@@ -14,8 +14,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.postcondition import measured_errors
-from trialwise.model.trial import NOT_MEASURED, Analysis, Trial
+from trialwise.model.trial import NOT_MEASURED, Analysis, Trial, measured_errors
 from trialwise.runtime.result import Result
 from trialwise.runtime.trace_scoring import Answers, ScoredTraces, run_answers
 from trialwise.runtime.workspace import Workspace

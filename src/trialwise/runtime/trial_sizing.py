@@ -142,7 +142,7 @@ def plan(
         settings: The fields of `TestSettings`.
     """
     from trialwise.procedures.sizing import sequential_sizing as sizing
-    from trialwise.stores.designs import FileDesignCache
+    from trialwise.stores.baselines import FileDesignCache
 
     usual = sizing.SequentialQuestion.usual_alternative(rate)
     question = sizing.SequentialQuestion(

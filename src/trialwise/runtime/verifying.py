@@ -21,9 +21,9 @@ from trialwise import __version__
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.fingerprint import plan_hash
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.stored_plans import plan_hash
 from trialwise.model.trial import NOT_MEASURED
 from trialwise.model.trial_table import TrialTable
 from trialwise.procedures.families import find_looks

@@ -249,7 +249,7 @@ class OpenRun(NamedTuple):
                 lambda must_end: run_in_pool(*run, is_interrupted=must_end, **self.settings),
                 interrupted,
             )
-        from trialwise.engine.drivers.async_driver import run_plan
+        from trialwise.engine.drivers.run_drivers import run_plan
 
         return await run_plan(*run, interrupted=interrupted, **self.settings)
 

@@ -20,7 +20,7 @@ from trialwise.declarations.resources import File
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.engine.ports import Service, ServiceError, TrialContext
-from trialwise.model.lines import is_whole, parse_lines, seal, unplain
+from trialwise.model.plain_json import is_whole, parse_lines, seal, unplain
 from trialwise.model.reply import Reply, read_reply, write_reply
 from trialwise.model.trial import ErrorClass, Trial
 from trialwise.redaction import cut_text, redact_values

@@ -5,6 +5,5 @@ run_files     plan and record, read in any format; why a run cannot be resumed o
 run_journals  trials, texts and what was set aside, read line by line and repaired
 journal       one checksummed line for each trial, durable as it completes
 comparisons   a folder for each comparison: its arms, its rules and its verdict
-baselines     measured baselines, as files that people and git can read
-designs       sequential designs, so that none is searched for twice
+baselines     measured baselines, as files that people and git can read, and the cache of designs
 """

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
-from trialwise.model.lines import CHECKSUM, make_encoder
+from trialwise.model.plain_json import CHECKSUM, make_encoder
 from trialwise.regular_files import read_regular
 
 _FULL = "Free some space and go on: whatever was kept before is still there."

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from trialwise import __version__
 from trialwise.errors import RunNotFound
 from trialwise.model.evidence import StopReason
-from trialwise.model.lines import CHECKSUM
+from trialwise.model.plain_json import CHECKSUM
 from trialwise.model.verdict import Decision
 from trialwise.stores import _files
 

@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakSet
 
 from trialwise.errors import JournalDamaged, JournalInUse
-from trialwise.model.lines import LineScan, parse_lines, seal, spell_record
+from trialwise.model.plain_json import LineScan, parse_lines, seal, spell_record
 from trialwise.regular_files import open_regular, require_regular
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import from_plain
-from trialwise.model.lines import CHECKSUM
+from trialwise.model.plain_json import CHECKSUM
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.procedures.registry import load_procedures
 from trialwise.regular_files import open_regular
@@ -72,7 +72,7 @@ def read_kept(path: Path) -> dict[str, Any]:
                 reason = f"it has no {name!r}, so it is not as it was written. Restore it."
                 raise StoreUnusable(path, "read it", reason)
         return kept
-    from trialwise.model.stored_plans import upgrade_plan_record, upgrade_run_record
+    from trialwise.model.fingerprint import upgrade_plan_record, upgrade_run_record
 
     try:
         return upgrade_plan_record(kept) if form == PLAN_FORMAT else upgrade_run_record(kept)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.errors import JournalDamaged, JournalInUse, RunNotFound
-from trialwise.model.lines import is_whole, parse_lines, seal
+from trialwise.model.plain_json import is_whole, parse_lines, seal
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunTexts, Trials
 from trialwise.model.trial import Trial

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import to_plain
-from trialwise.model.lines import CHECKSUM
+from trialwise.model.fingerprint import hash_plain_plan, plan_differences, plan_hash
+from trialwise.model.plain_json import CHECKSUM
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord, RunSummary, RunTexts, Trials
-from trialwise.model.stored_plans import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.stores import run_journals
 from trialwise.stores._files import (

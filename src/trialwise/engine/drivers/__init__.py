@@ -1,8 +1,8 @@
 """Drivers run the trials that a `RunState` hands out: the port for new ways to execute a run.
 
-    async_driver      on an event loop, with any `Service` (`trialwise run`, `tw.run`)
-    arms_driver       the same for the arms of a comparison in turn (`tw.compare`)
-    blocking_driver   in the caller's thread, with an `Executor` (the pytest plugin)
+    run_drivers     on an event loop, with any `Service` (`trialwise run`, `tw.run`), or in the
+                    caller's thread, with an `Executor` (the pytest plugin)
+    arms_driver     the arms of a comparison in turn (`tw.compare`)
 
 A driver decides how and where a trial runs, and nothing else. Its duties:
 
@@ -14,6 +14,6 @@ A driver decides how and where a trial runs, and nothing else. Its duties:
   never complete with `RunState.abandon` or `RunState.let_go`.
 - It ends the run with `RunState.stop` where the service, the log or a person ends it.
 
-To run trials in processes, with Dask or with Ray, write an `Executor`: `blocking_driver` does the
-rest. The verifier replays a stored run through `RunState` without any driver.
+To run trials in processes, with Dask or with Ray, write an `Executor`: `drive` does the rest. The
+verifier replays a stored run through `RunState` without any driver.
 """

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.engine.arms_state import ArmsState, ArmStart, RoundSchedule
-from trialwise.engine.attempt import OutOfTime
-from trialwise.engine.drivers.async_driver import AsyncRun, close_service
-from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock
+from trialwise.engine.drivers.run_drivers import AsyncRun, close_service
+from trialwise.engine.ports import Interrupt, Service, SystemClock
 from trialwise.engine.run_parts import DriverSettings, RunParts
-from trialwise.engine.run_state import Pacer, RunOutcome, StartLimit
+from trialwise.engine.run_state import Pacer, RunOutcome, StartLimit, TrialStart
 from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.plan import Plan
@@ -116,55 +115,21 @@ class _ArmsParts:
         }
         return RunParts(arm.plan, arm.contract, arm.service, **settings)
 
-    def tell_start(self) -> None:
-        """Tell listeners that the arms start."""
-        for one in self.arms:
-            one.tell_start()
-
-    def sync(self) -> None:
-        """Make everything that was logged survive a power cut."""
-        for one in self.arms:
-            one.ledger.sync()
-
-    def take_turn(self, now: float) -> bool:
-        """Return whether the caller must sync, because the last sync is too long ago."""
-        due = [one for one in self.arms if one.ledger.take_turn(now)]
-        return bool(due)
-
-    async def close_checkers(self) -> None:
-        """Release what the checks hold."""
-        for one in self.arms:
-            await one.runner.aclose()
-
 
 class _ArmsRun(AsyncRun[ArmsState]):
     """One comparison on an event loop."""
 
     def __init__(self, parts: _ArmsParts, watch: Watch | None) -> None:
-        super().__init__(parts)
-        self._arms = parts.arms
+        super().__init__(parts.state, parts.arms)
         self._watch = watch
 
-    async def _run_trial(self, step: ArmStart, began_s: float) -> None:
-        number, start = step
-        arm, state = self._arms[number], self._state
-        try:
-            trial = await arm.runner.run(start, began_s)
-        except (ServiceError, OutOfTime) as error:
-            self._end_early(arm.state, error, start.index)
-            state.look_at(number)
+    def _find_trial(self, step: ArmStart) -> tuple[RunParts, TrialStart]:
+        return self._arms[step.arm], step.start
+
+    def _note(self, step: ArmStart, trial: Trial | None) -> None:
+        if trial is None:
+            self._state.look_at(step.arm)
             return
-        # Nothing is awaited between the last answer and the count: a worker cancelled there would
-        # lose a trial that was complete.
-        settled = arm.ledger.count(trial, arm.runner.input_of(start))
-        if settled is None:
-            state.look_at(number)
-        else:
-            state.note(number, trial)
-            if arm.announcer.is_heard:
-                arm.announcer.tell_trial(trial, settled)
-            if self._watch is not None:
-                self._watch(number, trial, state.meter)
-        if self._scope is not None:
-            self._tell_others()
-        await self._rest(self._clock.monotonic())
+        self._state.note(step.arm, trial)
+        if self._watch is not None:
+            self._watch(step.arm, trial, self._state.meter)

@@ -1,8 +1,10 @@
-"""Driving a run on an event loop: workers that start trials, wait for them and count them."""
+"""Driving a run: on an event loop with workers, or in the thread of the caller with an executor."""
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar, Unpack
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 
 from anyio import (
     CancelScope,
@@ -16,14 +18,17 @@ from anyio.lowlevel import checkpoint
 
 from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.excerpts import error_text
-from trialwise.engine.ports import Interrupt, Service, ServiceError, Timer
+from trialwise.engine.ports import Interrupt, Service, ServiceError
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
-from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
+from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
+
+if TYPE_CHECKING:
+    from trialwise.engine.arms_state import ArmsState
 
 #: A service that never waits would keep everything else from running, even an interrupt.
 _TURN_EVERY_S = 0.01
@@ -60,7 +65,7 @@ async def run_plan(
     with redact_with(settings.get("redact")):
         try:
             parts = RunParts(plan, contract, service, **settings)
-            await _PlanRun(parts).go(interrupted)
+            await AsyncRun(parts.state, [parts]).go(interrupted)
         finally:
             # Also when the plan was refused: the caller handed the service over with the call.
             trouble = await close_service(service)
@@ -78,82 +83,23 @@ async def close_service(service: Service) -> str:
     return f"the service could not be closed within {_CLOSING_S:g} s"
 
 
-class DrivenState(Protocol):
-    """What the driver asks of the state of a run, or of a comparison."""
-
-    meter: Meter
-
-    def next(self) -> Any:
-        """Return the trial to start now, or a `Pause`; None where none may start before another."""
-        ...
-
-    @property
-    def concurrency(self) -> int:
-        """The largest number of trials in flight at once."""
-        ...
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no further trial will be started."""
-        ...
-
-    @property
-    def lets_go(self) -> bool:
-        """Whether no result of what is in flight is needed."""
-        ...
-
-    def let_go(self) -> None:
-        """Note that nothing in flight will be counted."""
-        ...
-
-    def stop(self, reason: StopReason, message: str) -> None:
-        """End before the plan; the first reason stays."""
-        ...
-
-
-S = TypeVar("S", bound=DrivenState)
-S_co = TypeVar("S_co", bound=DrivenState, covariant=True)
-
-
-class DrivenParts(Protocol[S_co]):
-    """What the driver works with: the parts of a run, or those of all arms of a comparison."""
-
-    clock: Timer
-
-    @property
-    def state(self) -> S_co:
-        """The state, which says which trial starts next and whether the run is over."""
-        ...
-
-    def tell_start(self) -> None:
-        """Tell listeners of the start."""
-        ...
-
-    def take_turn(self, now: float) -> bool:
-        """Return whether the caller must sync, because the last sync is too long ago."""
-        ...
-
-    def sync(self) -> None:
-        """Make what was logged survive a power cut."""
-        ...
-
-    async def close_checkers(self) -> None:
-        """Release what the checks hold."""
-        ...
+S = TypeVar("S", bound="RunState | ArmsState")
 
 
 class AsyncRun(Generic[S]):
     """One run on an event loop, or one comparison: workers, interrupts and the time limit.
 
     Args:
-        parts: What it works with.
+        state: Says which trial starts next, and whether the run is over.
+        arms: The parts of the run, or of each arm of a comparison.
     """
 
-    def __init__(self, parts: DrivenParts[S]) -> None:
-        self._parts = parts
-        self._clock = parts.clock
-        self._state = parts.state
-        self._turned_s = parts.clock.monotonic()
+    def __init__(self, state: S, arms: Sequence[RunParts]) -> None:
+        self._arms = arms
+        self._clock = arms[0].clock
+        self._state = state
+        # When the next sync is due, or the next turn for everything else.
+        self._rest_s = self._clock.monotonic() + _TURN_EVERY_S
         # None with one worker: it sees for itself that the run is over, and a task group would
         # cost more than the rest of the engine.
         self._scope: CancelScope | None = None
@@ -161,22 +107,14 @@ class AsyncRun(Generic[S]):
         self._error: BaseException | None = None
         self._interrupted: Interrupt | None = None
 
-    async def _run_trial(self, step: Any, began_s: float) -> None:
-        """Run the trial that starts next, and count it.
-
-        Args:
-            step: What the state answered.
-            began_s: Seconds since the run began.
-        """
-        raise NotImplementedError
-
     # --- The whole run ------------------------------------------------------------------------
 
     async def go(self, interrupted: Interrupt | None) -> None:
         """Run the experiments until they are done or something ends the run."""
         self._interrupted = interrupted
         try:
-            self._parts.tell_start()
+            for one in self._arms:
+                one.tell_start()
             meter = self._state.meter
             # The workers look at the limit before each start; this ends what is in flight then.
             with move_on_after(meter.seconds_left) as limit:
@@ -237,12 +175,10 @@ class AsyncRun(Generic[S]):
                     state.let_go()
         finally:
             # The log first: closing a judge may hang, and no trial may be lost to that.
-            self._parts.sync()
-            await self._close_checkers()
-
-    async def _close_checkers(self) -> None:
-        with move_on_after(_CHECKS_CLOSING_S, shield=True):
-            await self._parts.close_checkers()
+            self._sync()
+            with move_on_after(_CHECKS_CLOSING_S, shield=True):
+                for one in self._arms:
+                    await one.runner.aclose()
 
     async def _work_side_by_side(self) -> None:
         """Run until the workers have nothing to do, or one of them lets go of all the others.
@@ -280,6 +216,9 @@ class AsyncRun(Generic[S]):
                 await self._clock.sleep(step.seconds)
             elif step is not None:
                 await self._run_trial(step, monotonic() - began_s)
+                now = monotonic()
+                if now >= self._rest_s:
+                    await self._rest(now)
             elif state.is_over or state.lets_go:
                 # A budget ends the run without cancelling: workers that wait must see it, too.
                 self._tell_change()
@@ -287,23 +226,38 @@ class AsyncRun(Generic[S]):
             else:
                 await self._wait_for_change()
 
-    def _end_early(self, own: RunState, error: ServiceError | OutOfTime, index: int) -> None:
-        """End the run by what a trial raised; all other errors make a failed trial.
-
-        Args:
-            own: The state of the run whose trial it was.
-            error: What it raised.
-            index: The place of the trial.
-        """
-        if isinstance(error, ServiceError):
-            own.stop(StopReason.SERVICE, str(error))
+    async def _run_trial(self, step: Any, began_s: float) -> None:
+        arm, start = self._find_trial(step)
+        try:
+            trial = await arm.runner.run(start, began_s)
+        except ServiceError as error:
+            arm.state.stop(StopReason.SERVICE, str(error))
+            self._note(step, None)
             self._let_go()
             return
-        why = f"ends before the service may be asked again ({error})"
-        self._state.stop(*self._state.meter.describe_time_limit(why))
-        # What it took was told to the meter already. Other trials may still end in time.
-        own.abandon(index)
-        self._tell_change()
+        except OutOfTime as error:
+            why = f"ends before the service may be asked again ({error})"
+            self._state.stop(*self._state.meter.describe_time_limit(why))
+            # What it took was told to the meter already. Other trials may still end in time.
+            arm.state.abandon(start.index)
+            self._tell_change()
+            return
+        # Nothing is awaited between the last answer and the count: a worker cancelled there would
+        # lose a trial that was complete.
+        settled = arm.ledger.count(trial, arm.runner.input_of(start))
+        self._rest_s = min(self._rest_s, arm.ledger.due_s)
+        if settled is not None and arm.announcer.is_heard:
+            arm.announcer.tell_trial(trial, settled)
+        self._note(step, None if settled is None else trial)
+        if self._scope is not None:
+            self._tell_others()
+
+    def _find_trial(self, step: Any) -> tuple[RunParts, TrialStart]:
+        """Return the trial that a step of the state starts, and the arm that it belongs to."""
+        return self._arms[0], step
+
+    def _note(self, step: Any, trial: Trial | None) -> None:
+        """Note in a comparison what came of a step; None where its trial does not count."""
 
     # --- Between two trials ----------------------------------------------------------------------
 
@@ -315,15 +269,20 @@ class AsyncRun(Generic[S]):
 
     async def _rest(self, now: float) -> None:
         """Do what is due between two trials: a sync, and a turn for everything else."""
-        if self._parts.take_turn(now):
+        self._rest_s = now + _TURN_EVERY_S
+        due = [one for one in self._arms if one.ledger.take_turn(now)]
+        if due:
             if self._scope is None:
-                self._parts.sync()
+                self._sync()
             else:
                 # The others' latencies must not wait for the disk.
-                await to_thread.run_sync(self._parts.sync)
-        if now - self._turned_s >= _TURN_EVERY_S:
-            self._turned_s = now
-            await checkpoint()
+                await to_thread.run_sync(self._sync)
+        await checkpoint()
+
+    def _sync(self) -> None:
+        """Make everything that was logged survive a power cut."""
+        for one in self._arms:
+            one.ledger.sync()
 
     def _let_go(self) -> None:
         """Cancel what is in flight: no result of it is needed."""
@@ -347,29 +306,105 @@ class AsyncRun(Generic[S]):
             self._change = None
 
 
-class _PlanRun(AsyncRun[RunState]):
-    """One run on an event loop."""
+# --- Driving a run from the thread of the caller, with an executor that runs the trials -----------
+#
+# pytest owns the main thread, its signals and its event loops, so its trials cannot run on an event
+# loop of the engine. The same holds for a pool of processes or a cluster, which is asked for what
+# has ended.
 
-    def __init__(self, parts: RunParts) -> None:
-        super().__init__(parts)
-        self._announcer = parts.announcer
-        self._ledger = parts.ledger
-        self._runner = parts.runner
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
-    async def _run_trial(self, step: TrialStart, began_s: float) -> None:
-        ledger, runner, announcer = self._ledger, self._runner, self._announcer
-        try:
-            trial = await runner.run(step, began_s)
-        except (ServiceError, OutOfTime) as error:
-            self._end_early(self._state, error, step.index)
+
+class Executor(Protocol[T_co]):
+    """Runs trials, one by one or side by side; it tears down every trial that it starts."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many trials were started and not handed back."""
+        ...
+
+    def start(self, start: TrialStart) -> None:
+        """Begin a trial; it may also run to its end here."""
+        ...
+
+    def wait(self) -> Sequence[T_co]:
+        """Hand back the trials that have ended since, at least one."""
+        ...
+
+    def let_go(self) -> None:
+        """End what can be ended: no result of what is in flight is needed."""
+        ...
+
+    def close(self) -> None:
+        """Tear down whatever is still open."""
+        ...
+
+
+def drive(
+    state: RunState,
+    executor: Executor[T],
+    count: Callable[[T], None],
+    *,
+    stops_run: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
+    asked_to_stop: Callable[[], str | bool] = lambda: False,
+) -> BaseException | None:
+    """Run trials until the state needs no more, and close the executor.
+
+    Args:
+        state: Of the run.
+        executor: Runs the trials.
+        count: Takes a trial that was handed back and passes it to a `Ledger`, or abandons it.
+        stops_run: Exceptions by which a person ends the run.
+        asked_to_stop: Says between trials whether the run must end, and why.
+
+    Returns:
+        The exception that ended the run, if one of `stops_run` did: the caller first decides on
+        what is complete and then raises it.
+    """
+    stopped: BaseException | None = None
+    try:
+        _loop(state, executor, count, asked_to_stop)
+    except stops_run as error:
+        stopped = error
+        state.stop(StopReason.INTERRUPTED, "the run was interrupted")
+        # What is complete still counts. A second Ctrl-C gets out of here at once.
+        executor.let_go()
+        while executor.in_flight:
+            for item in executor.wait():
+                count(item)
+    finally:
+        # In this order: what the executor still tears down was started and will never count.
+        executor.close()
+        state.let_go()
+    return stopped
+
+
+def _loop(
+    state: RunState,
+    executor: Executor[T],
+    count: Callable[[T], None],
+    asked_to_stop: Callable[[], str | bool],
+) -> None:
+    while True:
+        _start_trials(state, executor)
+        if not executor.in_flight:
             return
-        # Nothing is awaited between the last answer and the count: a worker cancelled there would
-        # lose a trial that was complete.
-        settled = ledger.count(trial, runner.input_of(step))
-        if settled is not None and announcer.is_heard:
-            announcer.tell_trial(trial, settled)
-        if self._scope is not None:
-            self._tell_others()
-        now = self._clock.monotonic()
-        if now >= ledger.due_s or now - self._turned_s >= _TURN_EVERY_S:
-            await self._rest(now)
+        if state.lets_go:
+            # Still waited for below: an executor hands back also what it ended, to be torn down.
+            executor.let_go()
+        for item in executor.wait():
+            count(item)
+        if reason := asked_to_stop():
+            state.stop(StopReason.INTERRUPTED, f"the session ends: {reason}")
+
+
+def _start_trials(state: RunState, executor: Executor[T]) -> None:
+    while (step := state.next()) is not None:
+        if isinstance(step, TrialStart):
+            executor.start(step)
+        elif executor.in_flight:
+            # Waiting for a result is better than sleeping through it.
+            return
+        else:
+            time.sleep(step.seconds)
