@@ -39,7 +39,7 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, Outcome, Trial
-from trialwise.pages.decay_curve import POINTS, list_decay_steps
+from trialwise.pages.gate_facts import POINTS, list_decay_steps
 from trialwise.pages.run_report import render_html
 from trialwise.pages.trial_cards import FULL, SHORT, Extent, build_timeline, list_steps
 from trialwise.pages.trial_sections import find_worst_trace

@@ -15,7 +15,7 @@ The report of a run and of a suite, section by section:
 - `criterion_details`: all intervals on one scale, and the criteria one by one
 - `criterion_charts`: where the run went, and what its design does at every true rate
 - `latency_details`: latency limits, and how long trials took
-- `gate_details`, `decay_curve`: gates and their evidence
+- `gate_details`: gates and their evidence
 - `trial_sections`: which trials to read, and every input against every criterion
 - `trial_cards`: one trial to read, with what an agent said and did in order
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_observed, as_percent, join_few
@@ -13,7 +14,6 @@ from trialwise.model.gate import Stability, describe_target
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Verdict
 from trialwise.pages import gate_facts
-from trialwise.pages.decay_curve import chart_decay, describe_decay
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
@@ -78,14 +78,14 @@ def build_gate(
 
 def _list_numbers(gate: metrics.GateFinding) -> Iterator[blocks.Table]:
     """List what was asked and whether it holds, and then what else was measured."""
-    numbers: list[metrics.GateCheck | metrics.GateNumber] = [
-        *gate.checks,
-        *gate_facts.list_unlimited(gate),
-    ]
-    columns: list[blocks.Column[metrics.GateCheck | metrics.GateNumber]] = [
+    numbers: list[metrics.GateNumber] = [*gate.checks, *gate_facts.list_unlimited(gate)]
+    columns: list[blocks.Column[metrics.GateNumber]] = [
         ("number", lambda one: _name_target(one.target)),
         ("value", _write_value),
-        ("interval", lambda one: _write_ends(one.interval, in_percent=_is_percent(one.target))),
+        (
+            "interval",
+            lambda one: gate_facts.as_outward(one.interval, in_percent=_is_percent(one.target)),
+        ),
     ]
     if gate.checks:
         columns += [("limit", lambda one: _write_limit(one)[0])]
@@ -140,12 +140,6 @@ def _is_percent(target: str) -> bool:
     return (block == "reliability" and figure != "runs") or target == "metrics.flakiness"
 
 
-def _write_ends(interval: Interval | Undefined, *, in_percent: bool = False) -> str:
-    if isinstance(interval, Undefined):
-        return "–"
-    return gate_facts.as_outward(interval, in_percent=in_percent)
-
-
 def _write_number(value: float | Undefined) -> str:
     return "–" if isinstance(value, Undefined) else f"{value:.4g}"
 
@@ -156,8 +150,8 @@ def _list_evidence(
     evidence = gate.evidence
     if isinstance(evidence, metrics.ReliabilityEvidence):
         if len(evidence.decay_curve) > 1:
-            yield chart_decay(verdict, gate, evidence)
-            yield blocks.Prose(paragraphs=(describe_decay(evidence),), tone="quiet")
+            yield gate_facts.chart_decay(verdict, gate, evidence)
+            yield blocks.Prose(paragraphs=(gate_facts.describe_decay(evidence),), tone="quiet")
         yield from _list_reliability(evidence)
     elif isinstance(evidence, metrics.StabilityEvidence):
         yield from _list_stability_blocks(record, gate, evidence)
@@ -220,7 +214,7 @@ def _list_metrics(
         ("input", lambda one: _write_name(one.input_id)),
         ("passed", lambda one: f"{one.passed} of {one.trials}"),
         ("rate", lambda one: as_observed(one.rate)),
-        ("interval", lambda one: _write_ends(one.interval)),
+        ("interval", lambda one: gate_facts.as_outward(one.interval)),
         ("score", lambda one: f"{one.score:.3f}"),
         ("flaky", lambda one: f"{one.flakiness:.3g} %" if one.flaky else "–"),
     ]
@@ -256,9 +250,9 @@ def _build_pass_k(heading: str, rows: Sequence[metrics.PassK]) -> blocks.Table:
         rows,
         ("k", lambda one: str(one.k)),
         ("pass@k", lambda one: _write_number(one.pass_at_k)),
-        ("interval", lambda one: _write_ends(one.pass_at_k_interval)),
+        ("interval", lambda one: gate_facts.as_outward(one.pass_at_k_interval)),
         ("pass^k", lambda one: _write_number(one.pass_hat_k)),
-        ("interval", lambda one: _write_ends(one.pass_hat_k_interval)),
+        ("interval", lambda one: gate_facts.as_outward(one.pass_hat_k_interval)),
         ("naive pass@k", lambda one: _write_number(one.pass_at_k_naive)),
         ("plug-in pass^k", lambda one: _write_number(one.pass_hat_k_plugin)),
         notes=_explain_intervals(
@@ -282,43 +276,49 @@ def _list_stability_blocks(
     """List a row for each run, the least steady first; scores below their floor carry a mark."""
     if not evidence.runs:
         return
-    worst = sorted(evidence.runs, key=lambda run: (run.weakest_score, _sum_scores(run, evidence)))
-    passed: dict[int, bool] = {}
-    if record is not None:
-        trials = record.trials.of_experiment(gate.experiment)
-        for run in worst[:MOST_RUNS]:
-            place = trials.find(run.trial)
-            if place is not None:
-                passed[run.trial] = trials[place].passed
-    rows = [_write_row(run, evidence.exclude, passed) for run in worst[:MOST_RUNS]]
-    # Names come last: on a phone a table begins with what it is about.
-    columns = ("run", "weakest", *_list_heads(record, gate, evidence.exclude), "criteria", "input")
+    names = _list_counting(evidence)
+    trials = None if record is None else record.trials.of_experiment(gate.experiment)
+
+    def rank(run: metrics.RunStability) -> tuple[float, float]:
+        return run.weakest_score, math.fsum(getattr(run, name) for name in names)
+
+    def write_outcome(run: metrics.RunStability) -> str:
+        place = None if trials is None else trials.find(run.trial)
+        if trials is None or place is None:
+            return "–"
+        return "passed" if trials[place].passed else "failed"
+
+    columns: tuple[blocks.Column[metrics.RunStability], ...] = (
+        ("run", lambda run: f"trial {run.trial}"),
+        ("weakest", lambda run: f"{run.weakest_score:.3f}"),
+        *(
+            (head, partial(_write_score, name, names))
+            for name, head in zip(names, _list_heads(record, gate, names), strict=True)
+        ),
+        # Names come last: on a phone a table begins with what it is about.
+        ("criteria", write_outcome),
+        ("input", lambda run: _write_name(run.input_id)),
+    )
     words = (0, len(columns) - 2, len(columns) - 1)
-
-    def tabulate(heading: str, some: Sequence[blocks.Row]) -> blocks.Table:
-        return blocks.Table(heading=heading, columns=columns, rows=tuple(some), words=words)
-
-    yield tabulate("Runs, the least steady first", rows[:FIRST_RUNS])
-    if rows[FIRST_RUNS:]:
-        more = as_count(len(rows) - FIRST_RUNS, "further run")
-        yield blocks.Details(summary=more, blocks=(tabulate("Further runs", rows[FIRST_RUNS:]),))
+    worst = sorted(evidence.runs, key=rank)
+    first, further = worst[:FIRST_RUNS], worst[FIRST_RUNS:MOST_RUNS]
+    yield blocks.build_table("Runs, the least steady first", first, *columns, words=words)
+    if further:
+        table = blocks.build_table("Further runs", further, *columns, words=words)
+        yield blocks.Details(summary=as_count(len(further), "further run"), blocks=(table,))
     notes = [_write_legend(evidence)]
     if len(worst) > MOST_RUNS:
         notes.insert(0, f"{as_count(len(worst) - MOST_RUNS, 'further run')} not listed.")
     yield blocks.Prose(paragraphs=tuple(notes), tone="quiet")
 
 
-def _sum_scores(run: metrics.RunStability, evidence: metrics.StabilityEvidence) -> float:
-    return math.fsum(getattr(run, name) for name in _list_counting(evidence.exclude))
-
-
-def _list_counting(exclude: Sequence[str]) -> list[str]:
+def _list_counting(evidence: metrics.StabilityEvidence) -> list[str]:
     """List the sub-scores that count; one that is left out is not shown."""
-    return [name for name in SUB_SCORES if name not in exclude]
+    return [name for name in SUB_SCORES if name not in evidence.exclude]
 
 
 def _list_heads(
-    record: RunRecord | None, gate: metrics.GateFinding, exclude: Sequence[str]
+    record: RunRecord | None, gate: metrics.GateFinding, names: Sequence[str]
 ) -> Iterator[blocks.Cell]:
     """List the sub-scores that count, each with its floor."""
     asked = (
@@ -327,43 +327,27 @@ def _list_heads(
         if isinstance(one, Stability) and one.sampling in (None, gate.experiment)
     )
     stability = next(asked, None)
-    for name in _list_counting(exclude):
+    for name in names:
         floor = f"floor {getattr(stability.floors, name):g}" if stability else ""
         yield blocks.Value(text=name.replace("_", " "), note=floor)
 
 
-def _write_row(
-    run: metrics.RunStability, exclude: Sequence[str], passed: Mapping[int, bool]
-) -> blocks.Row:
-    scores = {name: getattr(run, name) for name in _list_counting(exclude)}
+def _write_score(name: str, names: Sequence[str], run: metrics.RunStability) -> blocks.Value:
+    scores = {one: getattr(run, one) for one in names}
     # The one that the weakest score is, where any of them is weak.
-    weakest = next((name for name, score in scores.items() if score == run.weakest_score < 1), None)
-    outcome = passed.get(run.trial)
-    cells = [
-        blocks.Value(
-            text=f"{score:.3f}",
-            share=score,
-            tone="open" if name in run.drift else "plain",
-            mark="below its floor" if name in run.drift else "",
-            strong=name == weakest,
-        )
-        for name, score in scores.items()
-    ]
-    return blocks.Row(
-        cells=(
-            f"trial {run.trial}",
-            f"{run.weakest_score:.3f}",
-            *cells,
-            "–" if outcome is None else "passed" if outcome else "failed",
-            _write_name(run.input_id),
-        )
+    weakest = next((one for one, score in scores.items() if score == run.weakest_score < 1), None)
+    return blocks.Value(
+        text=f"{scores[name]:.3f}",
+        share=scores[name],
+        tone="open" if name in run.drift else "plain",
+        mark="below its floor" if name in run.drift else "",
+        strong=name == weakest,
     )
 
 
 def _write_legend(evidence: metrics.StabilityEvidence) -> str:
     meanings = [
-        f"{name.replace('_', ' ')} ({_SUB_SCORES[name]})"
-        for name in _list_counting(evidence.exclude)
+        f"{name.replace('_', ' ')} ({_SUB_SCORES[name]})" for name in _list_counting(evidence)
     ]
     said = (
         f"Each session has scores from 0 to 1, which are heuristics: {', '.join(meanings)}. A "

@@ -1,26 +1,31 @@
-"""What every reporter says of a gate the same way: its runs, its numbers, its inputs."""
+"""What every reporter says of a gate the same way: its runs, its numbers, its inputs over k."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, lru_cache
+from typing import NamedTuple
 
-from trialwise.documents.blocks import Name, Table, build_table
-from trialwise.documents.numbers import as_count
+from trialwise.documents.blocks import Cell, Name, Row, Table
+from trialwise.documents.charts import Area, Axis, Chart, Line, Mark, spread_hits, thin_out
+from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.documents.printable import cut_middle
-from trialwise.procedures.metrics import Intervals, Reach, usual_ks
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.metrics import (
+    GateFinding,
+    GateNumber,
+    InputScore,
+    MetricsEvidence,
+    PassK,
+    ReliabilityEvidence,
+    StabilityEvidence,
+)
+from trialwise.model.verdict import Decision, Verdict
+from trialwise.procedures.metrics import Intervals, PassFigure, Reach, mean_of, usual_ks
+from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.result_types import Interval, Undefined
-
-if TYPE_CHECKING:
-    from trialwise.model.metrics import (
-        GateFinding,
-        GateNumber,
-        MetricsEvidence,
-        PassK,
-        ReliabilityEvidence,
-    )
+from trialwise.stats.trace_stability import SUB_SCORES
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
 """What became of an expectation, in words."""
@@ -37,10 +42,6 @@ def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:
 
 def explain_gate(gate: GateFinding) -> str:
     """Explain what became of a gate, and name the session that made it fail."""
-    from trialwise.model.metrics import StabilityEvidence
-    from trialwise.model.verdict import Decision
-    from trialwise.stats.trace_stability import SUB_SCORES
-
     evidence = gate.evidence
     if gate.decision in (Decision.PASS, None) or not isinstance(evidence, StabilityEvidence):
         return gate.statement
@@ -98,8 +99,6 @@ def pick_telling_k(ks: Sequence[int], runs: int) -> int | None:
 
 def write_decay(gate: GateFinding) -> str:
     """Write a few points of a reliability block's decay curve; nothing where there is none."""
-    from trialwise.model.metrics import ReliabilityEvidence
-
     evidence = gate.evidence
     if not isinstance(evidence, ReliabilityEvidence) or len(evidence.decay_curve) < 2:
         return ""
@@ -110,7 +109,7 @@ def write_decay(gate: GateFinding) -> str:
     return f"decay curve {values} % at k = {', '.join(map(str, ks))}"
 
 
-def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
+def as_outward(interval: Interval | Undefined, *, in_percent: bool = False) -> str:
     """Write both ends, rounded outwards, so that 0.9999998 does not look like 1.
 
     Args:
@@ -122,11 +121,11 @@ def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
     >>> as_outward(Interval(0.0, 67.194), in_percent=True)
     '[0.0 %, 67.2 %]'
     """
-    if in_percent:
-        low, high = math.floor(10 * interval.low), math.ceil(10 * interval.high)
-        return f"[{low / 10:.1f} %, {high / 10:.1f} %]"
-    low, high = math.floor(1000 * interval.low), math.ceil(1000 * interval.high)
-    return f"[{low / 1000:.3f}, {high / 1000:.3f}]"
+    if isinstance(interval, Undefined):
+        return "–"
+    digits, unit = (1, " %") if in_percent else (3, "")
+    low, high = math.floor(10**digits * interval.low), math.ceil(10**digits * interval.high)
+    return f"[{low / 10**digits:.{digits}f}{unit}, {high / 10**digits:.{digits}f}{unit}]"
 
 
 def name_gate_section(gate: GateFinding) -> str:
@@ -177,8 +176,6 @@ def describe_passing(evidence: MetricsEvidence | ReliabilityEvidence) -> str:
 
 def sum_up_gate(gate: GateFinding) -> str:
     """Sum up the numbers of a block that nothing was asked of, in a line."""
-    from trialwise.model.metrics import MetricsEvidence, ReliabilityEvidence
-
     evidence = gate.evidence
     each = count_runs(gate)
     if isinstance(evidence, ReliabilityEvidence):
@@ -207,15 +204,6 @@ _MOST = 20
 _NAME = 80
 
 
-class InputPasses(NamedTuple):
-    """One input at one k."""
-
-    input_id: str
-    trials: int
-    passed: int
-    row: PassK
-
-
 @lru_cache(maxsize=4096)
 def compute_passes(trials: int, passed: int, k: int, confidence: float) -> PassK:
     """Compute pass@k and pass^k of one input.
@@ -232,15 +220,15 @@ def compute_passes(trials: int, passed: int, k: int, confidence: float) -> PassK
     return Intervals(Reach.INPUTS, confidence).pass_k([(trials, passed)], k)
 
 
-def list_input_passes(gate: GateFinding, *, only_telling: bool = False) -> Iterator[InputPasses]:
+def list_input_passes(
+    gate: GateFinding, *, only_telling: bool = False
+) -> Iterator[tuple[InputScore, PassK]]:
     """List pass@k and pass^k of the worst inputs of a metrics block; nothing of other blocks.
 
     Args:
         gate: The block.
         only_telling: Whether only the k that says most is wanted.
     """
-    from trialwise.model.metrics import MetricsEvidence
-
     evidence = gate.evidence
     if not isinstance(evidence, MetricsEvidence) or not evidence.inputs:
         return
@@ -253,16 +241,15 @@ def list_input_passes(gate: GateFinding, *, only_telling: bool = False) -> Itera
             continue
         for k in wanted:
             if k <= one.trials:
-                row = compute_passes(one.trials, one.passed, k, gate.confidence)
-                yield InputPasses(one.input_id, one.trials, one.passed, row)
+                yield one, compute_passes(one.trials, one.passed, k, gate.confidence)
 
 
 def collect_input_facts(gate: GateFinding) -> dict[str, float]:
     """Collect the numbers of each input at the k that says most, with the ends of intervals."""
     facts: dict[str, float] = {}
-    for one in list_input_passes(gate, only_telling=True):
-        for name, value, interval in _list_figures(one.row):
-            start = f"{gate.gate}.input.{one.input_id}.{name}.{one.row.k}"
+    for one, row in list_input_passes(gate, only_telling=True):
+        for name, _, value, interval in _list_figures(row):
+            start = f"{gate.gate}.input.{one.input_id}.{name}.{row.k}"
             facts[start] = value
             facts[f"{start}.low"], facts[f"{start}.high"] = interval
     return facts
@@ -270,64 +257,189 @@ def collect_input_facts(gate: GateFinding) -> dict[str, float]:
 
 def list_input_lines(gate: GateFinding) -> tuple[str, ...]:
     """List a line for each input: its passes, pass@k and pass^k with their intervals."""
-    return tuple(
-        f"{one.input_id}: {one.passed} of {one.trials} passed, "
-        + ", ".join(
-            f"{sign}{one.row.k} {value:.3f} {as_outward(interval)}"
-            for (_, value, interval), sign in zip(
-                _list_figures(one.row), ("pass@", "pass^"), strict=True
-            )
+    lines = []
+    for one, row in list_input_passes(gate, only_telling=True):
+        said = (
+            f"{sign}{row.k} {value:.3f} {as_outward(interval)}"
+            for _, sign, value, interval in _list_figures(row)
         )
-        for one in list_input_passes(gate, only_telling=True)
-    )
+        lines.append(f"{one.input_id}: {one.passed} of {one.trials} passed, {', '.join(said)}")
+    return tuple(lines)
 
 
 def build_passes_table(gate: GateFinding) -> Table | None:
     """Build the table of every k; None where no input has any."""
-    rows = list(list_input_passes(gate))
+    rows = []
+    for one, row in list_input_passes(gate):
+        name = Name(cut_middle(one.input_id, _NAME))
+        cells: list[Cell] = [name, str(row.k), f"{one.passed} of {one.trials}"]
+        for _, _, value, interval in _list_figures(row):
+            cells += [f"{value:.3f}", as_outward(interval)]
+        rows.append(Row(cells=tuple(cells)))
     if not rows:
         return None
-
-    def write(one: InputPasses, place: int) -> tuple[str, str]:
-        _, value, interval = list(_list_figures(one.row))[place]
-        return f"{value:.3f}", as_outward(interval)
-
-    return build_table(
-        "pass@k and pass^k of each input",
-        rows,
-        ("input", lambda one: Name(cut_middle(one.input_id, _NAME))),
-        ("k", lambda one: str(one.row.k)),
-        ("passed", lambda one: f"{one.passed} of {one.trials}"),
-        ("pass@k", lambda one: write(one, 0)[0]),
-        ("interval", lambda one: write(one, 0)[1]),
-        ("pass^k", lambda one: write(one, 1)[0]),
-        ("interval", lambda one: write(one, 1)[1]),
+    return Table(
+        heading="pass@k and pass^k of each input",
+        columns=("input", "k", "passed", "pass@k", "interval", "pass^k", "interval"),
+        rows=tuple(rows),
         notes=("Both intervals are those of the input's own rate, mapped by each formula.",),
     )
 
 
-def describe_passes(
-    trials: int, passed: int, confidence: float = 0.95
-) -> list[Mapping[str, float]]:
+def describe_passes(trials: int, passed: int) -> list[Mapping[str, float]]:
     """Describe pass@k and pass^k of an input for programs; nothing for a single trial."""
-    if trials < 2:
-        return []
     found: list[Mapping[str, float]] = []
-    for k in usual_ks(trials):
+    for k in usual_ks(trials) if trials > 1 else ():
         row: dict[str, float] = {"k": k}
-        for name, value, interval in _list_figures(compute_passes(trials, passed, k, confidence)):
+        for name, _, value, interval in _list_figures(compute_passes(trials, passed, k, 0.95)):
             row[f"{name}_k"] = value
             row[f"{name}_k_low"], row[f"{name}_k_high"] = interval
         found.append(row)
     return found
 
 
-def _list_figures(row: PassK) -> Iterator[tuple[str, float, Interval]]:
-    """Yield the name, the estimate and the interval of both figures."""
-    for name, value, interval in (
-        ("pass_at", row.pass_at_k, row.pass_at_k_interval),
-        ("pass_hat", row.pass_hat_k, row.pass_hat_k_interval),
+def _list_figures(row: PassK) -> Iterator[tuple[str, str, float, Interval]]:
+    """Yield the name, the sign, the estimate and the interval of both figures."""
+    for name, sign, value, interval in (
+        ("pass_at", "pass@", row.pass_at_k, row.pass_at_k_interval),
+        ("pass_hat", "pass^", row.pass_hat_k, row.pass_hat_k_interval),
     ):
+        # Where k is at most the trials and an interval of the rate exists, both are defined.
         assert not isinstance(value, Undefined)
         assert not isinstance(interval, Undefined)
-        yield name, value, interval
+        yield name, sign, value, interval
+
+
+# --- The reliability decay curve: the chance that k runs of an input all pass, over k -------------
+
+#: The most values of k that are drawn and listed; beyond as many runs they are spread out.
+POINTS = 40
+
+
+#: Values of the curve in a sentence.
+_LISTED = 20
+
+
+#: About the height of a line of text, as a share of the plot's.
+_LINE = 0.12
+
+
+class Step(NamedTuple):
+    """What is known of pass^k at one k, as means over inputs."""
+
+    k: int
+    unbiased: float
+    interval: Interval | Undefined
+    """The interval of the unbiased estimate."""
+    decay: float
+    """The report's curve at this k, as a share."""
+
+    @property
+    def ends(self) -> str:
+        """The interval in percent."""
+        return "–" if isinstance(self.interval, Undefined) else as_ends(self.interval)
+
+
+def list_decay_steps(
+    evidence: ReliabilityEvidence, claim: PopulationClaim, confidence: float
+) -> list[Step]:
+    """pass^k for k up to the fewest runs of an input: no run says anything of more.
+
+    Args:
+        evidence: The outcomes of each input.
+        claim: Whom the intervals are about.
+        confidence: The confidence of each of them.
+    """
+    tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
+    # Inputs with the same counts have the same interval, and there are few different counts.
+    figure = PassFigure(cache(pass_hat_k), cache(pass_hat_k_interval), rises=False)
+    intervals = Intervals(Reach.of(claim), confidence)
+    steps: list[Step] = []
+    for place in sorted(set(thin_out(len(evidence.decay_curve), POINTS))):
+        k = place + 1
+        mean = mean_of([figure.estimate(*task, k) for task in tasks])
+        found = intervals.of_passes(figure, tasks, [k] * len(tasks))
+        steps.append(Step(k, mean, found, evidence.decay_curve[place] / 100))
+    return steps
+
+
+def describe_decay(evidence: ReliabilityEvidence) -> str:
+    """Describe the first values of the curve, and how it is made."""
+    values = ", ".join(f"{value:.4g}" for value in evidence.decay_curve[:_LISTED])
+    return (
+        f"Decay curve: {values} (plug-in, in percent). It takes the runs in the order they were "
+        "started, and it need not fall."
+    )
+
+
+def chart_decay(verdict: Verdict, gate: GateFinding, evidence: ReliabilityEvidence) -> Chart:
+    """Chart the curve over k, with the interval of every point where it has one."""
+    steps = list_decay_steps(evidence, verdict.claim.population, gate.confidence)
+    band = [(float(one.k), one.interval) for one in steps if isinstance(one.interval, Interval)]
+    level = as_percent(gate.confidence)
+    runs = next(one for one in verdict.experiments if one.name == gate.experiment)
+    # Where a run ended early, what was seen chose where to stop: intervals do not cover then.
+    is_whole = runs.trials >= runs.planned
+    last = steps[-1]
+    area = Area(
+        name=f"{level} interval of each k{'' if is_whole else ', descriptive'}",
+        ink="one",
+        upper=tuple((k, found.high) for k, found in band),
+        lower=tuple((k, found.low) for k, found in band),
+    )
+    return Chart(
+        heading="Reliability decay curve",
+        summary=_write_summary(steps, len(evidence.inputs)),
+        x=Axis(low=1, high=last.k, label="k runs, all of which pass", unit="count"),
+        y=Axis(low=0, high=1, label="pass^k", unit="rate"),
+        areas=(area,) if len(band) > 1 else (),
+        lines=(
+            Line(
+                name="unbiased pass^k",
+                ink="one",
+                points=tuple((float(one.k), one.unbiased) for one in steps),
+            ),
+            Line(
+                name="decay curve: plug-in pass^k of the first k runs",
+                ink="quiet",
+                points=tuple((float(one.k), one.decay) for one in steps),
+                dashed=True,
+            ),
+        ),
+        marks=(
+            Mark(
+                x=last.k,
+                y=last.unbiased,
+                label=f"all {last.k:,}: {as_observed(last.unbiased)}",
+                # The curve comes down from the left: under its end is room, but for the axis.
+                below=last.unbiased > _LINE,
+            ),
+        ),
+        hits=spread_hits([one.k for one in steps], lambda place: _read_out(steps[place])),
+        columns=("k", "unbiased pass^k", f"{level} interval", "decay curve"),
+        rows=tuple(
+            (f"{one.k:,}", as_observed(one.unbiased), one.ends, as_observed(one.decay))
+            for one in steps
+        ),
+    )
+
+
+def _read_out(step: Step) -> str:
+    return (
+        f"k = {step.k:,}: unbiased {as_observed(step.unbiased)} {step.ends}, "
+        f"decay curve {as_observed(step.decay)}"
+    )
+
+
+def _write_summary(steps: Sequence[Step], inputs: int) -> str:
+    last, mean, found, curve = steps[-1]
+    once = as_observed(steps[0].unbiased)
+    over = f", a mean over {as_count(inputs, 'input')}" if inputs > 1 else ""
+    unknown = f" It has no interval: {found.reason}." if isinstance(found, Undefined) else ""
+    return (
+        f"The chance that k runs of an input all pass{over}: {once} at "
+        f"k = 1, {as_observed(mean)} at k = {last:,}, where it only says whether every run "
+        f"passed.{unknown} The decay curve ends at {as_observed(curve)}. Beyond "
+        f"k = {last:,}, the fewest runs of an input, nothing is estimated: it would be "
+        "extrapolation."
+    )

@@ -12,7 +12,7 @@ from trialwise.documents.results import CheckCount, Fact, Figures, LineKind, Res
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
-from trialwise.pages import finding_facts, gate_facts, judge_facts
+from trialwise.pages import finding_facts, judge_facts
 from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
 from trialwise.pages.suite_totals import pick_status
 from trialwise.pages.verdict_meaning import MEASURED
@@ -376,7 +376,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
 def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     """Return its numbers and their limits; of numbers without limits, the means."""
     # Few runs have gates, and every report comes through here.
-    from trialwise.pages.gate_facts import collect_input_facts, list_input_lines
+    from trialwise.pages import gate_facts
 
     if gate.decision is None:
         return ResultLine(
@@ -389,8 +389,8 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             sentence=gate_facts.sum_up_gate(gate),
             reason=gate_facts.sum_up_gate(gate),
             target=gate_facts.name_gate_section(gate),
-            facts=gate_facts.collect_number_facts(gate) | collect_input_facts(gate),
-            details=list_input_lines(gate),
+            facts=gate_facts.collect_number_facts(gate) | gate_facts.collect_input_facts(gate),
+            details=gate_facts.list_input_lines(gate),
         )
     status, claim = pick_status(gate.decision), f"about {gate_facts.count_runs(gate)}"
     names = [one.target.partition(".")[2] for one in gate.checks]
@@ -426,9 +426,9 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             "advisory": False,
             "claim": claim,
             **gate_facts.collect_gate_facts(gate),
-            **collect_input_facts(gate),
+            **gate_facts.collect_input_facts(gate),
         },
-        details=list_input_lines(gate),
+        details=gate_facts.list_input_lines(gate),
     )
 
 

@@ -13,7 +13,6 @@ from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages import finding_facts, suite_totals
-from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.result_lines import describe_lines
 from trialwise.procedures.chances import bound_verdicts
@@ -374,6 +373,11 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _list_gate_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    if not verdict.gates:
+        return
+    # Few runs have gates, and every report comes through here.
+    from trialwise.pages.gate_facts import explain_gate
+
     for gate in verdict.gates:
         if gate.decision not in (Decision.PASS, None):
             yield gate.gate, explain_gate(gate)
