@@ -202,6 +202,8 @@ class ResultLine:
     """What to do next."""
     below: tuple[str, ...] = ()
     """What stands below the line at every width, such as how later trials came out."""
+    unsaid: tuple[str, ...] = ()
+    """What stands below the line and is no part of its reason."""
     notes: tuple[str, ...] = ()
     """What qualifies the status without changing it."""
     claim: str = ""
@@ -234,8 +236,7 @@ class ResultLine:
     @property
     def why(self) -> str:
         """Why the line has its status, and what stands below it elsewhere."""
-        reason = self.reason or self.statement
-        return "; ".join([reason, *(text for text in self.below if text not in reason)])
+        return "; ".join([self.reason or self.statement, *self.unsaid])
 
     @property
     def failed(self) -> int | None:

@@ -243,6 +243,12 @@ def _list_stated(finding: Finding) -> list[float]:
     return [rate for rate in given if rate is not None]
 
 
+def _pick_stated(finding: Finding, curve: Sequence[Chance]) -> list[Chance]:
+    """Pick what the design does at the rates that the claim is about."""
+    at = {one.rate: one for one in curve}
+    return [at[rate] for rate in _list_stated(finding) if rate in at]
+
+
 def _list_references(finding: Finding) -> list[float]:
     """List the rates that the curves are read at."""
     observed = [] if finding.tally.rate is None else [finding.tally.rate]
@@ -260,11 +266,13 @@ def _spread_rates(references: Sequence[float], points: int) -> list[float]:
 def chart_verdicts(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
     """Chart the operating characteristic: how often each verdict falls, by true rate."""
     bands: list[tuple[str, charts.Ink, list[float]]] = [
-        ("PASS", "pass", [one.passes for one in curve])
+        ("PASS", "pass", [one.passes for one in curve]),
+        ("INCONCLUSIVE", "open", [one.inconclusive for one in curve]),
+        ("FAIL", "fail", [one.fails for one in curve]),
     ]
-    if any(one.inconclusive > _NOTHING for one in curve):
-        bands.append(("INCONCLUSIVE", "open", [one.inconclusive for one in curve]))
-    bands.append(("FAIL", "fail", [one.fails for one in curve]))
+    # A rule that decides always has no band between PASS and FAIL.
+    if max(bands[1][2]) <= _NOTHING:
+        del bands[1]
     chart = charts.chart_shares(
         "Verdicts by true rate",
         _write_verdicts_summary(finding, curve),
@@ -279,17 +287,14 @@ def chart_verdicts(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
 
 def chart_trials(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
     """Chart the average sample number: how many trials the design takes, by true rate."""
-    taken = finding.tally.trials
-    at = {one.rate: one for one in curve}
+    taken, guides = finding.tally.trials, _list_guides(finding)
     said = [
-        f"{as_mean_trials(at[rate].mean_trials or 0.0)} at {as_percent(round(rate, 6))}"
-        for rate in _list_stated(finding)
-        if rate in at
+        f"{as_mean_trials(one.mean_trials or 0.0)} at {as_percent(round(one.rate, 6))}"
+        for one in _pick_stated(finding, curve)
     ]
-    each = " for each input" if finding.plan.counting.each_input else ""
-    took = "" if finding.plan.counting.each_input else f"; this run took {taken:,}"
-    guides = _list_guides(finding)
+    each, took = " for each input", ""
     if not finding.plan.counting.each_input:
+        each, took = "", f"; this run took {taken:,}"
         guides = (*guides, charts.Guide(value=taken, label=f"this run: {taken:,}", axis="y"))
     points = tuple((one.rate, one.mean_trials or 0.0) for one in curve)
     chart = charts.chart_lines(
@@ -319,18 +324,18 @@ def _list_guides(finding: Finding) -> tuple[charts.Guide, ...]:
 
 
 def _write_verdicts_summary(finding: Finding, curve: Sequence[Chance]) -> str:
-    at = {one.rate: one for one in curve}
-    stated = [at[rate] for rate in _list_stated(finding) if rate in at]
     each = "Of one input: at" if finding.plan.counting.each_input else "At"
     said = []
-    for number, one in enumerate(stated):
-        where = f"{each if not number else 'at'} a true rate of {as_percent(round(one.rate, 4))}"
-        of_runs = " of runs" if not number else ""
-        shares = [(one.passes, "PASS"), (one.inconclusive, "are INCONCLUSIVE"), (one.fails, "FAIL")]
-        known = [(share, verb) for share, verb in shares if share > _NOTHING]
-        parts = [f"{as_probability(share, digits=1)} {verb}" for share, verb in known]
-        parts[0] = parts[0].replace(" %", f" %{of_runs}", 1)
-        said.append(f"{where}, {', '.join(parts)}")
+    of_runs = " of runs"
+    for one in _pick_stated(finding, curve):
+        parts = []
+        shares = ((one.passes, "PASS"), (one.inconclusive, "are INCONCLUSIVE"), (one.fails, "FAIL"))
+        for share, verb in shares:
+            if share > _NOTHING:
+                parts.append(f"{as_probability(share, digits=1)}{of_runs} {verb}")
+                of_runs = ""
+        said.append(f"{each} a true rate of {as_percent(round(one.rate, 4))}, {', '.join(parts)}")
+        each = "at"
     return "; ".join(said) + "." if said else "How often each verdict falls, by true rate."
 
 

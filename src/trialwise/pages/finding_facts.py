@@ -205,11 +205,6 @@ def write_rate(finding: Finding, nothing: str = "–") -> str:
     return f"mean {as_score(rate)}" if procedure_of(finding).decides_mean else as_observed(rate)
 
 
-def is_approximate(interval: Interval | None) -> bool:
-    """Return whether an interval is Wilson's, which covers about as often as its level says."""
-    return interval is not None and (interval.method or "").lower().startswith("wilson")
-
-
 def write_interval(finding: Finding, nothing: str = "–", usual: str = "") -> str:
     """Write the two ends of an interval; an approximate one carries the sign ≈.
 
@@ -225,7 +220,7 @@ def write_interval(finding: Finding, nothing: str = "–", usual: str = "") -> s
     level = f" ({own})" if usual and own not in ("", usual) else ""
     if procedure_of(finding).decides_mean:
         return f"{as_score_ends(interval)}{level}"
-    return f"{'≈ ' if is_approximate(interval) else ''}{as_ends(interval)}{level}"
+    return f"{'≈ ' if interval.is_approximate else ''}{as_ends(interval)}{level}"
 
 
 def write_level(finding: Finding) -> str:
@@ -261,7 +256,7 @@ def sum_up_scores(finding: Finding) -> str:
     found = scores.interval
     ends = "" if found is None else f" {as_score_ends(found)}"
     level = "" if found is None or found.confidence is None else as_percent(found.confidence)
-    stopped = found is not None and "descriptive" in (found.method or "")
+    stopped = found is not None and found.is_descriptive
     late = ", descriptive: the run stopped early" if stopped else ""
     inside = f" ({level} interval{late})" if level else ""
     pass_at = finding.plan.terms.pass_at
@@ -321,6 +316,12 @@ def write_delta(finding: Finding) -> str:
         return f"may be {floor_points(found.low):+.1f}".replace("-", "−")
     least = floor_points(-found.high)
     return f"Δ ≤ −{least:.1f}" if least else "Δ < 0"
+
+
+def tells_later(finding: Finding) -> bool:
+    """Return whether the end of its trials is told by how later ones came out."""
+    reports = finding.plan.standing.reported_at is not None
+    return finding.stop is not None and not reports and bool(write_later(finding))
 
 
 def write_stop(finding: Finding) -> str:

@@ -75,6 +75,7 @@ def _criterion(
         is_measured = trials is not None and trials.record.plan.purpose == "measure"
         label = MEASURED if is_measured else one.label or status.value
         kind = LineKind.INPUT if is_input else LineKind.CRITERION
+        below = finding_facts.list_below(one)
         yield ResultLine(
             kind=kind if one.plan.standing.reported_at is None else LineKind.REPORTED,
             contract=verdict.contract,
@@ -88,7 +89,9 @@ def _criterion(
             target=finding_facts.name_section(one),
             statement=one.statement,
             advice=one.advice,
-            below=finding_facts.list_below(one),
+            below=below,
+            # What came later is the end of the reason where it is the first thing below.
+            unsaid=below[1:] if finding_facts.tells_later(one) else below,
             notes=_notes(one, () if is_input else guards),
             claim=claim or "",
             facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
@@ -137,6 +140,7 @@ def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
     level = finding_facts.write_level(finding)
+    interval = finding_facts.pick_interval(finding)
     return Figures(
         rate=finding_facts.write_rate(finding, ""),
         # A corpus that was tried whole needs no interval.
@@ -147,7 +151,7 @@ def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
         trials=finding_facts.pick_tally(finding).trials,
         inputs=_word_inputs(finding, verdict),
         difference=finding_facts.write_delta(finding),
-        is_approximate=finding_facts.is_approximate(finding_facts.pick_interval(finding)),
+        is_approximate=interval is not None and interval.is_approximate,
         # That a run went to its planned end is the usual case and needs no word.
         stop=_word_stop(finding, stop) if _needs_word(finding, stop) else "",
         cost=_cost(finding, verdict),

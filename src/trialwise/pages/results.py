@@ -154,9 +154,8 @@ def _word_intervals(verdict: Verdict) -> Iterator[str]:
     """Say the level of the intervals, and whether they are approximate."""
     level = finding_facts.find_usual_level(verdict)
     if level:
-        approximate = any(
-            map(finding_facts.is_approximate, map(finding_facts.pick_interval, verdict.findings))
-        )
+        intervals = map(finding_facts.pick_interval, verdict.findings)
+        approximate = any(one.is_approximate for one in intervals if one is not None)
         yield f"{level} intervals{' (≈ approximate, by Wilson)' if approximate else ''}"
 
 

@@ -32,6 +32,10 @@ class Decision(StrEnum):
     INCONCLUSIVE = "INCONCLUSIVE"
 
 
+#: What the name of a method ends with where an early stop made its interval descriptive.
+_STOPPED = ", descriptive after stopping early"
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A confidence interval that remembers how it was made.
@@ -59,7 +63,17 @@ class Interval:
         >>> Interval(0.25, 0.75, method="wilson").after_early_stop().method
         'wilson, descriptive after stopping early'
         """
-        return replace(self, method=f"{self.method}, descriptive after stopping early")
+        return replace(self, method=f"{self.method}{_STOPPED}")
+
+    @property
+    def is_descriptive(self) -> bool:
+        """Whether it does not cover at its level, since an early stop chose what was seen."""
+        return self.method.endswith(_STOPPED)
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether it is Wilson's, which covers about as often as its level says, not at least."""
+        return self.method.lower().startswith("wilson")
 
     def __iter__(self) -> Iterator[float]:
         yield self.low
