@@ -44,7 +44,7 @@ _MODULES = {
     "runtime.outcome_scoring": "score",
     "runtime.preparing": "check",
     "runtime.running": "arun run run_all",
-    "runtime.stored_scoring": "score_run",
+    "runtime.reply_scoring": "score_run",
     "runtime.trial_sizing": "plan",
     "traces": "read_trace",
 }

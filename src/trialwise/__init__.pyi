@@ -77,10 +77,10 @@ from trialwise.runtime.measuring import ameasure as ameasure
 from trialwise.runtime.measuring import measure as measure
 from trialwise.runtime.outcome_scoring import score as score
 from trialwise.runtime.preparing import check as check
+from trialwise.runtime.reply_scoring import score_run as score_run
 from trialwise.runtime.running import arun as arun
 from trialwise.runtime.running import run as run
 from trialwise.runtime.running import run_all as run_all
-from trialwise.runtime.stored_scoring import score_run as score_run
 from trialwise.runtime.trial_sizing import plan as plan
 from trialwise.traces import read_trace as read_trace
 

@@ -13,7 +13,7 @@ import pytest
 from click import MissingParameter
 from click.testing import CliRunner, Result
 
-from trialwise.cli import baseline_command as baseline
+from trialwise.cli import project_commands as baseline
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.stores.baselines import BaselineStore
@@ -46,7 +46,9 @@ def keep(folder: Path) -> Callable[..., Path]:
 
 
 def do(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(baseline.command, [*map(str, arguments)], standalone_mode=False)
+    return CliRunner().invoke(
+        baseline.baseline_command, [*map(str, arguments)], standalone_mode=False
+    )
 
 
 def rows(text: str) -> dict[str, list[str]]:

@@ -14,13 +14,13 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 
 import trialwise as tw
-from trialwise.cli import completion_command as completion
+from trialwise.cli import project_commands as completion
 from trialwise.cli.main import cli
 from trialwise.cli.stored_commands import show_command
 
 
 def do_completion(*arguments: str) -> Result:
-    return CliRunner().invoke(completion.command, arguments, standalone_mode=False)
+    return CliRunner().invoke(completion.completion_command, arguments, standalone_mode=False)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from trialwise.cli import doctor_command as doctor
-from trialwise.cli.doctor_command import Status, _check_folder
+from trialwise.cli import check_commands as doctor
+from trialwise.cli.check_commands import Status, _check_folder
 
 SUITE = """
 service: {service}
@@ -48,7 +48,7 @@ def write(folder: Path, service: str, more: str = "") -> None:
 
 
 def do_doctor(*arguments: str) -> Result:
-    return CliRunner().invoke(doctor.command, arguments, standalone_mode=False)
+    return CliRunner().invoke(doctor.doctor_command, arguments, standalone_mode=False)
 
 
 def checks(*arguments: str) -> dict[str, dict[str, Any]]:

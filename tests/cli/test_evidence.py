@@ -11,7 +11,7 @@ from tests.cli.suite_folders import enter_folder
 from tests.cli.suite_folders import type_command as do
 
 import trialwise as tw
-from trialwise.runtime.rerunning import TrialNotFound
+from trialwise.runtime.running import TrialNotFound
 from trialwise.runtime.selecting import NothingSelected
 
 SERVICE = """

@@ -17,7 +17,7 @@ import pytest
 from click import FileError
 from click.testing import CliRunner, Result
 
-from trialwise.cli import init_command as init
+from trialwise.cli import project_commands as init
 from trialwise.errors import TrialwiseError
 
 SAMPLES = {
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def do_init(*arguments: str) -> Result:
-    return CliRunner().invoke(init.command, arguments, standalone_mode=False)
+    return CliRunner().invoke(init.init_command, arguments, standalone_mode=False)
 
 
 def trialwise(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:

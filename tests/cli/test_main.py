@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from trialwise.cli.exits import ExitCode
 from trialwise.cli.main import cli, main
+from trialwise.cli.process import ExitCode
 from trialwise.contrib.commands import conformance_command
 from trialwise.contrib.conformance import calibration, case_runner
 from trialwise.contrib.conformance.calibration import Row

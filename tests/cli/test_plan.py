@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from trialwise.cli.exits import ExitCode
 from trialwise.cli.main import main
+from trialwise.cli.process import ExitCode
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plan.md"

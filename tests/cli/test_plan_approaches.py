@@ -9,7 +9,7 @@ from statistics import NormalDist
 import pytest
 from tests.cli.test_plan import code_of, planned
 
-from trialwise.cli.exits import ExitCode
+from trialwise.cli.process import ExitCode
 
 Z = NormalDist()
 

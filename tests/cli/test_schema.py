@@ -10,7 +10,7 @@ import pytest
 from click import FileError
 from click.testing import CliRunner, Result
 
-from trialwise.cli import schema_command as schema
+from trialwise.cli import project_commands as schema
 
 SHIPPED = {
     "suite": ("trialwise.suite", "trialwise.schema.json"),
@@ -20,7 +20,7 @@ SHIPPED = {
 
 
 def do_schema(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(schema.command, [*map(str, arguments)], standalone_mode=False)
+    return CliRunner().invoke(schema.schema_command, [*map(str, arguments)], standalone_mode=False)
 
 
 @pytest.mark.parametrize("what", SHIPPED)

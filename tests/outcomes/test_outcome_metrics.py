@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.outcomes.outcome_metrics import CriterionMetrics, Metrics, metrics_of
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
-from trialwise.outcomes.outcome_trials import Order, gather
+from trialwise.outcomes.outcome_trials import CriterionMetrics, Metrics, Order, gather, metrics_of
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.run_reliability import summarize
 

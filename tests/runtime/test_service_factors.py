@@ -11,7 +11,7 @@ import pytest
 import trialwise as tw
 from trialwise.errors import DesignRefused
 from trialwise.model.evidence import Severity
-from trialwise.runtime.sealed_factors import with_service_factors
+from trialwise.runtime.chosen_baselines import with_service_factors
 from trialwise.services.http_endpoint import HttpService
 from trialwise.services.openai_chat import ChatService
 from trialwise.services.programs import CommandService

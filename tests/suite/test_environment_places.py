@@ -26,7 +26,7 @@ from trialwise.declarations.resources import CommandLine
 from trialwise.declarations.scalars import Data, Document, Kind, Object, Text
 from trialwise.declarations.structures import Either, Listing, MapOf, Record, Short
 from trialwise.redaction import redact_with
-from trialwise.runtime.sealed_factors import seal_stored, with_service_factors
+from trialwise.runtime.chosen_baselines import seal_stored, with_service_factors
 from trialwise.stores.baselines import BaselineStore
 from trialwise.suite import load_suite
 from trialwise.suite.keys import records

@@ -12,9 +12,8 @@ import click
 
 from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
 from trialwise.cli.compare_options import Asked, compare_options, read_asked
-from trialwise.cli.exits import ExitCode
 from trialwise.cli.options import criterion_option, json_option, pair_options, suite_option
-from trialwise.cli.printing import give_answer
+from trialwise.cli.process import ExitCode, give_answer
 from trialwise.errors import RunInterrupted
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 def show_plan(chosen: LiveArms, asked: Asked, given: dict[str, Any]) -> int:
     """Print what the question takes, and run nothing."""
-    from trialwise.cli.printing import say, say_json
+    from trialwise.cli.process import say, say_json
 
     if given["question"] == "describe":
         raise click.UsageError("--trials says what a description takes: leave out --dry-run")

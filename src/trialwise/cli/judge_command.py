@@ -6,25 +6,23 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from trialwise.cli.exits import ExitCode
-from trialwise.cli.options import (
-    RATE,
-    SUCCESSES,
-    criterion_option,
-    json_option,
-    refusal,
-    selection,
-    suite_option,
-)
+from trialwise import judges, stats
+from trialwise.cli import options
+from trialwise.cli.options import RATE, SUCCESSES, refusal
+from trialwise.cli.process import ExitCode, say, say_facts, say_json, say_page
+from trialwise.runtime.chosen_runs import RunChooser
+from trialwise.runtime.selecting import Selection, load
 
 if TYPE_CHECKING:
-    from trialwise.judges import Calibration, Judge, Pairwise
-    from trialwise.runtime.selecting import Selection
     from trialwise.suite import Suite, SuiteContract
+
+#: A judge, or one that prefers one of two replies, and the criterion or comparison that it is of.
+_Named: TypeAlias = "tuple[str, judges.Judge | judges.Pairwise]"
+_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.group("judge", no_args_is_help=True)
@@ -44,11 +42,11 @@ def command() -> None:
 
 
 @command.command()
-@selection
-@criterion_option
+@options.selection
+@options.criterion_option
 @click.option("--concurrency", type=click.IntRange(1), default=8, help="Questions side by side.")
 @click.option("--seed", type=int, default=0, help="Of the order in which jurors see things.")
-@json_option
+@options.json_option
 def calibrate(selected: Selection, **given: Any) -> int:
     """Put its gold set to every judge of a suite, and write down how often it is wrong.
 
@@ -62,13 +60,11 @@ def calibrate(selected: Selection, **given: Any) -> int:
       trialwise judge calibrate
       trialwise judge calibrate support-agent --criterion polite --json
     """
-    from trialwise.cli.printing import say_json, say_page
     from trialwise.pages.judge_facts import build_calibration_page
 
     suites, criteria = selected.load(), selected.changes.criteria
     where = " and ".join(str(suite.path) for suite in suites)
-    chosen = [one for _, one in selected.choose(suites)]
-    found: list[tuple[str, Judge | Pairwise]] = list(_judges(chosen, criteria))
+    found = list(_list_judges([one for _, one in selected.choose(suites)], criteria))
     if not selected.names:
         found += _list_preferences(suites, criteria)
     if not found:
@@ -91,15 +87,13 @@ def calibrate(selected: Selection, **given: Any) -> int:
                 say_page(build_calibration_page(facts))
     if given["as_json"]:
         say_json({"calibrations": reports})
-    return next(code for code in _WORST_FIRST if code in codes)
-
-
-_WORST_FIRST = (ExitCode.ERROR, ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.PASS)
+    worst_first = (ExitCode.ERROR, ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.PASS)
+    return next(code for code in worst_first if code in codes)
 
 
 @command.command()
-@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@suite_option
+@click.argument("output", type=options.FILE)
+@options.suite_option
 @click.option("--run", "run_name", default="latest", metavar="RUN", help="A run, or a contract.")
 @click.option("--criterion", metavar="NAME", help="Whose judge; needed where there are several.")
 @click.option("--units", type=click.IntRange(1), default=100, show_default=True, help="How many.")
@@ -117,20 +111,14 @@ def draw(
     Example:
       trialwise judge draw gold/polite.jsonl --units 150
     """
-    from trialwise.cli.printing import say
-    from trialwise.judges import draw_unlabelled
-    from trialwise.runtime.chosen_runs import RunChooser
-    from trialwise.runtime.selecting import load
-
     suite = load(file)
     record = RunChooser().find(run_name).record()
     contract = next((one for one in suite.contracts if one.name == record.plan.contract), None)
     if contract is None:
         raise click.UsageError(f"{suite.path} has no contract {record.plan.contract!r}")
-    experiment = _experiment(contract, criterion)
-    lines = draw_unlabelled(
-        record, contract.contract.samplings[experiment], experiment=experiment, **given
-    )
+    experiment = _find_experiment(contract, criterion)
+    sampling = contract.contract.samplings[experiment]
+    lines = judges.draw_unlabelled(record, sampling, experiment=experiment, **given)
     texts = [json.dumps(one, ensure_ascii=False) for one in lines]
     try:
         with output.open("x", encoding="utf-8", errors="replace") as written:
@@ -143,15 +131,12 @@ def draw(
     return ExitCode.PASS
 
 
-def _experiment(contract: SuiteContract, criterion: str | None) -> str:
+def _find_experiment(contract: SuiteContract, criterion: str | None) -> str:
     """Return the sampling that a judge's criterion runs over."""
-    judged = {name.removeprefix(f"{contract.name}: ") for name, _ in _judges([contract], ())}
-    several = [
-        one
-        for one in contract.contract.criteria
-        if one.name in judged and criterion in (None, one.name)
-    ]
-    found = {contract.contract.experiment_of(one) for one in several}
+    whole = contract.contract
+    judged = {name.removeprefix(f"{contract.name}: ") for name, _ in _list_judges([contract], ())}
+    wanted = judged if criterion is None else judged & {criterion}
+    found = {whole.experiment_of(one) for one in whole.criteria if one.name in wanted}
     if len(found) != 1:
         known = ", ".join(sorted(judged)) or "none has one"
         raise click.UsageError(f"name one criterion with a judge by --criterion: {known}")
@@ -159,7 +144,7 @@ def _experiment(contract: SuiteContract, criterion: str | None) -> str:
 
 
 @command.command()
-@click.argument("calibration", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("calibration", type=_READ)
 @click.option(
     "--judged", type=SUCCESSES, required=True, help="What it passed, of how many: 87/100."
 )
@@ -186,7 +171,7 @@ def _experiment(contract: SuiteContract, criterion: str | None) -> str:
     show_default=True,
     help="Exact tests, exact or Wilson's cells (wider), or an approximation.",
 )
-@json_option
+@options.json_option
 def correct(
     calibration: Path, judged: tuple[int, int], required: float | None, **given: Any
 ) -> int:
@@ -200,47 +185,40 @@ def correct(
     Example:
       trialwise judge correct gold/polite.calibration.json --judged 87/100 --at-least 80%
     """
-    from trialwise.cli.printing import say_json, say_page
-    from trialwise.judges import read_calibration
     from trialwise.pages.judge_facts import build_correction_page, describe_correction
-    from trialwise.stats import decide_judged, pooled_rate, rectified_rate, rogan_gladen_rate
 
-    passed, trials = judged
     if required is not None and not 0 < required < 1:
         raise refusal("--at-least", f"{required:g}", "be a rate between 0 and 1, such as 80%")
-    measured = read_calibration(calibration)
-    options = {"confidence": given["confidence"], "method": given["method"]}
-    counts, correction = measured.confusion, given["correction"]
-    answer = None
+    correction, method, confidence = given["correction"], given["method"], given["confidence"]
+    if correction == "pooled" and method != "exact":
+        raise refusal("--method", method, "be exact with --correction pooled")
+    measured = judges.read_calibration(calibration)
+    counts, how = (*judged, measured.confusion), {"confidence": confidence, "method": method}
+    answer = pooled = None
     if required is not None:
-        answer = decide_judged(passed, trials, counts, required, correction=correction, **options)
-    pooled = None
+        answer = stats.decide_judged(*counts, required, correction=correction, **how)
     if correction == "pooled":
-        if given["method"] != "exact":
-            raise refusal("--method", given["method"], "be exact with --correction pooled")
-        pooled = pooled_rate(passed, trials, counts, confidence=given["confidence"])
+        pooled = stats.pooled_rate(*counts, confidence=confidence)
     facts = describe_correction(
-        rectified_rate(passed, trials, counts, **options),
-        rogan_gladen_rate(passed, trials, counts, **options),
+        stats.rectified_rate(*counts, **how),
+        stats.rogan_gladen_rate(*counts, **how),
         pooled,
         answer,
         correction=correction,
         advisory=measured.marks(judge=measured.judge),
     )
-    if given["as_json"]:
-        say_json(facts)
-    else:
-        say_page(build_correction_page(facts))
+    say_facts(facts, build_correction_page, as_json=given["as_json"])
     return ExitCode.PASS if answer is None else ExitCode[answer.decision.value]
 
 
 @command.command()
-@click.argument(
-    "calibration", required=False, type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+@click.argument("calibration", required=False, type=_READ)
 @click.option("--at-least", "required", type=RATE, required=True, help="The required rate.")
 @click.option(
-    "--expect", type=RATE, required=True, help="The rate that the service is expected to have."
+    "--expect",
+    type=RATE,
+    required=True,
+    help="The rate that the service is expected to have.",
 )
 @click.option("--sensitivity", type=RATE, help="Share of good replies that the judge passes.")
 @click.option("--specificity", type=RATE, help="Share of bad replies that the judge fails.")
@@ -263,7 +241,7 @@ def correct(
 @click.option(
     "--labels-count-as-trials", is_flag=True, help="Plan for labels of the service as it is now."
 )
-@json_option
+@options.json_option
 def plan(calibration: Path | None, required: float, expect: float, **given: Any) -> int:
     """Say how many labels and trials a judged criterion takes, and which mix costs least.
 
@@ -275,44 +253,29 @@ def plan(calibration: Path | None, required: float, expect: float, **given: Any)
       trialwise judge plan --at-least 75% --expect 85% --sensitivity 98% --specificity 90%
       trialwise judge plan gold.calibration.json --at-least 75% --expect 85% --runs 50
     """
-    from trialwise.cli.printing import say_json, say_page
     from trialwise.pages.judge_facts import build_labels_page, describe_plans
-    from trialwise.stats import ExpectedJudge, Undefined, plan_labels
 
     if not 0 < required < expect < 1:
         raise refusal("--expect", f"{expect:g}", "be above --at-least and below 100%")
     sensitivity, specificity = _accuracies(calibration, given)
-    judge = ExpectedJudge(rate=expect, sensitivity=sensitivity, specificity=specificity)
-    plans = plan_labels(
-        judge,
-        required,
-        power=given["power"],
-        label_cost=given["label_cost"],
-        trial_cost=given["trial_cost"],
-        runs=given["runs"],
-        labels_count_as_trials=given["labels_count_as_trials"],
-    )
-    if isinstance(plans, Undefined):
+    judge = stats.ExpectedJudge(rate=expect, sensitivity=sensitivity, specificity=specificity)
+    how = ("power", "label_cost", "trial_cost", "runs", "labels_count_as_trials")
+    plans = stats.plan_labels(judge, required, **{name: given[name] for name in how})
+    if isinstance(plans, stats.Undefined):
         raise click.UsageError(f"no plan: {plans.reason}")
     facts = describe_plans(judge, required, plans)
-    if given["as_json"]:
-        say_json(facts)
-    else:
-        say_page(build_labels_page(facts))
+    say_facts(facts, build_labels_page, as_json=given["as_json"])
     return ExitCode.PASS
 
 
 def _accuracies(calibration: Path | None, given: dict[str, Any]) -> tuple[float, float]:
     """Return sensitivity and specificity, as the options say or else as they were measured."""
-    from trialwise.judges import read_calibration
-    from trialwise.stats import Undefined
-
     found = [given["sensitivity"], given["specificity"]]
     if calibration is not None:
-        accuracy = read_calibration(calibration).accuracy()
+        accuracy = judges.read_calibration(calibration).accuracy()
         measured = (accuracy.sensitivity, accuracy.specificity)
         found = [
-            (None if isinstance(seen, Undefined) else seen) if said is None else said
+            (None if isinstance(seen, stats.Undefined) else seen) if said is None else said
             for said, seen in zip(found, measured, strict=True)
         ]
     if None in found:
@@ -322,95 +285,75 @@ def _accuracies(calibration: Path | None, given: dict[str, Any]) -> tuple[float,
     return found[0], found[1]
 
 
-def _judges(
-    contracts: Sequence[SuiteContract], criteria: tuple[str, ...]
-) -> Iterator[tuple[str, Judge]]:
-    from trialwise.judges import Judge
-
+def _list_judges(contracts: Sequence[SuiteContract], criteria: tuple[str, ...]) -> Iterator[_Named]:
+    """List the judges of some criteria, or of all, also those in a `when`."""
     for one in contracts:
         for criterion in one.contract.criteria:
-            if criteria and criterion.name not in criteria:
-                continue
             for check in criterion.checks:
                 inner = getattr(check, "condition", check)
-                if isinstance(inner, Judge):
+                if isinstance(inner, judges.Judge) and (not criteria or criterion.name in criteria):
                     yield f"{one.name}: {criterion.name}", inner
 
 
-def _list_preferences(
-    suites: Sequence[Suite], criteria: tuple[str, ...]
-) -> list[tuple[str, Judge | Pairwise]]:
-    """Return the judges that prefer one of two replies in the comparisons of suites."""
-    judges = [one.compare.preference for one in suites if one.compare.preference is not None]
-    return [(f"compare: {one.name}", one) for one in judges if not criteria or one.name in criteria]
+def _list_preferences(suites: Sequence[Suite], criteria: tuple[str, ...]) -> list[_Named]:
+    """List the judges that prefer one of two replies in the comparisons of suites."""
+    found = [one.compare.preference for one in suites if one.compare.preference is not None]
+    return [(f"compare: {one.name}", one) for one in found if not criteria or one.name in criteria]
 
 
-def _check_files(judges: Sequence[tuple[str, Judge | Pairwise]]) -> None:
+def _check_files(named: Sequence[_Named]) -> None:
     """Two judges cannot keep what was measured of them in one file."""
     taken: dict[Path, tuple[str, str]] = {}
-    for name, judge in judges:
+    for name, judge in named:
         assert judge.files is not None
         path = judge.files.calibration
         other, identity = taken.setdefault(path, (name, judge.identity))
         if identity != judge.identity:
-            message = (
+            raise click.UsageError(
                 f"{other} and {name} are two judges, and both would be written to {path}; give one "
                 "of them a `calibration` of its own"
             )
-            raise click.UsageError(message)
 
 
 def _calibrate_judge(
-    name: str, judge: Judge | Pairwise, given: dict[str, Any]
+    name: str, judge: judges.Judge | judges.Pairwise, given: dict[str, Any]
 ) -> tuple[ExitCode, dict[str, Any] | None]:
     """Ask, count, write; how it ended, and what a report needs of it."""
     from anyio import run
 
     from trialwise.engine.ports import ServiceError
-    from trialwise.judges import GoldSetError, NothingJudged, write_calibration
     from trialwise.pages.judge_facts import describe_calibration
 
     assert judge.files is not None
     ask = _prepare_questions(name, judge, given)
     try:
         found = run(ask)
-    except GoldSetError as error:
-        raise GoldSetError(f"{judge.files.gold}: {error}") from None
-    except (NothingJudged, ServiceError) as error:
+    except judges.GoldSetError as error:
+        raise judges.GoldSetError(f"{judge.files.gold}: {error}") from None
+    except (judges.NothingJudged, ServiceError) as error:
         said = str(error).removesuffix(".")
         click.echo(f"trialwise: {name}: {said}; nothing was written", err=True)
         return ExitCode.ERROR, None
-    write_calibration(judge.files.calibration, found)
+    judges.write_calibration(judge.files.calibration, found)
     facts = describe_calibration(name, judge, found)
-    return _code(found, facts["advisory"]), facts
+    if found.certification is stats.Certification.FAIL:
+        return ExitCode.FAIL, facts
+    # What only advises leaves the verdict to somebody else.
+    return ExitCode.INCONCLUSIVE if facts["advisory"] else ExitCode.PASS, facts
 
 
 def _prepare_questions(
-    name: str, judge: Judge | Pairwise, given: dict[str, Any]
-) -> Callable[[], Awaitable[Calibration]]:
+    name: str, judge: judges.Judge | judges.Pairwise, given: dict[str, Any]
+) -> Callable[[], Awaitable[judges.Calibration]]:
     """Return what asks the judge about its gold set, once it is said how much that is."""
-    from trialwise.judges import Pairwise, calibrate_pairwise, read_gold, read_pair_gold
-    from trialwise.judges import calibrate as measure
-
     assert judge.files is not None
-    options = {
-        "measured_at": datetime.now(UTC),
-        "seed": given["seed"],
-        "concurrency": given["concurrency"],
-    }
-    if isinstance(judge, Pairwise):
-        pairs = read_pair_gold(judge.files.gold)
+    how = {name: given[name] for name in ("seed", "concurrency")}
+    how["measured_at"] = datetime.now(UTC)
+    if isinstance(judge, judges.Pairwise):
+        pairs = judges.read_pair_gold(judge.files.gold)
         click.echo(f"{name}: asking about {len(pairs.units)} labelled pairs, twice each", err=True)
-        return lambda: calibrate_pairwise(judge, pairs, **options)
-    gold = read_gold(judge.files.gold)
+        return lambda: judges.calibrate_pairwise(judge, pairs, **how)
+    gold = judges.read_gold(judge.files.gold)
     votes = "" if judge.votes == 1 else f", {judge.votes} votes on each"
     click.echo(f"{name}: asking about {len(gold.units)} labelled outputs{votes}", err=True)
-    return lambda: measure(judge, gold, **options)
-
-
-def _code(found: Calibration, advisory: list[str]) -> ExitCode:
-    from trialwise.stats import Certification
-
-    if found.certification is Certification.FAIL:
-        return ExitCode.FAIL
-    return ExitCode.INCONCLUSIVE if advisory else ExitCode.PASS
+    return lambda: judges.calibrate(judge, gold, **how)

@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from trialwise.cli.exits import ExitCode
+from trialwise.cli import process
+from trialwise.cli.process import ExitCode
 from trialwise.errors import BrokenCheck, RunInterrupted, TrialwiseError
 from trialwise.extensions import (
     COMMANDS,
@@ -27,8 +28,8 @@ from trialwise.extensions import (
 #: What the help page lists, in the order in which a project comes to need it: where a command is
 #: and what it does. A help page imports none of them.
 _COMMANDS = {
-    "init": ("init_command", "Write a first suite and a sample agent."),
-    "check": ("check_command", "Check a suite without running a trial."),
+    "init": ("project_commands:init_command", "Write a first suite and a sample agent."),
+    "check": ("check_commands:check_command", "Check a suite without running a trial."),
     "run": ("run_command", "Run a suite and report PASS, FAIL or INCONCLUSIVE."),
     "show": ("stored_commands:show_command", "Show stored runs again, with their failures."),
     "rerun": ("stored_commands:rerun_command", "Run one trial of a stored run again."),
@@ -37,15 +38,18 @@ _COMMANDS = {
     "compare": ("compare_command", "Say which of several arms is better, or the best."),
     "plan": ("plan_command", "Find out how many trials you need."),
     "score": ("score_command", "Decide on results that another tool produced."),
-    "baseline": ("baseline_command", "List, show and prune baselines."),
+    "baseline": ("project_commands:baseline_command", "List, show and prune baselines."),
     "judge": ("judge_command", "Measure how often a judge is wrong."),
 }
 #: What `--help-all` lists besides: used once in a while, or by other programs.
 _MORE = {
-    "completion": ("completion_command", "Print a completion script for your shell."),
-    "doctor": ("doctor_command", "Check this machine and this suite."),
-    "measure": ("measure_command", "Measure baselines."),
-    "schema": ("schema_command", "Print a JSON Schema."),
+    "completion": (
+        "project_commands:completion_command",
+        "Print a completion script for your shell.",
+    ),
+    "doctor": ("check_commands:doctor_command", "Check this machine and this suite."),
+    "measure": ("project_commands:measure_command", "Measure baselines."),
+    "schema": ("project_commands:schema_command", "Print a JSON Schema."),
     # Bridges to other tools.
     "conformance": (
         "trialwise.contrib.commands.conformance_command",
@@ -76,11 +80,8 @@ class _LazyCommands(click.Group):
         try:
             yield
         except BrokenPipeError:
-            from trialwise.cli.standard_streams import mute
-            from trialwise.cli.supervision import SUPERVISED
-
-            mute(1)
-            code = ExitCode.ERROR if self._called in SUPERVISED else ExitCode.PASS
+            process.mute(1)
+            code = ExitCode.ERROR if self._called in process.SUPERVISED else ExitCode.PASS
             raise click.exceptions.Exit(code) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -193,16 +194,14 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(50_000)
     if arguments is not None:
         sys.exit(_run(arguments))
-    from trialwise.cli.supervision import calls_service, end_process, fork_supervised
 
-    if not calls_service(sys.argv[1:]):
+    if not process.calls_service(sys.argv[1:]):
         sys.exit(_run(None))
-    from trialwise.cli.standard_streams import divert_prints, open_closed_streams
 
-    open_closed_streams()
-    report = fork_supervised()
-    divert_prints()
-    end_process(_run(None), report)
+    process.open_closed_streams()
+    report = process.fork_supervised()
+    process.divert_prints()
+    process.end_process(_run(None), report)
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -14,14 +14,8 @@ from typing import Any, TypeVar
 import click
 
 from trialwise.catalogue import OPTIONS
-from trialwise.declarations.amounts import (
-    describe_option,
-    duration,
-    money,
-    number,
-    rate,
-    read_option,
-)
+from trialwise.declarations import amounts
+from trialwise.declarations.amounts import rate
 from trialwise.reports.formats import list_endings, match_format
 from trialwise.runtime.selecting import BadExpression, Changes, Matcher, Selection, parse_expression
 
@@ -71,13 +65,13 @@ class Written(click.ParamType[Any]):
 
 def _read_percentile(text: str) -> float | None:
     digits = text.removeprefix("p")
-    value = number(digits)
+    value = amounts.number(digits)
     # From 1 on it counts hundredths, with or without their sign.
     return rate(digits if value is None or value < 1 else f"{digits}%")
 
 
 def _read_duration(text: str) -> float | None:
-    return duration(text, bare=True)
+    return amounts.duration(text, bare=True)
 
 
 def _read_successes(text: str) -> tuple[int, int] | None:
@@ -116,7 +110,7 @@ _OF_TRIALS = "be successes of at least as many trials, such as 951/1000"
 
 RATE = Written("rate", "be a rate such as 90% or 0.9", rate)
 PERCENTILE = Written("percentile", "be a percentile such as 95, p95 or 0.95", _read_percentile)
-USD = Written("usd", _DOLLARS, lambda text: money(text) or None)
+USD = Written("usd", _DOLLARS, lambda text: amounts.money(text) or None)
 DURATION = Written("time", _TIME, _read_duration)
 LIMIT = Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _read_duration(text))
 SUCCESSES = Written("k/n", _OF_TRIALS, _read_successes)
@@ -376,7 +370,9 @@ def _type_of(kind: str) -> click.ParamType[Any]:
         return click.STRING
     # A value is read as suites and markers read it.
     return Written(
-        kind.split(maxsplit=1)[0], f"be {describe_option(kind)}", partial(read_option, kind)
+        kind.split(maxsplit=1)[0],
+        f"be {amounts.describe_option(kind)}",
+        partial(amounts.read_option, kind),
     )
 
 

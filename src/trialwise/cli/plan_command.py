@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from trialwise.cli.exits import ExitCode
 from trialwise.cli.options import (
     ARM_RATES,
     DURATION,
@@ -33,6 +32,7 @@ from trialwise.cli.options import (
     refusal,
     require_folder,
 )
+from trialwise.cli.process import ExitCode
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
@@ -117,7 +117,7 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
         given: Its arguments, and where the answer goes.
         short: Whether the choices are enough of an answer.
     """
-    from trialwise.cli.printing import ignore_gone_reader, output_of, write_file
+    from trialwise.cli.process import ignore_gone_reader, output_of, write_file
     from trialwise.errors import InvalidArgument
     from trialwise.runtime import trial_sizing
 
@@ -459,7 +459,7 @@ def answer_plan(arms: int, given: dict[str, Any]) -> int:
         arms: How many there are.
         given: The options of a choice, with `expect` and `as_json`.
     """
-    from trialwise.cli.printing import give_answer
+    from trialwise.cli.process import give_answer
     from trialwise.procedures.sizing.comparison_sizing import plan_choice
 
     plan = plan_choice(

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trialwise.cli.exits import ExitCode
 from trialwise.cli.options import json_option, output_option
+from trialwise.cli.process import ExitCode, ignore_gone_reader
+from trialwise.documents.numbers import as_count, as_observed
+from trialwise.documents.printable import make_visible
+from trialwise.runtime.chosen_runs import RunChooser
+from trialwise.runtime.selecting import load
 from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
-    from trialwise.outcomes.outcome_metrics import CriterionMetrics, Metrics
     from trialwise.outcomes.outcome_rows import Outcomes
+    from trialwise.outcomes.outcome_trials import CriterionMetrics, Metrics
     from trialwise.runtime.outcome_scoring import Scored
+    from trialwise.runtime.reply_scoring import ScoredTraces
     from trialwise.runtime.result import Result
-    from trialwise.runtime.trace_scoring import ScoredTraces
     from trialwise.suite.loaded_suite import Suite, SuiteContract
 
 
@@ -155,8 +159,6 @@ _OF_SUITE = (
 
 def _load_contract(given: dict[str, Any], usual: str = "") -> tuple[Suite, SuiteContract]:
     """Load the contract of the suite that decides; `usual` is the one where none is named."""
-    from trialwise.runtime.selecting import load
-
     for name in _OF_SUITE:
         if given[name]:
             raise click.UsageError("the suite says what is asked: leave other questions out")
@@ -172,7 +174,7 @@ def _load_contract(given: dict[str, Any], usual: str = "") -> tuple[Suite, Suite
 
 def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
     """Decide traces by the checks and gates of a suite."""
-    from trialwise.runtime.trace_scoring import read_stored, score_traces
+    from trialwise.runtime.reply_scoring import read_stored, score_traces
 
     _, one = _load_contract(given)
     stored = read_stored(files, given["format"])
@@ -183,8 +185,7 @@ def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
 
 def _score_run(run: Path, given: dict[str, Any]) -> int:
     """Check the replies of a stored run again."""
-    from trialwise.runtime.chosen_runs import RunChooser
-    from trialwise.runtime.stored_scoring import score_stored
+    from trialwise.runtime.reply_scoring import score_stored
     from trialwise.runtime.workspace import Workspace
 
     stored = RunChooser().find(str(run))
@@ -247,7 +248,6 @@ def _show_result(
         document: What `--json` prints.
         below: What stands below the summary.
     """
-    from trialwise.cli.printing import ignore_gone_reader
     from trialwise.pages.suite_totals import pick_exit_code
     from trialwise.reports.formats import write_report
 
@@ -266,8 +266,7 @@ def _show_result(
 
 
 def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
-    from trialwise.outcomes.outcome_metrics import metrics_of
-    from trialwise.outcomes.outcome_trials import Order, gather
+    from trialwise.outcomes.outcome_trials import Order, gather, metrics_of
 
     # A file in the order of its trials is taken at its word, as it is where a question is asked.
     order = Order.FILE if given["order"] == "file" else Order.UNKNOWN
@@ -289,9 +288,6 @@ _MOST_CURVES = 20
 
 def _table(metrics: Metrics) -> str:
     """Rates, flaky inputs and pass@k, a block for each criterion."""
-    from trialwise.documents.numbers import as_count, as_observed
-    from trialwise.documents.printable import make_visible
-
     lines = []
     for one in metrics.criteria:
         flaky = f", {len(one.flaky)} flaky" if one.flaky else ""
@@ -317,7 +313,6 @@ def _table(metrics: Metrics) -> str:
 
 def _list_inputs(one: CriterionMetrics) -> Iterator[str]:
     """List the passes of each input with its pass@k and pass^k, at one telling k."""
-    from trialwise.documents.printable import make_visible
     from trialwise.pages.gate_facts import pick_telling_k
     from trialwise.stats.passk import pass_at_k, pass_hat_k
 

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trialwise.cli.exits import ExitCode
 from trialwise.cli.options import F, json_option, output_option, store_option, suite_option
+from trialwise.cli.process import ExitCode, output_of, say, say_json, say_page
+from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
-from trialwise.errors import InvalidArgument
-from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
-from trialwise.runtime.chosen_runs import RunChooser, find_places
+from trialwise.errors import InvalidArgument, RunNotFound
+from trialwise.reports import formats
+from trialwise.reports.formats import ReportFormat as Format
+from trialwise.reports.formats import write_report
+from trialwise.runtime.chosen_runs import CheckedRuns, RunChooser, count_measured, find_places
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from trialwise.model.run import RunRecord
-    from trialwise.runtime.chosen_runs import CheckedRuns
     from trialwise.stores.runs import StoredRun
 
 
@@ -90,7 +92,7 @@ def show_command(names: tuple[str, ...], every: bool, chooser: RunChooser, **giv
             return ExitCode.PASS
     if given["verifies"]:
         return _verify(stored, given)
-    from trialwise.runtime.deciding import read_run
+    from trialwise.runtime.workspace import read_run
 
     _show([read_run(one) for one in stored], stored, given)
     return ExitCode.PASS
@@ -100,8 +102,6 @@ def _find_comparisons(
     names: Sequence[str], chooser: RunChooser, given: dict[str, Any]
 ) -> Sequence[str]:
     """Return the comparisons that somebody means: by name, or the one that was made last."""
-    from trialwise.errors import RunNotFound
-
     if names:
         return names if chooser.are_comparisons(names) else ()
     if given["failures"] or given["trials"] or given["transparent"] or given["verifies"]:
@@ -115,8 +115,6 @@ def _find_comparisons(
 
 def _show_comparisons(names: Sequence[str], chooser: RunChooser, given: dict[str, Any]) -> int:
     """Show comparisons again, or verify them and the runs of their arms."""
-    from trialwise.cli.printing import say_json, say_page
-    from trialwise.runtime.chosen_runs import CheckedRuns
     from trialwise.runtime.verifying import verify_stored_comparison
 
     ascii_only, holds = given["ascii_only"], True
@@ -137,9 +135,7 @@ def _show_comparisons(names: Sequence[str], chooser: RunChooser, given: dict[str
 
 def _show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[StoredRun]:
     """Print the counts of measurements, which have no verdict; return the other runs."""
-    from trialwise.cli.printing import say_json, say_page
     from trialwise.pages.stored_runs import build_measured_page
-    from trialwise.runtime.chosen_runs import count_measured
 
     measured = [one for one in stored if one.plan.purpose == "measure"]
     found = [count_measured(one) for one in measured]
@@ -151,7 +147,6 @@ def _show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[Stored
 
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:
-    from trialwise.cli.printing import output_of, say, say_json, say_page
     from trialwise.pages.stored_runs import build_trials_page, list_trials_data
 
     folders = {one.run_id: near(one.path) for one in stored}
@@ -161,9 +156,7 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
         say_json(list_trials_data(records, **chosen))
         return
     if given["as_json"]:
-        from trialwise.reports.formats import render_report
-
-        say_json(render_report(records, "json", name=find_places().name, locations=folders))
+        say_json(formats.render_report(records, "json", name=find_places().name, locations=folders))
         return
     able = output_of(ascii_only=given["ascii_only"])
     if given["transparent"]:
@@ -185,9 +178,6 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
 
 
 def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:
-    from trialwise.cli.printing import say
-    from trialwise.runtime.chosen_runs import CheckedRuns
-
     checked = CheckedRuns.check(stored)
     if checked.records and not given["as_json"]:
         whole = {record.run_id for record in checked.records}
@@ -198,8 +188,6 @@ def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:
 
 
 def _say_checked(checked: CheckedRuns, given: dict[str, Any]) -> None:
-    from trialwise.cli.printing import say_json, say_page
-
     if given["as_json"]:
         say_json(checked.to_dict())
     else:
@@ -242,7 +230,6 @@ def runs_command(
       trialwise runs support-agent -n 5 --json
       trialwise runs --repair 2026-11-15T06-25-24Z-support-agent-3f9c
     """
-    from trialwise.cli.printing import say, say_json, say_page
     from trialwise.pages.stored_runs import build_runs_page
 
     chooser = RunChooser(store)
@@ -260,8 +247,6 @@ def runs_command(
 
 
 def _repair(stored: StoredRun, *, as_json: bool) -> int:
-    from trialwise.cli.printing import say, say_json
-    from trialwise.documents.numbers import as_count
     from trialwise.stores.run_journals import repair_run
 
     found = repair_run(stored)
@@ -286,9 +271,11 @@ def _repair(stored: StoredRun, *, as_json: bool) -> int:
 # --- report ---------------------------------------------------------------------------------------
 
 
-def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
+def _choose_format(
+    _: click.Context, __: click.Parameter, name: str | None
+) -> formats.ReportFormat | None:
     try:
-        return None if name is None else find_format(name.lower())
+        return None if name is None else formats.find_format(name.lower())
     except InvalidArgument as error:
         raise click.BadParameter(str(error)) from error
 
@@ -300,7 +287,7 @@ def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> R
     "--format",
     "format_",
     callback=_choose_format,
-    metavar=f"[{'|'.join(BUILT_IN)}]",
+    metavar=f"[{'|'.join(formats.BUILT_IN)}]",
     help="Print this report on standard output; markdown where neither it nor -o is given.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the HTML report in a browser.")
@@ -310,7 +297,7 @@ def report_command(
     chooser: RunChooser,
     *,
     outputs: tuple[Path, ...],
-    format_: ReportFormat | None,
+    format_: Format | None,
     opens: bool,
 ) -> int:
     """Write reports of stored runs; of all that were run last where none is named.
@@ -328,9 +315,7 @@ def report_command(
       trialwise report --all --format markdown >> "$GITHUB_STEP_SUMMARY"
       trialwise report support-agent -o gl-code-quality-report.json
     """
-    from trialwise.cli.printing import say, say_json
-    from trialwise.reports.formats import render_report, write_report
-    from trialwise.runtime.deciding import read_run
+    from trialwise.runtime.workspace import read_run
 
     compared = chooser.load_comparisons(names)
     if compared and (outputs or opens) and len(compared) > 1:
@@ -343,7 +328,7 @@ def report_command(
     }
     if places.suite is not None:
         known["file"] = places.suite.name
-    pages = [path for path in outputs if match_format(path).name == "html"]
+    pages = [path for path in outputs if formats.match_format(path).name == "html"]
     if opens and not pages:
         pages = [stored[-1].path / "report.html" if stored else Path("comparison.html")]
         outputs = (*outputs, *pages)
@@ -353,9 +338,9 @@ def report_command(
     if opens:
         click.launch(str(pages[0].resolve()))
     if format_ is not None or not outputs:
-        chosen = format_ or BUILT_IN["markdown"]
+        chosen = format_ or formats.BUILT_IN["markdown"]
         texts = [one.render(chosen.name) for one in compared]
-        for text in texts or [render_report(records, chosen.name, **known)]:
+        for text in texts or [formats.render_report(records, chosen.name, **known)]:
             (say_json if chosen.is_json else say)(text)
     return ExitCode.PASS
 
@@ -394,7 +379,6 @@ def rerun_command(
       trialwise rerun --trial 28
       trialwise rerun support-agent --trial 28 --json
     """
-    from trialwise.cli.printing import say_json, say_page
     from trialwise.documents.blocks import Document
     from trialwise.pages.stored_runs import (
         TRIALS_SCHEMA,
@@ -402,7 +386,7 @@ def rerun_command(
         describe_trial,
         list_checks,
     )
-    from trialwise.runtime.rerunning import find_trial, rerun_trial
+    from trialwise.runtime.running import find_trial, rerun_trial
     from trialwise.runtime.selecting import Selection, load
 
     stored = RunChooser(store).find(run)

@@ -2,25 +2,33 @@
 
 Each run is a process of its own, so that changed modules are imported anew and nothing that a
 service does can end the watch. The process leaves in a folder which files it has read and what the
-service has replied (`watched_run`).
+service has replied (`WatchedRun`).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from trialwise.cli.exits import ExitCode
-from trialwise.cli.watched_run import FILES_NAME, Stamp, stamp_file
+from trialwise.cli.process import ExitCode
+
+if TYPE_CHECKING:
+    from trialwise.runtime.preparing import PreparedRun
+    from trialwise.runtime.selecting import Chosen
+    from trialwise.services.replay import ReusingService
+    from trialwise.suite import Suite
 
 #: How often the files are looked at.
 _POLL_S = 0.3
@@ -109,3 +117,187 @@ def _wait_for_change(seen: dict[Path, Stamp]) -> Path:
 
 def _stamp_all(paths: Iterable[Path]) -> dict[Path, Stamp]:
     return {path: stamp_file(path) for path in paths}
+
+
+# One run of a watch: notes which files it reads, and uses the replies of earlier runs again.
+#
+# What a run leaves for the next one is in a folder: `files.json`, and for each contract a recording
+# of its replies with what they depend on.
+
+#: When a file was changed last, and its size; None where there is none.
+Stamp = tuple[int, int] | None
+FILES_NAME = "files.json"
+#: What they reply depends on what the suite says of them, and not on files of the project.
+_REMOTE = ("chat", "http")
+#: Their files are not written by people.
+_FOREIGN = ("site-packages", "node_modules", "__pycache__")
+
+
+def stamp_file(path: Path) -> Stamp:
+    """Return what tells two versions of a file apart."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+class FileNotes:
+    """The files of a project that this process has opened to read, as they were then."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Stamp] = {}
+        self._written: set[str] = set()
+        # There is no way to remove a hook; this process ends with its run.
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "trialwise.read":
+            self._note(arguments[0], is_read=True)
+        elif event == "open" and isinstance(arguments[0], str):
+            _, mode, flags = arguments
+            if mode is None:
+                is_read = flags & (os.O_WRONLY | os.O_RDWR) == 0
+            else:
+                is_read = set(mode).isdisjoint("wax+")
+            self._note(arguments[0], is_read=is_read)
+
+    def _note(self, name: str, *, is_read: bool) -> None:
+        path = os.path.abspath(name)
+        if not is_read:
+            self._written.add(path)
+            return
+        if path.endswith(".pyc"):
+            from importlib.util import source_from_cache
+
+            try:
+                path = source_from_cache(path)
+            except ValueError:
+                return
+        if path not in self._read:
+            self._read[path] = stamp_file(Path(path))
+
+    def list_files(self, folders: Sequence[Path], without: Sequence[Path]) -> dict[Path, Stamp]:
+        """Return the files in some folders that people write.
+
+        Args:
+            folders: Those of the project.
+            without: Folders in them that the run itself writes to.
+        """
+        found = {}
+        for name, stamp in self._read.items():
+            path = Path(name)
+            inside = next((one for one in folders if path.is_relative_to(one)), None)
+            if inside is None or name in self._written or path.is_dir():
+                continue
+            *above, _ = path.relative_to(inside).parts
+            if any(part.startswith(".") or part in _FOREIGN for part in above):
+                continue
+            if not any(path.is_relative_to(one) for one in without):
+                found[path] = stamp
+        return found
+
+
+class WatchedRun:
+    """What one run of a watch takes from earlier ones and leaves for the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._notes = FileNotes()
+        self._suites: Sequence[Suite] = ()
+        self._used: dict[str, tuple[ReusingService, dict[str, Any]]] = {}
+
+    @contextmanager
+    def keep_notes(self) -> Iterator[None]:
+        """Write down at the end what was read, also where the suite has mistakes."""
+        try:
+            yield
+        finally:
+            files = self._list_files()
+            _write_json(self._folder / FILES_NAME, {str(path): at for path, at in files.items()})
+            for name, (_, depends) in self._used.items():
+                depends["files"] |= {
+                    str(path): at for path, at in files.items() if path not in self._suite_files()
+                }
+                _write_json(self._folder / f"{name}.json", depends)
+
+    def choose_seeds(self, chosen: Sequence[Chosen]) -> list[Chosen]:
+        """Choose the contracts, each with the seed that it has in every run of the watch."""
+        from dataclasses import replace
+
+        from trialwise.engine.criterion_progress import derive_seed
+
+        shared = int(sha256(str(self._folder).encode()).hexdigest()[:12], 16)
+        return [
+            one
+            if one.options.seed is not None
+            else one._replace(
+                options=replace(one.options, seed=derive_seed("watch", shared, one.contract.name))
+            )
+            for one in chosen
+        ]
+
+    def know_suites(self, suites: Sequence[Suite]) -> None:
+        """Say which suites are run."""
+        self._suites = suites
+        for one in (each for suite in suites for each in suite.contracts):
+            # A program of another process opens its files itself.
+            for path in getattr(one.contract.service, "files", ()):
+                sys.audit("trialwise.read", path)
+
+    def reuse_replies(self, suite: Suite, prepared: Sequence[PreparedRun]) -> list[PreparedRun]:
+        """Return the runs with services that replay the replies of earlier runs."""
+        from trialwise.runtime.workspace import open_service
+        from trialwise.services.replay import ReusingService
+
+        described = {one.name: one.service for one in suite.contracts}
+        reusing = []
+        for one in prepared:
+            service = described[one.contract.name]
+            key = sha256(f"{suite.path}\n{one.contract.name}".encode()).hexdigest()[:16]
+            file = self._folder / f"{key}.jsonl"
+            depends = self._read_valid(key, service)
+            if depends is None:
+                file.unlink(missing_ok=True)
+                depends = {"service": service, "files": {}}
+            # A thread for a plain function: another contract may run at the same time.
+            opened = ReusingService(
+                open_service(one.contract, one.plan.options, in_thread=True), file
+            )
+            self._used[key] = opened, depends
+            reusing.append(one._replace(contract=one.contract.with_service(opened)))
+        return reusing
+
+    def describe_reuse(self) -> str:
+        """Return how many replies are from earlier runs; empty where none is."""
+        reused = sum(one.reused for one, _ in self._used.values())
+        total = reused + sum(one.asked for one, _ in self._used.values())
+        return f"{reused} of {total} replies are from earlier runs of this watch" if reused else ""
+
+    def _read_valid(self, key: str, service: str) -> dict[str, Any] | None:
+        """Read what the replies of a contract depend on; None where any of it has changed."""
+        try:
+            depends: dict[str, Any] = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        if depends["service"] != service:
+            return None
+        if service.partition(":")[0] in _REMOTE:
+            return depends
+        is_same = all(
+            at == (None if (now := stamp_file(Path(path))) is None else [*now])
+            for path, at in depends["files"].items()
+        )
+        return depends if is_same else None
+
+    def _suite_files(self) -> set[Path]:
+        return {path.absolute() for suite in self._suites for path in suite.files}
+
+    def _list_files(self) -> dict[Path, Stamp]:
+        folders = [Path.cwd(), *(suite.folder.absolute() for suite in self._suites)]
+        without = [suite.runs_folder.absolute() for suite in self._suites]
+        return self._notes.list_files(folders, without)
+
+
+def _write_json(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data), encoding="utf-8")

@@ -16,16 +16,13 @@ from typing import Any
 
 from trialwise.documents.numbers import as_count
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.baseline import Baseline, BaselineReference, CriterionScope
+from trialwise.model import CheckResult, Contract, FailReason, Latency, Reply, RunOptions
+from trialwise.model.baseline import Baseline, BaselineReference
 from trialwise.model.claim import Claim, Input, Intent, PopulationClaim, Sampling, SamplingMode
-from trialwise.model.contract import Contract, Latency
-from trialwise.model.criterion import Criterion
+from trialwise.model.criterion import Criterion, CriterionScope
 from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
-from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, FailReason
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import (
     Experiment,
@@ -70,6 +67,11 @@ class Asked:
     latency: Latency | None = None
     factors: Mapping[str, str] = field(default_factory=dict)
     covariates: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the random order, where none is known."""
+        return self.options.seed or 0
 
     def criterion(self, name: str) -> Criterion:
         """Return a criterion of the question by its name."""
@@ -127,15 +129,12 @@ def question_all(
     ]
 
 
-def ask(
-    outcomes: Outcomes, criteria: Sequence[Criterion], *, seed: int = 0, **arguments: Any
-) -> Asked:
+def ask(outcomes: Outcomes, criteria: Sequence[Criterion], **arguments: Any) -> Asked:
     """Put a question to the trials it is about, in their order.
 
     Args:
         outcomes: All of them: what one criterion says of a trial shows that another is missing.
         criteria: Those that are asked about, by name.
-        seed: The seed of a random order, where none is known.
         arguments: The other fields of `Asked`.
     """
     asked = Asked(outcomes=outcomes, experiments=(), criteria=criteria, **arguments)
@@ -146,7 +145,7 @@ def ask(
         if len(kinds) > 1:
             allowed = "be the same for criteria of the same trials: score the two kinds apart"
             raise InvalidArgument("each_input", sorted(one.criteria), allowed)
-    return replace(asked, experiments=[in_order(one, asked.order, seed) for one in mine])
+    return replace(asked, experiments=[in_order(one, asked.order, asked.seed) for one in mine])
 
 
 def _check(asked: Asked) -> None:
@@ -227,7 +226,6 @@ def scopes_of_outcomes(asked: Asked) -> dict[str, CriterionScope]:
 def plan_outcomes(
     asked: Asked,
     *,
-    seed: int,
     baseline: Baseline | None = None,
     references: Mapping[str, BaselineReference] | None = None,
     guards: tuple[Guard, ...] = (),
@@ -238,7 +236,6 @@ def plan_outcomes(
 
     Args:
         asked: What is asked.
-        seed: The seed of the random order, where none is known.
         baseline: The reference, where a criterion needs one.
         references: What verdicts keep of it, by criterion.
         guards: Violated guardrails that it was admitted with.
@@ -255,9 +252,9 @@ def plan_outcomes(
         raise DesignRefused(tuple(refusals))
     scopes = scopes_of_outcomes(asked)
     plan = plan_run(
-        _contract(asked),
+        contract_of(asked),
         asked.options,
-        seed=seed,
+        seed=asked.seed,
         structure={name: scope.structure for name, scope in scopes.items()},
         fingerprints={scope.sampling: scope.sampling_fingerprint for scope in scopes.values()},
         baseline=baseline,
@@ -276,7 +273,8 @@ def plan_outcomes(
     )
 
 
-def _contract(asked: Asked) -> Contract:
+def contract_of(asked: Asked) -> Contract:
+    """Return the contract that would have led to the outcomes."""
     samplings = {one.name: _sampling(one, asked.outcomes.source) for one in asked.experiments}
     return Contract(
         asked.contract,

@@ -13,26 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Usage
-from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.outcome_rows import (
-    MOST_ROWS,
-    OutcomeRow,
-    Outcomes,
-    Problems,
-    decode_text,
-    parse_json,
-    read_content,
-    read_head,
-    refuse_file,
-)
+from trialwise.extensions import RESULTS, extension_names, find_extension
+from trialwise.model import ErrorClass, FailReason, Usage
+from trialwise.outcomes import outcome_rows as files
+from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
 from trialwise.validation import require_choice, require_real
 
 _Path: TypeAlias = "str | PathLike[str]"
@@ -282,7 +273,6 @@ def find_format(name: str) -> ResultFormat:
         found = import_module(_MODULES[name]).FORMAT
         assert isinstance(found, ResultFormat)
         return found
-    from trialwise.extensions import RESULTS, extension_names, find_extension
 
     extension = find_extension(
         RESULTS, name, lambda one: one if isinstance(one, ResultFormat) else None
@@ -304,9 +294,9 @@ def detect_format(path: Path) -> str:
     Raises:
         OutcomesUnreadable: The file is YAML, which would otherwise be taken for a table.
     """
-    head = read_head(path, 4096)
+    head = files.read_head(path, 4096)
     if path.suffix.casefold() in (".yaml", ".yml"):
-        raise refuse_file(
+        raise files.refuse_file(
             path,
             "YAML is not read: write the results as JSON, with promptfoo by "
             "`promptfoo eval -o results.json`",
@@ -336,10 +326,10 @@ def parse_lines(text: str, problems: Problems) -> list[tuple[str, dict[str, Any]
         if not line.strip():
             continue
         where = f"line {number}"
-        if len(records) >= MOST_ROWS:
-            raise problems.refuse(where, f"at most {MOST_ROWS:,} lines are read")
+        if len(records) >= files.MOST_ROWS:
+            raise problems.refuse(where, f"at most {files.MOST_ROWS:,} lines are read")
         try:
-            value = parse_json(line)
+            value = files.parse_json(line)
         except ValueError as error:
             problems.add(where, f"a JSON object is expected ({error})")
             continue
@@ -460,8 +450,6 @@ def _find_text(one: dict[str, Any], name: str) -> str | None:
 
 
 def _name_contract(row: OutcomeRow, runs: dict[str, dict[str, Any]]) -> OutcomeRow:
-    from dataclasses import replace
-
     contract = runs.get(row.group.partition(" ")[0], {}).get("contract", "?")
     return replace(row, criterion=f"{contract}: {row.criterion}")
 
@@ -473,7 +461,7 @@ def _find_factors(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def _read_own(path: Path, **arguments: Any) -> Outcomes:
-    text = decode_text(read_content(path), str(path))
+    text = files.decode_text(files.read_content(path), str(path))
     records = parse_lines(text, arguments["problems"])
     return read_own_results([fields for _, fields in records], **arguments)
 

@@ -12,9 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model import ErrorClass, FailReason, Usage
 from trialwise.model.fingerprint import fingerprint
-from trialwise.model.reply import Usage
-from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.regular_files import FileUnreadable, open_regular, read_bytes
 from trialwise.validation import require_text
 

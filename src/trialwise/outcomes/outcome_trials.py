@@ -1,10 +1,7 @@
-"""From rows to trials: which outcomes belong to one call, and which are missing.
+"""From rows to trials: which outcomes belong to one call, which are missing, and their numbers.
 
 Criteria whose inputs overlap are outcomes of the same trials. Where one of them says nothing of a
 trial, that is a failure without a value: rows that are left out are more often the bad ones.
-
-The order of the trials in a file may be known or not, and `is_sorted_by_input` says whether it
-could be random.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
 from random import Random
 from typing import Any
@@ -22,17 +20,24 @@ from trialwise.documents.numbers import as_count
 from trialwise.engine.criterion_progress import combine_stops
 from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import InvalidArgument
+from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.metrics import PassK
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
 from trialwise.procedures.criterion_rows import Stream
+from trialwise.procedures.metrics import Intervals, Reach, usual_ks
+from trialwise.stats.latency_percentiles import LatencySummary, latency_summary
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
+from trialwise.stats.result_types import Interval, Rule, Undefined
+from trialwise.stats.run_reliability import ReliabilitySummary, summarize
+from trialwise.validation import require_count
 
 _OK = CheckResult.ok()
-
-
 _ABSENT = "the file holds no outcome of this criterion for this trial"
+_UNUSED = "{trials} of the file come after the ones that decide this criterion and are not used."
 
 #: An order that is this unlikely by chance counts as sorted.
 _BY_CHANCE = 0.001
@@ -45,12 +50,6 @@ class TrialRows:
     input_id: str
     rows: tuple[OutcomeRow, ...]
     """In the order of the experiment's criteria."""
-
-    @property
-    def order(self) -> float | None:
-        """When the trial began."""
-        began: float | None = self._find("order")
-        return began
 
     def trial(self, experiment: str, index: int, text: Callable[[str], str]) -> Trial:
         """Build the trial that is decided.
@@ -69,13 +68,13 @@ class TrialRows:
             outcomes=tuple(_outcome(row, error_class, text) for row in self.rows),
             error_class=error_class,
             error=text(next((row.error for row in self.rows if row.error), "")),
-            latency_s=self._find("latency_s"),
-            usage=self._find("usage"),
-            cost_usd=self._find("cost_usd"),
+            latency_s=self.find("latency_s"),
+            usage=self.find("usage"),
+            cost_usd=self.find("cost_usd"),
             attempts=self.rows[0].attempts,
         )
 
-    def _find(self, field: str) -> Any:
+    def find(self, field: str) -> Any:
         """Return what the first row that says something of the call says of it."""
         values = (getattr(row, field) for row in self.rows)
         return next((value for value in values if value is not None), None)
@@ -134,15 +133,13 @@ def gather(outcomes: Outcomes) -> tuple[Experiment, ...]:
     Raises:
         OutcomesUnreadable: A trial has two outcomes of one criterion.
     """
+    trials: dict[tuple[str, ...], list[dict[str, OutcomeRow]]] = {}
     shared = _sharing(outcomes)
-    place = {name: number for number, criteria in enumerate(shared) for name in criteria}
-    trials: list[list[dict[str, OutcomeRow]]] = [[] for _ in shared]
+    of_criterion = {name: trials.setdefault(names, []) for names in shared for name in names}
     for rows in _by_trial(outcomes):
-        trials[place[next(iter(rows))]].append(rows)
-    experiments = list(map(_experiment, shared, trials))
-    if len(experiments) == 1:
-        return (replace(experiments[0], name="outcomes"),)
-    return tuple(experiments)
+        of_criterion[next(iter(rows))].append(rows)
+    experiments = tuple(_experiment(names, mine) for names, mine in trials.items())
+    return experiments if experiments[1:] else (replace(experiments[0], name="outcomes"),)
 
 
 def _experiment(criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow]]) -> Experiment:
@@ -168,12 +165,10 @@ def _by_trial(outcomes: Outcomes) -> list[dict[str, OutcomeRow]]:
     trials: dict[tuple[str, str, str | int], dict[str, OutcomeRow]] = {}
     seen: Counter[tuple[str, str, str]] = Counter()
     for row in outcomes.rows:
-        place: str | int
-        if row.trial is None:
+        place: str | int | None = row.trial
+        if place is None:
             place = seen[row.group, row.input_id, row.criterion]
             seen[row.group, row.input_id, row.criterion] += 1
-        else:
-            place = row.trial
         rows = trials.setdefault((row.group, row.input_id, place), {})
         if row.criterion in rows:
             problems.add(
@@ -256,10 +251,11 @@ def in_order(experiment: Experiment, order: Order, seed: int) -> Experiment:
     if order is Order.FILE:
         return experiment
     if order is Order.UNKNOWN:
-        shuffled = list(experiment.trials)
+        shuffled = [*experiment.trials]
         Random(f"outcomes/{seed}/{experiment.name}").shuffle(shuffled)
-        return replace(experiment, trials=tuple(shuffled))
-    return replace(experiment, trials=tuple(sorted(experiment.trials, key=_began)))
+    else:
+        shuffled = sorted(experiment.trials, key=_began)
+    return replace(experiment, trials=tuple(shuffled))
 
 
 def is_sorted_by_input(trials: Sequence[TrialRows]) -> bool:
@@ -275,7 +271,7 @@ def is_sorted_by_input(trials: Sequence[TrialRows]) -> bool:
 
 
 def _began(trial: TrialRows) -> float:
-    began = trial.order
+    began: float | None = trial.find("order")
     if began is None:
         where = trial.rows[0].where
         allowed = f"go with rows that say when they began: {where} of {trial.input_id!r} does not"
@@ -283,7 +279,7 @@ def _began(trial: TrialRows) -> float:
     return began
 
 
-# Take the trials of a file that a plan uses, and say whether they were enough.
+# --- The trials that a plan uses, and whether they were enough ------------------------------------
 
 
 def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
@@ -307,14 +303,15 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
     for trial in trials:
         by_experiment[trial.experiment].append(trial)
     for experiment in plan.experiments:
-        mine = by_experiment[experiment.name]
+        mine, reasons = by_experiment[experiment.name], []
         wanted: set[int] = set()
-        reasons = []
         for place, one in enumerate(plan.criteria_of(experiment.name)):
             indexes, stop = _reach(one, place, mine, plan.analysis_of(one))
             wanted |= indexes
             reasons.append(stop)
-            criteria[one.criterion] = _add_caveat(one, unused=len(mine) - len(indexes))
+            unused = len(mine) - len(indexes)
+            more = (_UNUSED.format(trials=as_count(unused, "trial")),) if unused else ()
+            criteria[one.criterion] = replace(one, caveats=one.caveats + more)
         used += [trial for trial in mine if trial.index in wanted]
         stops[experiment.name] = combine_stops(reasons)
         if stops[experiment.name] is StopReason.TRIALS_BUDGET and not message:
@@ -347,28 +344,12 @@ def _reach(
         stream.add(seen[key], passed=None if excused else trial.outcomes[place].passed)
         seen[key] += 1
     # A trial that the analysis leaves out keeps its place and is not replaced.
-    ended = [
-        stream.is_settled or stream.next_place >= criterion.trials for stream in streams.values()
-    ]
-    early = any(
-        stream.decision is not None and stream.next_place < criterion.trials
-        for stream in streams.values()
-    )
-    if not all(ended):
+    short = [one for one in streams.values() if one.next_place < criterion.trials]
+    if not all(one.is_settled for one in short):
         return indexes, StopReason.TRIALS_BUDGET
-    if not early:
+    if all(one.decision is None for one in short):
         return indexes, StopReason.COMPLETE
     return indexes, StopReason.DECIDED if sequential else StopReason.CURTAILED
-
-
-def _add_caveat(criterion: CriterionPlan, *, unused: int) -> CriterionPlan:
-    if not unused:
-        return criterion
-    caveat = (
-        f"{as_count(unused, 'trial')} of the file come after the ones that decide this "
-        "criterion and are not used."
-    )
-    return replace(criterion, caveats=(*criterion.caveats, caveat))
 
 
 def _sum_spending(trials: Sequence[Trial]) -> Spending:
@@ -378,4 +359,140 @@ def _sum_spending(trials: Sequence[Trial]) -> Spending:
         attempts=sum(trial.attempts for trial in trials),
         tokens=sum(trial.usage.total_tokens for trial in trials if trial.usage is not None),
         usd=math.fsum(costs) if costs else None,
+    )
+
+
+# Numbers beside a verdict: the counts of every input, pass@k and pass^k, and repeated trials.
+#
+# They describe all outcomes of a file and decide nothing.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputMetrics:
+    """The trials of one input."""
+
+    input_id: str
+    trials: int
+    passed: int
+    rate: float
+    interval: Interval
+    """A two-sided interval for the rate of this input."""
+    flaky: bool
+    """Whether it both passed and failed."""
+    errors: Mapping[str, int] = field(default_factory=dict)
+    reliability: ReliabilitySummary | Undefined
+    """Numbers from the order of its passes and failures."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionMetrics:
+    """One criterion over all inputs."""
+
+    criterion: str
+    trials: int
+    passed: int
+    rate: float
+    inputs: tuple[InputMetrics, ...]
+    pass_k: tuple[PassK, ...]
+    latency: LatencySummary | Undefined
+    """The latencies of the trials that passed."""
+
+    @property
+    def flaky(self) -> tuple[str, ...]:
+        """The inputs that both passed and failed."""
+        return tuple(one.input_id for one in self.inputs if one.flaky)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """The metrics of every criterion."""
+
+    criteria: tuple[CriterionMetrics, ...]
+    confidence: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; an undefined number is replaced by its reason."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+
+def metrics_of(
+    experiments: Sequence[Experiment],
+    *,
+    ks: Sequence[int] | None = None,
+    confidence: float = 0.95,
+    rule: Rule = "exact",
+    order: Order = Order.UNKNOWN,
+) -> Metrics:
+    """Compute the metrics of experiments.
+
+    Args:
+        experiments: In the order of inputs, as far as it is known.
+        ks: For pass@k and pass^k; by default powers of two, up to the fewest trials of an input.
+        confidence: The confidence of every interval.
+        rule: Whether the interval of an input is Wilson's or exact.
+        order: What is known of the order.
+    """
+    asked = None if ks is None else [require_count("k", k, minimum=1) for k in ks]
+    make = wilson_interval if rule == "wilson" else clopper_pearson
+    criteria = []
+    for experiment in experiments:
+        for place, criterion in enumerate(experiment.criteria):
+            rows = [trial.rows[place] for trial in experiment.trials]
+            by_input: dict[str, list[OutcomeRow]] = {name: [] for name in experiment.inputs}
+            for row in rows:
+                by_input[row.input_id].append(row)
+            inputs = [
+                _measure_input(name, mine, partial(make, confidence=confidence), order)
+                for name, mine in by_input.items()
+            ]
+            criteria.append(_measure_criterion(criterion, rows, inputs, asked, confidence))
+    return Metrics(criteria=tuple(criteria), confidence=confidence)
+
+
+def _measure_criterion(
+    name: str,
+    rows: Sequence[OutcomeRow],
+    inputs: Sequence[InputMetrics],
+    ks: Sequence[int] | None,
+    confidence: float,
+) -> CriterionMetrics:
+    passed = sum(row.passed for row in rows)
+    latencies = [row.latency_s for row in rows if row.passed and row.latency_s is not None]
+    tasks = [(one.trials, one.passed) for one in inputs]
+    known = ks or usual_ks(min(one.trials for one in inputs))
+    untimed = Undefined("no trial that passed has a latency")
+    return CriterionMetrics(
+        criterion=name,
+        trials=len(rows),
+        passed=passed,
+        rate=passed / len(rows),
+        inputs=tuple(inputs),
+        # A file does not say how its inputs were chosen, so they count as a sample.
+        pass_k=tuple(Intervals(Reach.POPULATION, confidence).pass_k(tasks, k) for k in known),
+        latency=latency_summary(latencies) if latencies else untimed,
+    )
+
+
+def _measure_input(
+    name: str, rows: Sequence[OutcomeRow], make: Callable[[int, int], Interval], order: Order
+) -> InputMetrics:
+    trials, passed = len(rows), sum(row.passed for row in rows)
+    reliability: ReliabilitySummary | Undefined
+    if trials == 1:
+        reliability = Undefined("one trial shows nothing of repetition")
+    elif order is Order.UNKNOWN:
+        # A random order stands for it, and runs of passes in that say nothing of the service.
+        reliability = Undefined("the order of the trials is not known")
+    else:
+        reliability = summarize([row.passed for row in rows])
+    return InputMetrics(
+        input_id=name,
+        trials=trials,
+        passed=passed,
+        rate=passed / trials,
+        interval=make(passed, trials),
+        flaky=0 < passed < trials,
+        errors=Counter(str(one.error_class) for one in rows if one.error_class != ErrorClass.NONE),
+        reliability=reliability,
     )

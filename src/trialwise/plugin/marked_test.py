@@ -29,8 +29,8 @@ from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import Settings
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, copy_item
-from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
+from trialwise.runtime.workspace import decide_and_keep
 
 if TYPE_CHECKING:
     from trialwise.plugin.worker_run import WorkerRun

@@ -1,6 +1,7 @@
 """The composition root: the only place where plans, services, stores and procedures meet.
 
 Before the first trial:
+    selecting            which contracts of suites somebody means, and how they are to be run
     preparing            plans a contract, with the baseline and the earlier run that it needs
     chosen_baselines     finds the baseline that a run is compared with, and the one shown beside it
     earlier_runs         which earlier run serves again: one policy for all ways to run
@@ -14,13 +15,14 @@ A run:
     arms                 opens and watches the arms, asks the judge of their replies, concludes
                          and keeps their answer
     outcome_scoring      `score`: decides outcomes that other tools produced
-    workspace            where runs are kept, who hears of them, where a plain function runs
+    reply_scoring        `score_run`: decides replies and sessions that are kept
+    workspace            where runs are kept, who hears of them, from outcomes to records
     looping              async work from plain code, and Ctrl-C
-    deciding             from the outcome of a run to its record
 
 Afterwards:
     result               what `run` returns
     answers              what `compare` returns, concluded from the arms' runs and loaded again
+    chosen_runs          which stored runs somebody means, and whether they still hold
     verifying            decides a stored run again and compares
     frames               tables for pandas and polars
 

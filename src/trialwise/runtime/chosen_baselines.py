@@ -1,24 +1,36 @@
-"""Which baseline a run is compared with, which one is shown beside it, and how long it is valid."""
+"""Baselines of a run: which one it is compared with, and what its gates and factors take of it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trialwise.errors import BaselineError, InvalidArgument
-from trialwise.model.contract import Contract
+from trialwise.errors import BaselineError, DesignRefused, InvalidArgument
+from trialwise.model import Analysis, Contract, Plan, Validity
+from trialwise.model.baseline import Baseline, BaselineReference, GateBaseline
+from trialwise.model.criterion import CriterionScope
 from trialwise.model.evidence import Guard
-from trialwise.model.trial import Analysis
-from trialwise.runtime.sealed_factors import seal_stored
+from trialwise.model.fingerprint import fingerprint
+from trialwise.model.gate import Expectation, Gate
+from trialwise.model.matcher import fill_number, needs_number
+from trialwise.model.run import Trials
+from trialwise.procedures.gates import measure_gate
+from trialwise.procedures.guardrails import admit, assess_baseline
+from trialwise.procedures.selection import reference_of, select_baseline
+from trialwise.redaction import format_seal, redact_text, redact_with
+from trialwise.stores.baselines import BaselineStore
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.model.baseline import Baseline, BaselineReference, Covariate
-    from trialwise.model.claim import Claim
-    from trialwise.model.contract import Latency, Validity
     from trialwise.model.criterion import Criterion, CriterionScope
     from trialwise.model.options import RunOptions
 
@@ -39,7 +51,6 @@ class Baselines(NamedTuple):
         """
         if self.baseline is None:
             return {}
-        from trialwise.procedures.selection import reference_of
 
         return {
             name: reference_of(self.baseline, name, profile, file=self.file, now=now)
@@ -47,10 +58,11 @@ class Baselines(NamedTuple):
         }
 
 
-def needs_baseline(criteria: Sequence[Criterion], latency: Latency | None) -> bool:
+def needs_baseline(contract: Contract) -> bool:
     """Return whether a criterion or a percentile is compared with a baseline."""
-    timed = latency is not None and any(one.limit_s is None for one in latency.constraints)
-    return timed or any(map(_is_compared, criteria))
+    constraints = () if contract.latency is None else contract.latency.constraints
+    timed = any(one.limit_s is None for one in constraints)
+    return timed or any(map(_is_compared, contract.criteria))
 
 
 def _is_compared(criterion: Criterion) -> bool:
@@ -83,9 +95,6 @@ def find_contexts(
     if not others or not folder.is_dir():
         return {}
     if found.baseline is None:
-        from trialwise.procedures.selection import select_baseline
-        from trialwise.stores.baselines import BaselineStore
-
         try:
             kept = BaselineStore(folder).all(contract.name)
             chosen = select_baseline(
@@ -107,7 +116,33 @@ def find_contexts(
     }
 
 
-def date_baselines(
+def find_baseline(
+    contract: Contract,
+    scopes: Mapping[str, CriterionScope],
+    profile: Mapping[str, str],
+    *,
+    options: RunOptions,
+    folder: Path,
+    now: datetime,
+) -> Baselines:
+    """Find the baseline that a run is compared with; none where nothing is compared.
+
+    Args:
+        contract: With the factors of its service.
+        scopes: What each criterion is asked of.
+        profile: The conditions of the run.
+        options: How it is made.
+        folder: The baselines of all contracts.
+        now: When it starts.
+    """
+    if not (needs_baseline(contract) or compares_gates(contract)):
+        return Baselines()
+
+    kept = _date_baselines(BaselineStore(folder).all(contract.name), contract.validity)
+    return choose_baseline(kept, contract, scopes, profile, options=options, now=now)
+
+
+def _date_baselines(
     kept: Sequence[tuple[Path, Baseline]], validity: Validity | None
 ) -> list[tuple[Path | None, Baseline]]:
     """Return the baselines; one that does not say how long it is valid is valid as declared."""
@@ -123,52 +158,39 @@ def date_baselines(
 
 def choose_baseline(
     kept: Sequence[tuple[Path | None, Baseline]],
-    *,
-    contract: str,
-    criteria: Sequence[Criterion],
+    contract: Contract,
     scopes: Mapping[str, CriterionScope],
-    claim: Claim,
-    covariates: Sequence[Covariate],
     profile: Mapping[str, str],
-    factors: Mapping[str, str],
+    *,
     options: RunOptions,
     now: datetime,
-    critical: Collection[str] = (),
 ) -> Baselines:
     """Select a baseline by its index, and admit it or refuse the run (§8.4.5).
 
     Args:
         kept: The contract's baselines, with the files that hold them.
-        contract: Whose baseline it is.
-        criteria: The criteria of the contract; those with `no_worse_than` are compared.
+        contract: Whose baseline it is; its criteria with `no_worse_than` are compared.
         scopes: What each criterion is asked of.
-        claim: What the run is about.
-        covariates: The conditions that the contract declares.
-        profile: Their values in this run.
-        factors: What is under test.
+        profile: The values that the contract's conditions have in this run.
         options: How the run is made.
         now: When it starts.
-        critical: Factors that must not have changed, beside those that never may.
     """
-    from trialwise.procedures.guardrails import admit, assess_baseline
-    from trialwise.procedures.selection import select_baseline
-
-    compared = [one for one in criteria if _is_compared(one)]
+    compared = [one for one in contract.criteria if _is_compared(one)]
     selected = select_baseline(
         [one for _, one in kept],
-        contract=contract,
+        contract=contract.name,
         profile=profile,
-        covariates=covariates,
+        covariates=contract.covariates,
         identifier=options.baseline or _named_baseline(compared),
     )
     guards = assess_baseline(
         selected.baseline,
         scopes={one.name: scopes[one.name] for one in compared},
-        claim=claim,
-        covariates=covariates,
+        claim=contract.claim,
+        covariates=contract.covariates,
         profile=profile,
-        factors=factors,
-        critical=critical,
+        factors=contract.factors,
+        critical=contract.critical_factors,
         now=now,
         analyses={one.name: Analysis(one.analysis or options.analysis) for one in compared},
     )
@@ -189,3 +211,195 @@ def _named_baseline(criteria: Sequence[Criterion]) -> str | None:
         allowed = "name one baseline for all criteria of a contract"
         raise InvalidArgument("no_worse_than", named, allowed)
     return named[0] if named else None
+
+
+# Gates against a baseline: what a measurement keeps of them, and the limits that a run gets.
+#
+# A gate has no error rate, and its number differs from run to run: a margin says by how much.
+
+#: Settings that change what is asked or shown, and not the numbers.
+_ASIDE = frozenset({"expect", "confidence", "half_width", "k", "sampling"})
+
+
+def compares_gates(contract: Contract) -> bool:
+    """Return whether a gate of a contract is compared with a baseline."""
+    return any(needs_number(one.matcher) for gate in contract.gates for one in gate.expect)
+
+
+def measure_gates(contract: Contract, plan: Plan, trials: Trials) -> dict[str, GateBaseline]:
+    """Return what a baseline keeps of the gates of a contract, by name.
+
+    Args:
+        contract: The contract.
+        plan: What was run.
+        trials: All of its trials.
+    """
+    found: dict[str, GateBaseline] = {}
+    for gate in contract.gates:
+        numbers = measure_gate(gate, plan, trials, contract.gate_experiments(gate))
+        if numbers:
+            found[gate.name] = GateBaseline(structure=_structure_of(gate), numbers=numbers)
+    return found
+
+
+def fill_gates(
+    contract: Contract, baseline: Baseline, scopes: Mapping[str, CriterionScope]
+) -> Contract:
+    """Return a contract whose gates compare with the numbers of a baseline.
+
+    Args:
+        contract: The contract.
+        baseline: The baseline.
+        scopes: What each criterion is asked of.
+
+    Raises:
+        DesignRefused: The baseline does not hold a number, or holds another one.
+    """
+    reasons: list[str] = []
+    filled: dict[str, Any] = {}
+    for gate in contract.gates:
+        filled[gate.name] = _fill_gate(gate, contract, baseline, scopes, reasons)
+    if reasons:
+        raise DesignRefused(tuple(reasons))
+    return replace(contract, **filled)
+
+
+def _fill_gate(
+    gate: Gate,
+    contract: Contract,
+    baseline: Baseline,
+    scopes: Mapping[str, CriterionScope],
+    reasons: list[str],
+) -> Gate:
+    asked = [one.target for one in gate.expect if needs_number(one.matcher)]
+    if not asked:
+        return gate
+    known = baseline.gates.get(gate.name)
+    again = "measure a new baseline with this suite"
+    if known is None or not set(asked) <= set(known.numbers):
+        held = () if known is None else known.numbers
+        missing = ", ".join(one for one in asked if one not in held)
+        reasons.append(f"{gate.name}: {baseline.identifier} holds no {missing}: {again}")
+        return gate
+    if known.structure != _structure_of(gate):
+        reasons.append(
+            f"{gate.name}: {baseline.identifier} was measured with other settings of this gate, "
+            f"and its numbers mean something else: {again}"
+        )
+        return gate
+    if _has_other_inputs(gate, contract, baseline, scopes):
+        reasons.append(f"{gate.name}: {baseline.identifier} was measured on other inputs: {again}")
+        return gate
+    expect = tuple(_fill(one, known.numbers, baseline.identifier) for one in gate.expect)
+    return replace(gate, expect=expect)
+
+
+def _fill(one: Expectation, numbers: Mapping[str, float], identifier: str) -> Expectation:
+    if not needs_number(one.matcher):
+        return one
+    matcher = fill_number(
+        one.matcher,
+        numbers[one.target],
+        identifier,
+        lower_is_better=one.is_of.lower_is_better,
+    )
+    return Expectation(target=one.target, matcher=matcher)
+
+
+def _has_other_inputs(
+    gate: Gate, contract: Contract, baseline: Baseline, scopes: Mapping[str, CriterionScope]
+) -> bool:
+    mine = contract.gate_experiments(gate)
+    return any(
+        baseline.criteria[one.name].sampling_fingerprint != scopes[one.name].sampling_fingerprint
+        for one in contract.criteria
+        if contract.experiment_of(one) in mine and one.name in baseline.criteria
+    )
+
+
+def _structure_of(gate: Gate) -> str:
+    settings = {one.name: getattr(gate, one.name) for one in fields(gate)}
+    if "floors" in settings:
+        settings["floors"] = repr(settings["floors"])
+    plain = {
+        name: dict(value) if isinstance(value, Mapping) else value
+        for name, value in settings.items()
+        if name not in _ASIDE
+    }
+    return fingerprint(plain)[:16]
+
+
+# The factors of a run: what its contract and its service say of themselves, without secrets.
+#
+# A value of the environment is shown as `${NAME}`, as in a reply. So that a change of it is noticed
+# all the same, a factor that held one ends with a seal: a hash of the whole factor under a key. The
+# key is in no file of a run. It is `$TRIALWISE_KEY`, or else 32 random bytes in the folder of the
+# user's settings. Without the key nobody can find the value by trying values out.
+
+
+def with_service_factors(contract: Contract) -> Contract:
+    """Return the contract with what its service says of itself; what the contract declares wins.
+
+    A service may have a property `factors`, a mapping of text to text. Secrets are taken out by the
+    redaction that is in force.
+    """
+    shown = _read_factors(contract)
+    with redact_with(None):
+        whole = _read_factors(contract)
+    return replace(contract, factors={name: _seal(shown[name], whole[name]) for name in whole})
+
+
+def seal_stored(baseline: Baseline) -> Baseline:
+    """Return a baseline with its factors as they are sealed now.
+
+    Versions before 0.2 kept values of the environment in clear.
+    """
+    factors = {name: _seal(redact_text(one), one) for name, one in baseline.factors.items()}
+    return replace(baseline, factors=factors)
+
+
+def _read_factors(contract: Contract) -> dict[str, str]:
+    told = getattr(contract.service, "factors", None)
+    known = {**(told if isinstance(told, Mapping) else {}), **contract.factors}
+    return {str(name): redact_text(str(value)) for name, value in known.items()}
+
+
+def _seal(shown: str, whole: str) -> str:
+    if shown == whole:
+        return shown
+    key = _find_seal_key(os.environ.get("TRIALWISE_KEY"), os.environ.get("XDG_CONFIG_HOME"))
+    return format_seal(shown, _hash(key, "key")[:8], _hash(key, f"factor {whole}")[:16])
+
+
+def _hash(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+
+
+@cache
+def _find_seal_key(given: str | None, settings: str | None) -> bytes:
+    """Return the key of this user, which is made when it is first needed.
+
+    Args:
+        given: The text to make it from, if there is one.
+        settings: The folder of the user's settings, where it is not the usual one.
+    """
+    if given:
+        # Slow on purpose: a text that somebody chose can be guessed.
+        return hashlib.scrypt(given.encode(), salt=b"trialwise seal", n=2**14, r=8, p=1, dklen=32)
+    fresh = secrets.token_bytes(32)
+    try:
+        folder = Path(settings or Path.home() / ".config", "trialwise")
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f"key.{secrets.token_hex(8)}"
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(fresh)
+        try:
+            # Of several processes that start at once one makes the key, and all use that.
+            with suppress(FileExistsError):
+                os.link(part, folder / "key")
+        finally:
+            part.unlink()
+        return (folder / "key").read_bytes()
+    except (OSError, RuntimeError):
+        # No home to keep it in: what is sealed with it can be compared within this process only.
+        return fresh

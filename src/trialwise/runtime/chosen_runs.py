@@ -13,7 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trialwise.errors import RunNotFound, TrialwiseError
+from trialwise import suite as suites
+from trialwise.errors import JournalDamaged, RunNotFound, TrialwiseError
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
@@ -40,11 +41,9 @@ class Places:
 
 def find_places() -> Places:
     """Find the folders that the suite of this folder names; the usual ones where it names none."""
-    from trialwise.suite import SuiteNotFound, find_suite
-
     try:
-        suite = find_suite(Path.cwd())
-    except SuiteNotFound:
+        suite = suites.find_suite(Path.cwd())
+    except suites.SuiteNotFound:
         return Places()
     named = _read_folders(suite)
     return Places(
@@ -184,7 +183,6 @@ class RunChooser:
 
     def _describe_run(self, one: RunSummary) -> dict[str, Any]:
         """Describe a run; one without a verdict is a measurement or unfinished."""
-        from trialwise.errors import JournalDamaged
         from trialwise.stores.runs import StoreUnusable
 
         trials, result = one.trials, str(one.decision or "")
@@ -279,7 +277,6 @@ class CheckedRuns:
         Raises:
             RunNotFound: One of them has no verdict yet.
         """
-        from trialwise.errors import JournalDamaged
         from trialwise.runtime.verifying import verify
         from trialwise.stores.runs import StoreUnusable
 

@@ -20,15 +20,15 @@ from trialwise.decimals import as_written
 from trialwise.errors import RunNotFound, TrialwiseError
 from trialwise.model.evidence import Threshold
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.verdict import Decision
 from trialwise.pages.run_rules import Expense
 from trialwise.procedures.base import has_agreeing_interval
 from trialwise.procedures.chances import OpenRun, join_errors, word_joint_errors
-from trialwise.stores.runs import PlanChanged, RunStore
+from trialwise.stats.result_types import Decision
+from trialwise.stores.run_files import PlanChanged
+from trialwise.stores.runs import RunStore, StoredRun
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord, RunSummary
-    from trialwise.stores.runs import StoredRun
 
 
 MakePlan: TypeAlias = Callable[[datetime | None, int | None], Plan]

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trialwise.errors import TrialwiseError
-from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
-from trialwise.model.verdict import Finding
+from trialwise.model import Finding, RunRecord, Trial
 from trialwise.pages.finding_facts import pick_tally
 from trialwise.validation import require_choice
 
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
 
 
 RunFrame: TypeAlias = Literal["trials", "outcomes", "findings", "inputs"]
-
-
 ComparisonFrame: TypeAlias = Literal["pairs", "findings"]
+Library: TypeAlias = Literal["pandas", "polars"]
+
+LIBRARIES: tuple[Library, ...] = ("pandas", "polars")
 
 
 def run_frame(
@@ -45,8 +45,10 @@ def run_frame(
     """
     require_choice("kind", kind, tuple(_TABLES))
     make, columns = _TABLES[kind]
-    several = list(records)
-    extra = _criterion_columns(several) if kind == "trials" else {}
+    several, extra = list(records), {}
+    if kind == "trials":  # a truth value for each criterion, under a name with a prefix
+        criteria = [one for record in several for one in record.plan.criteria]
+        extra = dict.fromkeys((f"passed.{one.criterion}" for one in criteria), bool)
     rows = [{**_head(record), **row} for record in several for row in make(record)]
     return _make_frame({**_HEAD, **columns, **extra}, rows, library)
 
@@ -126,10 +128,23 @@ def _head(record: RunRecord) -> dict[str, str]:
     return {"run_id": record.run_id, "contract": record.plan.contract}
 
 
-def _criterion_columns(records: Sequence[RunRecord]) -> dict[str, type]:
-    """Return a truth value for each criterion, under a name with a prefix."""
-    names = [one.criterion for record in records for one in record.plan.criteria]
-    return dict.fromkeys((f"passed.{name}" for name in names), bool)
+#: Where a column comes from that is not an attribute of its own name.
+_PATHS = {
+    "input_tokens": "usage.input_tokens",
+    "output_tokens": "usage.output_tokens",
+    "setup_tokens": "setup_usage.total_tokens",
+    "interval_low": "interval.low",
+    "interval_high": "interval.high",
+    "interval_confidence": "interval.confidence",
+    "interval_method": "interval.method",
+    "required_rate": "threshold.required_rate",
+    "control_rate": "control.rate",
+    "candidate_rate": "candidate.rate",
+    "both": "pairs.both",
+    "only_control": "pairs.only_a",
+    "only_candidate": "pairs.only_b",
+    "neither": "pairs.neither",
+}
 
 
 def _row(columns: Iterable[str], *sources: object, **special: Any) -> dict[str, Any]:
@@ -137,8 +152,10 @@ def _row(columns: Iterable[str], *sources: object, **special: Any) -> dict[str, 
     row = dict(special)
     for name in columns:
         if name not in special:
-            source = next(one for one in sources if hasattr(one, name))
-            value = getattr(source, name)
+            first, *rest = _PATHS.get(name, name).split(".")
+            value = next(getattr(one, first) for one in sources if hasattr(one, first))
+            for attribute in rest:
+                value = None if value is None else getattr(value, attribute)
             row[name] = value.value if isinstance(value, Enum) else value
     return row
 
@@ -150,15 +167,11 @@ def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
         for name, cluster in zip(one.input_ids, one.clusters, strict=False)
     }
     for trial, repetition in _count_repetitions(record.trials):
-        used, setup = trial.usage, trial.setup_usage
         row = _row(
             _TRIAL,
             trial,
             repetition=repetition,
             error=trial.error or None,
-            input_tokens=None if used is None else used.input_tokens,
-            output_tokens=None if used is None else used.output_tokens,
-            setup_tokens=None if setup is None else setup.total_tokens,
             cluster=clusters.get((trial.experiment, trial.input_id)),
             **_describe_input(record, trial.experiment, trial.input_id),
         )
@@ -203,19 +216,13 @@ def _findings(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    interval, threshold = finding.interval, finding.threshold
     return _row(
         _FINDING,
         pick_tally(finding),
         finding,
         label=finding.label or None,
-        interval_low=None if interval is None else interval.low,
-        interval_high=None if interval is None else interval.high,
-        interval_confidence=None if interval is None else interval.confidence,
-        interval_method=None if interval is None else interval.method,
         later_trials=None if finding.decided_at is None else finding.later.trials,
         later_passed=None if finding.decided_at is None else finding.later.passed,
-        required_rate=threshold.required_rate,
         p_value=None if finding.p_value is None else finding.p_value.value,
     )
 
@@ -235,17 +242,18 @@ def _inputs(record: RunRecord) -> Iterator[dict[str, Any]]:
         for input_id, stratum, cluster in zip(experiment.input_ids, *known, strict=True):
             for criterion in record.plan.criteria_of(experiment.name):
                 key = experiment.name, input_id, criterion.criterion
-                yield {
-                    "experiment": experiment.name,
-                    "input_id": input_id,
-                    "stratum": stratum,
-                    "cluster": cluster,
+                yield _row(
+                    _INPUT,
+                    criterion,
+                    experiment=experiment.name,
+                    input_id=input_id,
+                    stratum=stratum,
+                    cluster=cluster,
+                    trials=counts[key],
+                    passed=passes[key],
+                    rate=passes[key] / counts[key] if counts[key] else None,
                     **_describe_input(record, experiment.name, input_id),
-                    "criterion": criterion.criterion,
-                    "trials": counts[key],
-                    "passed": passes[key],
-                    "rate": passes[key] / counts[key] if counts[key] else None,
-                }
+                )
 
 
 _TABLES: dict[str, tuple[Callable[[RunRecord], Iterator[dict[str, Any]]], dict[str, type]]] = {
@@ -286,25 +294,7 @@ def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def _contrasts(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for finding in comparison.findings:
-        pairs, interval = finding.pairs, finding.interval
-        yield _row(
-            _CONTRAST,
-            finding,
-            control_rate=None if finding.control is None else finding.control.rate,
-            candidate_rate=None if finding.candidate is None else finding.candidate.rate,
-            interval_low=None if interval is None else interval.low,
-            interval_high=None if interval is None else interval.high,
-            both=None if pairs is None else pairs.both,
-            only_control=None if pairs is None else pairs.only_a,
-            only_candidate=None if pairs is None else pairs.only_b,
-            neither=None if pairs is None else pairs.neither,
-        )
-
-
-Library: TypeAlias = Literal["pandas", "polars"]
-
-
-LIBRARIES: tuple[Library, ...] = ("pandas", "polars")
+        yield _row(_CONTRAST, finding)
 
 
 class FrameLibraryMissing(TrialwiseError, ImportError):
@@ -330,35 +320,25 @@ def _make_frame(
     if library is not None:
         require_choice("library", library, LIBRARIES)
     for name in LIBRARIES if library is None else (library,):
-        module = _import_library(name)
-        if module is not None:
-            data = {one: [row.get(one) for row in rows] for one in columns}
-            if name == "pandas":
-                return _make_pandas(module, columns, data)
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:  # it is there, and broken
+                raise
+            continue
+        data = {one: [row.get(one) for row in rows] for one in columns}
+        if name == "polars":
             return module.DataFrame(data, schema=dict(columns), strict=False)
+        return module.DataFrame(
+            {
+                one: module.Series(values, dtype=_pandas_type(columns[one], values))
+                for one, values in data.items()
+            }
+        )
     raise FrameLibraryMissing(
         f"a table needs {library or 'pandas or polars'}, which is not installed. Install it (pip "
         f"install {library or 'pandas'}), or take the plain values of to_dict()"
     )
-
-
-def _import_library(name: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:  # it is there, and broken
-            raise
-        return None
-
-
-def _make_pandas(pandas: Any, columns: Mapping[str, type], data: dict[str, list[Any]]) -> Any:
-    typed = {
-        name: pandas.Series(values, dtype=_pandas_type(columns[name], values))
-        for name, values in data.items()
-    }
-    return pandas.DataFrame(typed)
 
 
 def _pandas_type(kind: type, values: Sequence[Any]) -> str:

@@ -9,19 +9,24 @@ Ctrl-C, which reaches the main thread alone, is passed on to it.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from warnings import warn
 
+from anyio import CancelScope, create_task_group, get_cancelled_exc_class, sleep_forever, to_thread
+from anyio.lowlevel import checkpoint
+
+from trialwise.engine.ports import Interrupt, charge_exit
 from trialwise.errors import RunInterrupted
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from trialwise.engine.ports import Interrupt
     from trialwise.model.contract import Contract
 
 
@@ -50,8 +55,6 @@ class _Interrupt:
 
     def attach(self) -> None:
         """Belong to the running event loop, where tasks wait."""
-        import asyncio
-
         self._event = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         if self._is_set:
@@ -90,8 +93,6 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
     >>> run_to_end(answer)
     555
     """
-    import asyncio
-
     results: list[T] = []
     interrupted = _Interrupt()
     # Before the loop: asyncio then leaves Ctrl-C alone.
@@ -163,8 +164,6 @@ async def adrive(
 
 async def prepare_in_thread(prepare: Callable[[], T]) -> T:
     """Prepare a run beside the running event loop: a search for a design takes seconds."""
-    from anyio import to_thread
-
     return await to_thread.run_sync(prepare)
 
 
@@ -174,10 +173,6 @@ def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
     Args:
         end_run: Told of an exit that belongs to no trial under way.
     """
-    import asyncio
-
-    from trialwise.engine.ports import charge_exit
-
     loop = asyncio.new_event_loop()
     run_until_complete = loop.run_until_complete
     is_closing = False
@@ -213,9 +208,6 @@ def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
 
 
 def _name_left_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    import asyncio
-    from warnings import warn
-
     names = sorted({getattr(one.get_coro(), "__qualname__", "") for one in asyncio.all_tasks(loop)})
     warn(
         f"tasks of the service ignore their cancellation and are left: {', '.join(names)}",
@@ -263,8 +255,6 @@ class _GentleSignals:
 
 def is_inside_event_loop() -> bool:
     """Return whether an event loop of asyncio runs in this thread."""
-    import asyncio
-
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -281,8 +271,6 @@ def warn_inside_loop(function: str, *contracts: Contract) -> None:
     """
     if not is_inside_event_loop():
         return
-    from inspect import iscoroutinefunction
-    from warnings import warn
 
     services = [one.service for one in contracts]
     calls = [getattr(one, "__call__", None) for one in services]  # noqa: B004 - its kind is looked at
@@ -307,14 +295,6 @@ async def run_in_thread(
         work: Given a function that says whether it must end early.
         interrupted: Says from outside that it must.
     """
-    from anyio import (
-        CancelScope,
-        create_task_group,
-        get_cancelled_exc_class,
-        sleep_forever,
-        to_thread,
-    )
-
     results: list[T] = []
     errors: list[BaseException] = []
     is_cancelled = threading.Event()
@@ -353,10 +333,6 @@ async def let_cancellation_through() -> None:
     Raises:
         CancelledError: Somebody cancelled this task.
     """
-    import asyncio
-
-    from anyio.lowlevel import checkpoint
-
     await checkpoint()
     if is_inside_event_loop():
         task = asyncio.current_task()
@@ -371,8 +347,6 @@ def _in_thread(work: Callable[[], None], interrupt: Callable[[], None]) -> None:
         work: What to do.
         interrupt: Asks the work to end.
     """
-    from concurrent.futures import Future
-
     done: Future[None] = Future()
 
     def run() -> None:

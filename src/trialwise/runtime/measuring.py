@@ -11,25 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise import __version__
+from trialwise.checks.criterion_scopes import scopes_of
 from trialwise.errors import BaselineError, RunInterrupted
-from trialwise.model.baseline import Baseline, CriterionBaseline
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
+from trialwise.model import Contract, FailReason, StopReason, Trial
+from trialwise.model.baseline import Baseline, CriterionBaseline, GateBaseline
+from trialwise.model.criterion import CriterionScope
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import Trials, list_latencies
-from trialwise.model.trial import FailReason, Trial
 from trialwise.procedures.criterion_rows import Rows
-from trialwise.runtime.gate_baselines import measure_gates
+from trialwise.procedures.trial_rows import diagnose_rows
+from trialwise.runtime.chosen_baselines import measure_gates
 from trialwise.runtime.looping import adrive, drive, prepare_in_thread, warn_inside_loop
 from trialwise.runtime.preparing import PreparedRun, prepare_run, take_contract
 from trialwise.runtime.workspace import OpenRun, RunArguments, Workspace
+from trialwise.stores.baselines import BaselineStore
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.model.baseline import CriterionScope, GateBaseline
-    from trialwise.stores.baselines import BaselineStore
     from trialwise.stores.runs import StoredRun
 
 
@@ -135,9 +135,6 @@ class _Started(NamedTuple):
 
 
 def _start(contract: Contract, given: dict[str, Any]) -> _Started:
-    from trialwise.checks.criterion_scopes import scopes_of
-    from trialwise.stores.baselines import BaselineStore
-
     kept = (
         given.pop("identifier", None),
         given.pop("valid_days", None),
@@ -209,8 +206,6 @@ def write_baseline(
         grace_days: How long after that it is still admitted, with a warning.
         gates: The numbers of its gates.
     """
-    from trialwise.stores.baselines import BaselineStore
-
     files = BaselineStore(baselines)
     warnings = tuple(_list_warnings(plan, trials))
     path = None if stored is None else stored.path
@@ -261,8 +256,6 @@ def pick_rows(criterion: CriterionPlan, plan: Plan, trials: Trials) -> tuple[Row
 
 def _list_warnings(plan: Plan, trials: Trials) -> Iterator[str]:
     """List what a run would say of the same trials: that they drift, or depend on each other."""
-    from trialwise.procedures.trial_rows import diagnose_rows
-
     for one in plan.criteria:
         _, rows = pick_rows(one, plan, trials)
         yield from (f"{one.criterion}: {said}" for said in diagnose_rows(rows).warnings)

@@ -16,31 +16,17 @@ from typing import Any, Literal, TextIO, TypeAlias
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import SystemClock
 from trialwise.errors import BaselineError, InvalidArgument
-from trialwise.model.baseline import Baseline
-from trialwise.model.claim import Claim, Intent
-from trialwise.model.contract import Latency
-from trialwise.model.criterion import Criterion
-from trialwise.model.options import RunOptions
+from trialwise.model import Analysis, Baseline, Claim, Criterion, Intent, Latency, RunOptions, Trial
 from trialwise.model.run import AskedInput, RunRecord, RunTexts, Trials
-from trialwise.model.trial import Analysis, Trial
-from trialwise.model.verdict import Decision
-from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
-from trialwise.outcomes.outcome_plans import (
-    Asked,
-    Supplied,
-    ask,
-    plan_outcomes,
-    question_all,
-    scopes_of_outcomes,
-)
+from trialwise.outcomes import outcome_plans as plans
 from trialwise.outcomes.outcome_rows import Outcomes
-from trialwise.outcomes.outcome_trials import Order, use_trials
+from trialwise.outcomes.outcome_trials import Metrics, Order, metrics_of, use_trials
 from trialwise.runtime.chosen_baselines import Baselines, choose_baseline, needs_baseline
-from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.measuring import Measurement, write_baseline
 from trialwise.runtime.preparing import design_cache
 from trialwise.runtime.result import Result
-from trialwise.stats.result_types import Rule
+from trialwise.runtime.workspace import decide_and_keep
+from trialwise.stats.result_types import Decision, Rule
 from trialwise.validation import require_choice
 
 Source: TypeAlias = "Outcomes | str | PathLike[str] | Sequence[str | PathLike[str]]"
@@ -167,7 +153,7 @@ def score(
     """
     found = _outcomes_of(outcomes)
     if criteria is None:
-        criteria = question_all(
+        criteria = plans.question_all(
             found,
             at_least=at_least,
             no_worse_than=no_worse_than,
@@ -179,12 +165,7 @@ def score(
             undecided=undecided,
             each_input=each_input,
         )
-    elif (
-        at_least is not None
-        or never_fails
-        or mean_at_least is not None
-        or isinstance(no_worse_than, str)
-    ):
+    elif never_fails or isinstance(no_worse_than, str) or (at_least, mean_at_least) != (None, None):
         raise InvalidArgument("criteria", [one.name for one in criteria], "be the only question")
     require_choice("design", design, ("fixed", "sequential"))
     options = RunOptions(
@@ -197,10 +178,9 @@ def score(
         curtail=False,
         overrides=tuple(overrides),
     )
-    asked = ask(
+    asked = plans.ask(
         found,
         criteria,
-        seed=seed,
         contract=contract or found.name,
         options=options,
         order=Order(require_choice("order", str(order), tuple(map(str, Order)))),
@@ -213,9 +193,8 @@ def score(
     )
     moment = now or SystemClock().now()
     reference = _reference(asked, no_worse_than, Path(baselines), moment)
-    plan = plan_outcomes(
+    plan = plans.plan_outcomes(
         asked,
-        seed=seed,
         baseline=reference.baseline,
         references=reference.references(asked.covariates, moment),
         guards=reference.guards,
@@ -270,19 +249,15 @@ def measure_outcomes(
         BaselineError: The file says that trials are missing, so no baseline was written.
     """
     found = _outcomes_of(outcomes)
-    named = [Criterion(name, Supplied(), never_fails=True) for name in criteria or found.criteria]
-    asked = ask(
+    asked = _ask_counts(
         found,
-        named,
+        criteria,
         contract=contract or found.name,
-        # All trials count, as they do where outcomes are scored.
-        options=RunOptions(draw="balanced", curtail=False, analysis=Analysis.INTENT_TO_TREAT),
-        order=Order.FILE,
         claim=claim or Claim(),
         factors={**found.factors, **(factors or {})},
         covariates=covariates or {},
     )
-    plan = plan_outcomes(asked, seed=0, measuring=True)
+    plan = plans.plan_outcomes(asked, measuring=True)
     trials = _trials(asked, redact)
     if len(trials) < plan.max_trials:
         raise BaselineError(
@@ -292,7 +267,7 @@ def measure_outcomes(
     return write_baseline(
         plan,
         trials,
-        scopes=scopes_of_outcomes(asked),
+        scopes=plans.scopes_of_outcomes(asked),
         baselines=Path(baselines),
         created_at=created_at or SystemClock().now(),
         identifier=identifier,
@@ -320,16 +295,8 @@ def record_outcomes(outcomes: Source, *, criteria: Sequence[str] = ()) -> RunRec
     5
     """
     found = _outcomes_of(outcomes)
-    asked = ask(
-        found,
-        [Criterion(name, Supplied(), never_fails=True) for name in criteria or found.criteria],
-        contract=found.name,
-        options=RunOptions(draw="balanced", curtail=False),
-        order=Order.FILE,
-        claim=Claim(),
-        factors=found.factors,
-    )
-    plan, outcome = use_trials(plan_outcomes(asked, seed=0, measuring=True), _trials(asked, None))
+    asked = _ask_counts(found, criteria, contract=found.name, factors=found.factors)
+    plan, outcome = use_trials(plans.plan_outcomes(asked, measuring=True), _trials(asked, None))
     names = {
         (one.name, index): told.rows[0].trial
         for one in asked.experiments
@@ -351,11 +318,21 @@ def _outcomes_of(source: Source) -> Outcomes:
     return read_outcomes(source)
 
 
+def _ask_counts(outcomes: Outcomes, criteria: Sequence[str], **arguments: Any) -> plans.Asked:
+    """Ask for the counts of some criteria, or of all; nothing is decided by them."""
+    names, nothing = criteria or outcomes.criteria, plans.Supplied()
+    named = [Criterion(name, nothing, never_fails=True) for name in names]
+    # All trials count, as they do where outcomes are scored.
+    options = RunOptions(draw="balanced", curtail=False, analysis=Analysis.INTENT_TO_TREAT)
+    return plans.ask(outcomes, named, options=options, order=Order.FILE, **arguments)
+
+
 def _reference(
-    asked: Asked, no_worse_than: str | Baseline | None, folder: Path, now: datetime
+    asked: plans.Asked, no_worse_than: str | Baseline | None, folder: Path, now: datetime
 ) -> Baselines:
     """Return the baseline that the outcomes are compared with, admitted or refused."""
-    if not needs_baseline(asked.criteria, asked.latency):
+    contract = plans.contract_of(asked)
+    if not needs_baseline(contract):
         return Baselines()
     from trialwise.stores.baselines import BaselineStore
 
@@ -364,18 +341,8 @@ def _reference(
         kept = [(None, no_worse_than)]
     else:
         kept = BaselineStore(folder).all(asked.contract)
-    return choose_baseline(
-        kept,
-        contract=asked.contract,
-        criteria=asked.criteria,
-        scopes=scopes_of_outcomes(asked),
-        claim=asked.claim,
-        covariates=(),
-        profile=asked.covariates,
-        factors=asked.factors,
-        options=asked.options,
-        now=now,
-    )
+    scopes, profile = plans.scopes_of_outcomes(asked), asked.covariates
+    return choose_baseline(kept, contract, scopes, profile, options=asked.options, now=now)
 
 
 # --- What comes of it -----------------------------------------------------------------------------
@@ -402,7 +369,7 @@ def _keep_inputs(
     )
 
 
-def _trials(asked: Asked, redact: Callable[[str], str] | None) -> Trials:
+def _trials(asked: plans.Asked, redact: Callable[[str], str] | None) -> Trials:
     text = Excerpts(reply_limit=0, redact=redact).text
     trials: list[Trial] = []
     for one in asked.experiments:

@@ -4,45 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from secrets import randbits
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
+from trialwise import errors
+from trialwise.checks.criterion_scopes import scopes_of
+from trialwise.declarations.written import suggest_name
+from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import SystemClock
-from trialwise.errors import (
-    BaselineError,
-    DesignRefused,
-    ExecutorUnusable,
-    InvalidArgument,
-    RunNotFound,
-)
+from trialwise.engine.spending_meter import untold_cost
+from trialwise.model import Contract, Plan, RunOptions
 from trialwise.model.baseline import resolve_covariates
-from trialwise.model.contract import Contract
-from trialwise.model.options import RunOptions
-from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.run_plan import plan_run
 from trialwise.redaction import redact_with
-from trialwise.runtime.chosen_baselines import (
-    Baselines,
-    choose_baseline,
-    date_baselines,
-    find_contexts,
-    needs_baseline,
-)
-from trialwise.runtime.sealed_factors import with_service_factors
+from trialwise.runtime import chosen_baselines
+from trialwise.runtime.earlier_runs import EarlierRuns, state_joint_errors
+from trialwise.stores.baselines import FileDesignCache
+from trialwise.stores.runs import RunStore, StoredRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from trialwise.model.options import RunOptions
     from trialwise.model.run import RunRecord
-    from trialwise.runtime.earlier_runs import EarlierRuns
     from trialwise.runtime.workspace import Workspace
     from trialwise.stats.sequential.shipped_designs import DesignCache
-    from trialwise.stores.runs import StoredRun
 
 
 def check(
@@ -102,39 +91,22 @@ def prepare(
         seed: The seed of such a run; else the options', else a new one.
         measuring: Whether a baseline is measured.
     """
-    from trialwise.checks.criterion_scopes import scopes_of
-
     _check_costs(contract, options)
     if options.executor != "local":
         from trialwise.executors.pool_driver import find_opener
 
         find_opener(options.executor.partition(":")[0])
     scopes = scopes_of(contract)
-    contract = with_service_factors(contract)
+    contract = chosen_baselines.with_service_factors(contract)
     now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
-    found = Baselines()
-    has_gates = bool(contract.gates) and not measuring and _compares_gates(contract)
-    if has_gates or (not measuring and needs_baseline(contract.criteria, contract.latency)):
-        from trialwise.stores.baselines import BaselineStore
-
-        found = choose_baseline(
-            date_baselines(BaselineStore(baselines).all(contract.name), contract.validity),
-            contract=contract.name,
-            criteria=contract.criteria,
-            scopes=scopes,
-            claim=contract.claim,
-            covariates=contract.covariates,
-            profile=profile,
-            factors=contract.factors,
-            critical=contract.critical_factors,
-            options=options,
-            now=now,
-        )
-    if has_gates and found.baseline is not None:
-        from trialwise.runtime.gate_baselines import fill_gates
-
-        contract = fill_gates(contract, found.baseline, scopes)
+    found, contexts = chosen_baselines.Baselines(), {}
+    if not measuring:
+        asked = (contract, scopes, profile)
+        found = chosen_baselines.find_baseline(*asked, options=options, folder=baselines, now=now)
+        contexts = chosen_baselines.find_contexts(*asked, found=found, folder=baselines, now=now)
+    if found.baseline is not None:
+        contract = chosen_baselines.fill_gates(contract, found.baseline, scopes)
     return plan_run(
         contract,
         options,
@@ -146,21 +118,12 @@ def prepare(
         },
         baseline=found.baseline,
         references=found.references(profile, now),
-        contexts={}
-        if measuring
-        else find_contexts(contract, scopes, profile, found=found, folder=baselines, now=now),
+        contexts=contexts,
         covariates=profile,
         guards=found.guards,
         cache=design_cache(),
         measuring=measuring,
     )
-
-
-def _compares_gates(contract: Contract) -> bool:
-    # Loaded where a contract has gates.
-    from trialwise.runtime.gate_baselines import compares_gates
-
-    return compares_gates(contract)
 
 
 def _check_costs(contract: Contract, options: RunOptions) -> None:
@@ -169,9 +132,7 @@ def _check_costs(contract: Contract, options: RunOptions) -> None:
     if limit is None or options.cost_per_trial_usd is not None:
         return
     if getattr(contract.service, "tells_cost", None) is False:
-        from trialwise.engine.spending_meter import untold_cost
-
-        raise DesignRefused((untold_cost(limit),))
+        raise errors.DesignRefused((untold_cost(limit),))
 
 
 class PreparedRun(NamedTuple):
@@ -220,12 +181,12 @@ def prepare_runs(
         label = f"{contract.name}: " if len(several) > 1 else ""
         try:
             prepared.append(_prepare_run(contract, options, space, earlier))
-        except DesignRefused as refused:
+        except errors.DesignRefused as refused:
             reasons += [f"{label}{reason}" for reason in refused.reasons]
-        except (InvalidArgument, BaselineError, ExecutorUnusable) as error:
+        except (errors.InvalidArgument, errors.BaselineError, errors.ExecutorUnusable) as error:
             reasons.append(f"{label}{error}")
     if reasons:
-        raise DesignRefused(tuple(reasons))
+        raise errors.DesignRefused(tuple(reasons))
     _check_resumed(prepared, space)
     return prepared
 
@@ -261,7 +222,6 @@ def _with_earlier_runs(plan: Plan, space: Workspace, until: datetime | None = No
     """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
     if space.store is None or space.scored or plan.purpose != "test":
         return plan
-    from trialwise.runtime.earlier_runs import state_joint_errors
 
     return state_joint_errors(plan, space.store, until=until)
 
@@ -271,13 +231,11 @@ def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:
         names = ", ".join(repr(one.contract.name) for one in prepared)
         older = _describe_older(prepared, space.store)
         nothing = f"no run of {names} is unfinished: there is nothing to resume"
-        raise RunNotFound(f"{space.store}: {older or nothing}")
+        raise errors.RunNotFound(f"{space.store}: {older or nothing}")
 
 
 def _describe_older(prepared: Sequence[PreparedRun], store: Path | None) -> str:
     """Name the unfinished runs that a later run has replaced; nothing where there are none."""
-    from trialwise.stores.runs import RunStore
-
     names = {one.contract.name for one in prepared}
     runs = [] if store is None else [one for one in RunStore(store).list() if one.contract in names]
     # The newest one could be resumed if it were of the same purpose, a test or a measurement.
@@ -300,9 +258,6 @@ def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
     """
     if options.seed is None:
         return options
-    from dataclasses import replace
-
-    from trialwise.engine.criterion_progress import derive_seed
 
     return replace(options, seed=derive_seed("contract", options.seed, contract.name))
 
@@ -310,15 +265,12 @@ def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
 def _seed(options: RunOptions) -> int:
     if options.seed is not None:
         return options.seed
-    from secrets import randbits
 
     return randbits(53)
 
 
 def design_cache() -> DesignCache:
     """Return where sequential designs are kept between runs."""
-    from trialwise.stores.baselines import FileDesignCache
-
     return FileDesignCache()
 
 
@@ -351,7 +303,6 @@ def options_of(options: RunOptions | None, settings: Mapping[str, Any]) -> RunOp
 
 def _describe_unknown(name: str, value: object, known: Sequence[str]) -> str:
     from trialwise.catalogue import OPTIONS
-    from trialwise.declarations.written import suggest_name
 
     option = next((one for one in OPTIONS if one[0] == name.replace("_", "-")), None)
     if option is not None and option[1].startswith("budget."):

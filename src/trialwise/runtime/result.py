@@ -6,21 +6,69 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from trialwise.model.run import RunRecord
+from trialwise.model import RunRecord, Verdict
+from trialwise.model.codec import to_plain
 from trialwise.model.trial import NOT_MEASURED, Trial
-from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
 from trialwise.procedures.composite import combine
+from trialwise.renderers.capabilities import Capabilities, read_capabilities
+from trialwise.runtime.frames import Library, RunFrame, run_frame
+from trialwise.stats.result_types import Decision
 
-if TYPE_CHECKING:
-    from trialwise.renderers.capabilities import Capabilities
-    from trialwise.runtime.frames import Library, RunFrame
+
+class _Shown:
+    """What a run and several can both be turned into: reports, tables, a card in a notebook."""
+
+    __slots__ = ()
+
+    @property
+    def _runs(self) -> Sequence[Result]:
+        raise NotImplementedError
+
+    @property
+    def _records(self) -> list[RunRecord]:
+        return [one.record for one in self._runs]
+
+    @property
+    def _name(self) -> str:
+        """What reports call several runs; they name one by its contract."""
+        return "trialwise"
+
+    def write(self, path: str | Path) -> Path:
+        """Write a report; the end of the file's name says which.
+
+        Args:
+            path: Such as `report.html`, `report.md`, `junit.xml` or `report.json`.
+
+        Returns:
+            Where it was written.
+        """
+        from trialwise.reports.formats import write_report
+
+        kept = {one.record.run_id: str(one.path) for one in self._runs if one.path is not None}
+        return write_report(path, self._records, name=self._name, locations=kept)
+
+    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
+        """Return one table for analysis in pandas or polars.
+
+        Args:
+            kind: "trials", a row for each; "outcomes", a row for each trial and criterion;
+                "findings", a row for each criterion; "inputs", a row for each input and criterion.
+            library: "pandas" or "polars"; None for pandas where it is installed, else polars.
+        """
+        return run_frame(self._records, kind, library=library)
+
+    def _repr_html_(self) -> str:
+        from trialwise.pages.run_report import build_report_card
+        from trialwise.renderers.html.page_frame import render_fragment
+
+        return render_fragment(build_report_card(self._records))
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(_Shown):
     """A finished run.
 
     >>> import trialwise as tw
@@ -36,6 +84,14 @@ class Result:
     record: RunRecord
     path: Path | None = None
     """The folder the run is kept in, if it is kept."""
+
+    @property
+    def _runs(self) -> Sequence[Result]:
+        return (self,)
+
+    @property
+    def _name(self) -> str:
+        return self.verdict.contract
 
     @property
     def verdict(self) -> Verdict:
@@ -65,30 +121,14 @@ class Result:
             one for one in self.record.trials.failing() if one.error_class not in NOT_MEASURED
         )
 
-    def write(self, path: str | Path) -> Path:
-        """Write a report of the run; the end of the file's name says which.
-
-        Args:
-            path: Such as `report.html`, `report.md`, `junit.xml` or `report.json`.
-
-        Returns:
-            Where it was written.
-        """
-        from trialwise.reports.formats import write_report
-
-        locations = {} if self.path is None else {self.record.run_id: str(self.path)}
-        return write_report(path, [self.record], name=self.verdict.contract, locations=locations)
-
     def show(self, *, transparent: bool = False, stream: TextIO | None = None) -> None:
         """Print the summary, or the full statistical analysis."""
         out = sys.stdout if stream is None else stream
-        from trialwise.renderers.capabilities import read_capabilities
-
+        able = read_capabilities(out)
         if transparent:
-            out.write(self.transparent(unicode=read_capabilities(out).unicode))
+            out.write(self.transparent(unicode=able.unicode))
         else:
             folders = () if self.path is None else (str(self.path),)
-            able = read_capabilities(out)
             out.write(render_summary([self.record], able, folders=folders))
 
     def transparent(self, *, unicode: bool = True) -> str:
@@ -99,43 +139,27 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as plain values, fit for JSON."""
-        from trialwise.model.codec import to_plain
-
         plain: dict[str, Any] = to_plain(self.verdict)
         return plain
 
     def __repr__(self) -> str:
-        verdict = self.verdict
-        decision = verdict.decision.value if verdict.decision else "REFUSED"
-        trials = len(self.record.trials)
-        lost = (one.error_class in NOT_MEASURED for one in self.record.trials.failing())
-        failed = self.record.trials.failures - sum(lost)
-        return f"<Result {decision}: {verdict.contract!r}, {failed:,} of {trials:,} trials failed>"
-
-    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
-        """Return a table for analysis in pandas or polars.
-
-        Args:
-            kind: "trials", a row for each; "outcomes", a row for each trial and criterion;
-                "findings", a row for each criterion; "inputs", a row for each input and criterion.
-            library: "pandas" or "polars"; None for pandas where it is installed, else polars.
-        """
-        from trialwise.runtime.frames import run_frame
-
-        return run_frame([self.record], kind, library=library)
-
-    def _repr_html_(self) -> str:
-        from trialwise.pages.run_report import build_report_card
-        from trialwise.renderers.html.page_frame import render_fragment
-
-        return render_fragment(build_report_card([self.record]))
+        decision = self.verdict.decision.value if self.verdict.decision else "REFUSED"
+        trials = self.record.trials
+        # A trial that never reached the service says nothing of it, and is no failure.
+        lost = sum(one.error_class in NOT_MEASURED for one in trials.failing())
+        counts = f"{trials.failures - lost:,} of {len(trials):,} trials failed"
+        return f"<Result {decision}: {self.verdict.contract!r}, {counts}>"
 
 
 @dataclass(frozen=True, slots=True)
-class SuiteResult:
+class SuiteResult(_Shown):
     """Several contracts run together: FAIL beats INCONCLUSIVE beats PASS."""
 
     results: Mapping[str, Result]
+
+    @property
+    def _runs(self) -> Sequence[Result]:
+        return [*self.results.values()]
 
     @property
     def decision(self) -> Decision:
@@ -149,18 +173,6 @@ class SuiteResult:
         """Whether every contract passed."""
         return self.decision is Decision.PASS
 
-    def __repr__(self) -> str:
-        several = ", ".join(f"{name} {one.decision}" for name, one in self.results.items())
-        return f"<SuiteResult {self.decision}: {several}>"
-
-    def write(self, path: str | Path) -> Path:
-        """Write a report of all contracts; the end of the file's name says which."""
-        from trialwise.reports.formats import write_report
-
-        several = self.results.values()
-        locations = {one.record.run_id: str(one.path) for one in several if one.path is not None}
-        return write_report(path, [one.record for one in several], locations=locations)
-
     @property
     def envelopes(self) -> tuple[SuiteEnvelope, ...]:
         """The across-suite bounds on a wrong verdict, by kind of error (companion §7.3)."""
@@ -168,28 +180,16 @@ class SuiteResult:
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print the summary of every contract and of the suite."""
-        from trialwise.renderers.capabilities import read_capabilities
-
         out = sys.stdout if stream is None else stream
-        records = [one.record for one in self.results.values()]
-        out.write(render_summary(records, read_capabilities(out)))
+        out.write(render_summary(self._records, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return every contract's verdict as plain values, fit for JSON."""
         return {name: one.to_dict() for name, one in self.results.items()}
 
-    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
-        """Return all contracts in one table; see `Result.to_frame`."""
-        from trialwise.runtime.frames import run_frame
-
-        records = [one.record for one in self.results.values()]
-        return run_frame(records, kind, library=library)
-
-    def _repr_html_(self) -> str:
-        from trialwise.pages.run_report import build_report_card
-        from trialwise.renderers.html.page_frame import render_fragment
-
-        return render_fragment(build_report_card([one.record for one in self.results.values()]))
+    def __repr__(self) -> str:
+        several = ", ".join(f"{name} {one.decision}" for name, one in self.results.items())
+        return f"<SuiteResult {self.decision}: {several}>"
 
 
 def render_summary(

@@ -1,35 +1,34 @@
-"""Running contracts: from a plan to a record that is kept, one after another or side by side."""
+"""Running contracts: from a plan to a kept record, alone or side by side; one trial again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
+from anyio import Semaphore, to_thread
+
+from trialwise.declarations.written import suggest_name
+from trialwise.engine.ports import Interrupt, Service, VerdictReached, gather
+from trialwise.engine.trial_runner import SingleTrial, run_single_trial
 from trialwise.errors import InvalidArgument, RunInterrupted, TrialwiseError
 from trialwise.extensions import ExtensionRaised
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
-from trialwise.model.options import RunOptions
-from trialwise.model.verdict import Decision
-from trialwise.runtime.looping import (
-    adrive,
-    drive,
-    prepare_in_thread,
-    run_to_end,
-    warn_inside_loop,
-)
+from trialwise.model import Contract, RunOptions, StopReason
+from trialwise.procedures.families import size_families
+from trialwise.runtime import looping
 from trialwise.runtime.preparing import PreparedRun, give_own_seed, prepare_run, take_contract
 from trialwise.runtime.result import Result, SuiteResult
-from trialwise.runtime.workspace import RunArguments, Workspace, open_service
+from trialwise.runtime.workspace import OpenRun, RunArguments, Workspace, open_service
+from trialwise.services import RecordingService, ReplayService
+from trialwise.stats.result_types import Decision
+from trialwise.stores.run_files import RecordNotKept
+from trialwise.stores.runs import StoredRun
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Interrupt, Service
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.model.run import RunRecord
-    from trialwise.runtime.workspace import OpenRun
+    from trialwise.model import Input, RunRecord, Trial
 
 
 def run(contract: Contract, **arguments: Unpack[RunArguments]) -> Result:
@@ -48,7 +47,7 @@ def run(contract: Contract, **arguments: Unpack[RunArguments]) -> Result:
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
-    warn_inside_loop("run", contract)
+    looping.warn_inside_loop("run", contract)
     return run_prepared(*_prepare(contract, {**arguments}))
 
 
@@ -77,10 +76,10 @@ async def arun(contract: Contract, **arguments: Unpack[RunArguments]) -> Result:
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
-    prepared, space = await prepare_in_thread(lambda: _prepare(contract, {**arguments}))
+    prepared, space = await looping.prepare_in_thread(lambda: _prepare(contract, {**arguments}))
     if prepared.finished is not None:
         return _hand_back(prepared.finished, space)
-    return await adrive(space.open_run(prepared, in_thread=True), _decide)
+    return await looping.adrive(space.open_run(prepared, in_thread=True), _decide)
 
 
 def _prepare(contract: Contract, given: dict[str, Any]) -> tuple[PreparedRun, Workspace]:
@@ -100,7 +99,7 @@ def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
     """
     if prepared.finished is not None:
         return _hand_back(prepared.finished, space)
-    return drive(space.open_run(prepared), _decide)
+    return looping.drive(space.open_run(prepared), _decide)
 
 
 def _hand_back(record: RunRecord, space: Workspace) -> Result:
@@ -113,8 +112,6 @@ def _decide(run: OpenRun, outcome: RunOutcome) -> Result:
     """Decide a run, keep its record and tell listeners."""
     result = Result(run.decide(outcome), run.path)
     if run.space.listeners:
-        from trialwise.engine.ports import VerdictReached
-
         run.space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
     if outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(_describe_interrupt(result), result)
@@ -142,8 +139,6 @@ def run_all(
         if name in arguments:
             shared = replace(shared, **{name: arguments.pop(name)})
     if len(several) > 1:
-        from trialwise.procedures.families import size_families
-
         inputs = arguments.get("inputs")
         whole = [one if inputs is None else one.with_inputs(inputs) for one in several]
         sized = size_families([(one, shared) for one in whole])
@@ -183,6 +178,24 @@ class EndedRun(NamedTuple):
     was_interrupted: bool = False
     """Whether somebody pressed Ctrl-C."""
 
+    @property
+    def has_passed(self) -> bool:
+        """Whether its verdict is PASS."""
+        return self.record is not None and self.record.verdict.decision is Decision.PASS
+
+
+def _end(prepared: PreparedRun, decide: Callable[[], Result]) -> EndedRun:
+    """Say how one of several runs ended; whatever befell it, the others go on."""
+    try:
+        return EndedRun(decide().record)
+    except RunInterrupted as stopped:
+        kept = stopped.result.record if isinstance(stopped.result, Result) else None
+        return EndedRun(kept, was_interrupted=True)
+    except RecordNotKept as error:
+        return EndedRun(error.record, str(error))
+    except ExtensionRaised as error:
+        return EndedRun(not_decided=f"{prepared.plan.contract}: {error}")
+
 
 class _Job(NamedTuple):
     """A contract to run, and its service."""
@@ -205,24 +218,12 @@ def run_in_turn(
         several: Contracts with their plans, each with where it is kept.
         fail_fast: Whether to start no further contract once one did not PASS.
     """
-    from trialwise.stores.runs import RecordNotKept
-
     found: list[EndedRun] = []
     for prepared, space in several:
-        try:
-            record = run_prepared(prepared, space).record
-            found.append(EndedRun(record))
-            if fail_fast and record.verdict.decision is not Decision.PASS:
-                break
-        except RunInterrupted as stopped:
-            kept = stopped.result.record if isinstance(stopped.result, Result) else None
-            found.append(EndedRun(kept, was_interrupted=True))
-            break
-        except ExtensionRaised as error:
-            # The others have a verdict all the same.
-            found.append(EndedRun(not_decided=f"{prepared.plan.contract}: {error}"))
-        except RecordNotKept as error:
-            found.append(EndedRun(error.record, str(error)))
+        ended = _end(prepared, partial(run_prepared, prepared, space))
+        found.append(ended)
+        has_failed = ended.record is not None and not ended.has_passed
+        if ended.was_interrupted or ended.not_kept or (fail_fast and has_failed):
             break
     return found + [EndedRun(was_started=False)] * (len(several) - len(found))
 
@@ -250,16 +251,12 @@ def run_side_by_side(
         )
         for one, space in several
     ]
-    return run_to_end(partial(_run_all, waiting, jobs, fail_fast))
+    return looping.run_to_end(partial(_run_all, waiting, jobs, fail_fast))
 
 
 async def _run_all(
     waiting: Sequence[_Job], jobs: int, fail_fast: bool, interrupted: Interrupt
 ) -> list[EndedRun]:
-    from anyio import Semaphore
-
-    from trialwise.engine.ports import gather
-
     room = Semaphore(jobs)
     not_passed: list[EndedRun] = []
 
@@ -268,7 +265,7 @@ async def _run_all(
             if fail_fast and not_passed:
                 return EndedRun(was_started=False)
             ended = await _run_one(job, interrupted)
-            if ended.record is None or ended.record.verdict.decision is not Decision.PASS:
+            if not ended.has_passed:
                 not_passed.append(ended)
             return ended
 
@@ -276,25 +273,13 @@ async def _run_all(
 
 
 async def _run_one(job: _Job, interrupted: Interrupt) -> EndedRun:
-    from anyio import to_thread
-
-    from trialwise.stores.runs import RecordNotKept
-
     prepared, space, service = job
     if prepared.finished is not None:
         return EndedRun(prepared.finished)
     with space.open_run(prepared, service=service) as run:
         outcome = await run.go(interrupted)
-        try:
-            # In a thread: the others' calls are timed meanwhile.
-            result = await to_thread.run_sync(_decide, run, outcome)
-        except RunInterrupted as stopped:
-            return EndedRun(cast("Result", stopped.result).record, was_interrupted=True)
-        except ExtensionRaised as error:
-            return EndedRun(not_decided=f"{prepared.plan.contract}: {error}")
-        except RecordNotKept as error:
-            return EndedRun(error.record, str(error))
-    return EndedRun(result.record)
+        # In a thread: the others' calls are timed meanwhile.
+        return await to_thread.run_sync(_end, prepared, partial(_decide, run, outcome))
 
 
 # --- Replies that are recorded or replayed -----------------------------------------------------
@@ -317,8 +302,6 @@ def replay_replies(
     Raises:
         RecordingRefused: The recording holds no reply of a run.
     """
-    from trialwise.services import ReplayService
-
     replayed = []
     for one, label in zip(prepared, labels or _name_contracts(prepared), strict=True):
         replay = ReplayService(file, contract=label)
@@ -349,8 +332,6 @@ def record_replies(
         RecordingRefused: The file holds replies of an earlier run of a contract, or trials run
             where it cannot be written.
     """
-    from trialwise.services import RecordingService, ReplayService
-
     recorded = []
     for one, label in zip(prepared, labels or _name_contracts(prepared), strict=True):
         executor = one.plan.options.executor
@@ -374,3 +355,80 @@ def record_replies(
 
 def _name_contracts(prepared: Sequence[PreparedRun]) -> list[str]:
     return [one.contract.name for one in prepared]
+
+
+# One trial of a stored run again: the same input and the same seed, on the service of today.
+
+
+class TrialNotFound(TrialwiseError):
+    """A run has no such trial, or the contract no longer has its input."""
+
+
+def find_trial(stored: StoredRun, index: int, experiment: str | None = None) -> Trial:
+    """Find the trial of a run with a number.
+
+    Args:
+        stored: The run.
+        index: Its place in the order of inputs, from 0.
+        experiment: Which sampling, where a run has several.
+
+    Raises:
+        TrialNotFound: There is none, or several samplings have one.
+    """
+    tables = [one for one in stored.shown_trials().tables if experiment in (None, one.experiment)]
+    found = [one[place] for one in tables if (place := one.find(index)) is not None]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(one.experiment for one in found)
+        raise TrialNotFound(f"several samplings have a trial {index}; name one: {names}")
+    last = max((one.last for one in tables), default=None)
+    there = "it has no trials" if last is None else f"its trials are 0 to {last}"
+    raise TrialNotFound(f"{stored.run_id} has no trial {index}: {there}")
+
+
+def find_input(contract: Contract, experiment: str, input_id: str) -> Input:
+    """Find an input of a contract as it is today.
+
+    Raises:
+        TrialNotFound: The contract no longer has it.
+    """
+    sampling = contract.samplings.get(experiment)
+    inputs = {} if sampling is None else {one.id: one for one in sampling.inputs}
+    if input_id in inputs:
+        return inputs[input_id]
+    hint = suggest_name(input_id, inputs, "it may have been renamed", quote="'")
+    raise TrialNotFound(f"{contract.name} has no input {input_id!r} any more; {hint}")
+
+
+def rerun_trial(
+    contract: Contract,
+    options: RunOptions,
+    trial: Trial,
+    *,
+    redact: Callable[[str], str] | None = None,
+) -> SingleTrial:
+    """Run a trial again with its input and its seed; nothing is kept.
+
+    Args:
+        contract: With the service and the inputs of today.
+        options: Time limit and retries.
+        trial: The one to repeat.
+        redact: Takes secrets out of every text that is shown.
+    """
+    given = find_input(contract, trial.experiment, trial.input_id)
+    service = open_service(contract, options)
+
+    async def whole(_: Interrupt) -> SingleTrial:
+        return await run_single_trial(
+            contract,
+            service,
+            experiment=trial.experiment,
+            given=given,
+            index=trial.index,
+            seed=trial.seed,
+            options=options,
+            redact=redact,
+        )
+
+    return looping.run_to_end(whole)

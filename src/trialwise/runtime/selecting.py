@@ -18,8 +18,7 @@ from trialwise.documents.printable import near
 from trialwise.errors import DesignRefused, TrialwiseError
 
 if TYPE_CHECKING:
-    from trialwise.model.contract import Contract
-    from trialwise.model.options import RunOptions
+    from trialwise.model import Contract, RunOptions
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite, SuiteContract

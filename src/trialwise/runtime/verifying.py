@@ -15,9 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trialwise import __version__
+from trialwise.engine.criterion_progress import combine_stops, issue_places, trial_seeds
+from trialwise.engine.ports import SystemClock
+from trialwise.engine.run_state import RunOutcome, RunState
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
@@ -30,10 +33,7 @@ from trialwise.procedures.families import find_looks
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.sequential.design import Method
-
-if TYPE_CHECKING:
-    from trialwise.engine.run_state import RunOutcome
-
+from trialwise.stores.comparisons import ComparisonStore
 
 #: Two machines may round a sum or a logarithm differently; no decision hangs on the ninth digit.
 _NEARLY = 1e-9
@@ -230,8 +230,6 @@ def _trial_differences(record: RunRecord) -> Iterator[Difference]:
 def _issue_differences(
     plan: Plan, experiment: ExperimentPlan, trials: TrialTable
 ) -> Iterator[Difference]:
-    from trialwise.engine.criterion_progress import issue_places, trial_seeds
-
     criteria = plan.criteria_of(experiment.name)
     places = issue_places(
         experiment, seed=plan.seed, each_input=any(one.counting.each_input for one in criteria)
@@ -323,10 +321,6 @@ def _replay(record: RunRecord) -> RunOutcome:
     Why an experiment ended follows from its trials where they finish it; what cut it short is taken
     as recorded. The wall time and what was abandoned are in no trial, so they are as recorded, too.
     """
-    from trialwise.engine.criterion_progress import combine_stops
-    from trialwise.engine.ports import SystemClock
-    from trialwise.engine.run_state import RunState
-
     state = RunState(record.plan, record.trials, clock=SystemClock())
     kept = {one.name: one.stop for one in record.verdict.experiments}
     stops: dict[str, StopReason] = {}
@@ -375,7 +369,6 @@ def verify_stored_comparison(name: str | Path, *, store: str | Path = ".trialwis
         RunNotFound: There is no such comparison, or it has no verdict.
     """
     from trialwise.runtime.answers import load_stored
-    from trialwise.stores.comparisons import ComparisonStore
 
     stored = ComparisonStore(Path(store)).open(name)
     verdict = stored.verdict()

@@ -1,33 +1,37 @@
-"""Where runs are kept and who hears of them: what `run` and `measure` share."""
+"""Where runs are kept, who hears of them, and how each is decided and kept."""
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trialwise.engine.ports import Service, SystemClock
+from trialwise import __version__
+from trialwise.engine.ports import Event, Interrupt, Listener, Service, SystemClock
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.model.contract import Contract
-from trialwise.model.options import RunOptions
-from trialwise.model.plan import Plan
+from trialwise.model import Contract, Plan, RunOptions, RunRecord
+from trialwise.model.baseline import Covariate, resolve_covariates
+from trialwise.model.evidence import NOT_PUBLISHED, REFERENCE_RELEASES, Reproducibility, StopReason
+from trialwise.model.fingerprint import plan_hash
 from trialwise.model.run_settings import RunSettings
 from trialwise.model.trial import NOT_MEASURED
-from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.looping import run_in_thread
+from trialwise.procedures.run_verdict import decide_run
+from trialwise.stats.result_types import Decision
+from trialwise.stores.run_files import RecordNotKept
+from trialwise.stores.run_journals import is_set_aside, read_set_aside, set_trials_aside
+from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Event, Interrupt, Listener
     from trialwise.engine.run_parts import DriverSettings
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.model.run import RunRecord
     from trialwise.runtime.earlier_runs import EarlierRuns
     from trialwise.runtime.preparing import PreparedRun
-    from trialwise.stores.runs import StoredRun
 
 
 class WorkArguments(RunSettings, total=False):
@@ -148,7 +152,6 @@ class Workspace:
             if self.store is None:
                 yield OpenRun(self, contract, plan, service, None, now)
                 return
-            from trialwise.stores.runs import RunStore
 
             runs = RunStore(self.store)
             opened = (
@@ -193,8 +196,6 @@ def reuse_replies(service: Service, stored: StoredRun) -> Iterator[Service]:
         service: What is under test.
         stored: The run, open.
     """
-    from trialwise.stores.run_journals import read_set_aside, set_trials_aside
-
     if trials := read_set_aside(stored.path, stored.plan):
         from trialwise.services.replay import KeptReplies, read_answer
 
@@ -243,6 +244,7 @@ class OpenRun(NamedTuple):
         run = (self.plan, self.contract, self.service)
         if self.plan.options.executor != "local":
             from trialwise.executors.pool_driver import run_in_pool
+            from trialwise.runtime.looping import run_in_thread
 
             # The driver waits for workers in a thread, so that this loop hears of an interrupt.
             return await run_in_thread(
@@ -296,3 +298,123 @@ def open_service(contract: Contract, options: RunOptions, *, in_thread: bool = F
     from trialwise.services import CallableService
 
     return CallableService(given, in_thread=in_thread)
+
+
+# --- From the outcome of a run to its record: decided once, and kept where runs are kept ----------
+#
+# Every way to run a contract ends here: `run`, `compare`, `score` and the pytest plugin.
+
+
+def find_changed_covariates(plan: Plan, covariates: Sequence[Covariate]) -> dict[str, str]:
+    """Find the conditions that have another value now than when the run was planned (§8.4.1).
+
+    Args:
+        plan: With the values of the start.
+        covariates: As the contract declares them.
+    """
+    if not covariates:
+        return {}
+
+    now, found = SystemClock().now(), {}
+    for one in covariates:
+        try:
+            value = resolve_covariates([one], now, os.environ)[one.name]
+        except InvalidArgument:
+            value = "not set"
+        if value != plan.covariates.get(one.name, value):
+            found[one.name] = value
+    return found
+
+
+def read_run(stored: StoredRun) -> RunRecord:
+    """Read a stored run; one without a verdict is INCONCLUSIVE, and says why.
+
+    Where a broken check ended it nothing is decided, and its trials are there to be looked at.
+
+    Args:
+        stored: The run.
+    """
+    if (stored.path / "record.json").exists():
+        return stored.record()
+
+    from trialwise.engine.run_state import RunState
+
+    plan = stored.plan
+    resume = f"`trialwise run --resume {stored.run_id}`"
+    message = f"The run is still going on, or it was stopped; {resume} continues it"
+    state = RunState(plan, stored.trials(), clock=SystemClock())
+    if is_set_aside(stored.path):
+        message = f"A check is broken, so nothing is decided; repair it, and {resume} goes on"
+    state.stop(StopReason.SERVICE, message)
+    outcome = state.outcome()
+    verdict = decide_run(
+        plan,
+        outcome.trials,
+        stops=outcome.stops,
+        stop=StopReason.SERVICE,
+        spending=outcome.spending,
+        run_id=stored.run_id,
+        started_at=stored.started_at,
+        message=f"{message}.",
+    )
+    # What its design has decided becomes a verdict when the run ends.
+    verdict = replace(verdict, decision=Decision.INCONCLUSIVE)
+    return RunRecord(
+        run_id=stored.run_id,
+        plan=plan,
+        trials=stored.shown_trials(),
+        verdict=verdict,
+        texts=stored.texts(),
+    )
+
+
+def decide_and_keep(
+    plan: Plan,
+    outcome: RunOutcome,
+    stored: StoredRun | None = None,
+    *,
+    started_at: datetime | None = None,
+    covariates: Sequence[Covariate] = (),
+) -> RunRecord:
+    """Decide a run and write its record.
+
+    Args:
+        plan: What was run.
+        outcome: What came of it.
+        stored: Where its trials are kept, open; None keeps no record.
+        started_at: When the run began, where it is not stored.
+        covariates: Conditions that are looked at again, as the contract declares them.
+
+    Raises:
+        RecordNotKept: It was decided, and its record cannot be written.
+    """
+    run_id = "" if stored is None else stored.run_id
+    released = REFERENCE_RELEASES.get(plan.rule)
+    verdict = decide_run(
+        plan,
+        outcome.trials,
+        stops=outcome.stops,
+        stop=outcome.stop,
+        spending=outcome.spending,
+        run_id=run_id,
+        started_at=started_at if stored is None else stored.started_at,
+        message=outcome.message,
+        covariates_at_end=find_changed_covariates(plan, covariates),
+        reproducibility=Reproducibility(
+            reference_data_version=("none consumed" if released is None else released.version),
+            formula_value_fixtures=NOT_PUBLISHED if released is None else released.status,
+            tool_version=__version__,
+            python_version=platform.python_version(),
+            seed=plan.seed,
+            plan_hash=plan_hash(plan) if stored is None else stored.plan_hash,
+        ),
+    )
+    record = RunRecord(
+        run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict, texts=outcome.texts
+    )
+    if stored is not None:
+        try:
+            stored.write_record(verdict)
+        except StoreUnusable as error:
+            raise RecordNotKept(error.path, error.doing, error.reason, record) from error
+    return record

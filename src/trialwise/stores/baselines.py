@@ -44,7 +44,7 @@ class BaselineStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def path_of(self, baseline: Baseline) -> Path:
         """Return where a baseline is kept, or would be."""
@@ -100,7 +100,7 @@ class BaselineStore:
             BaselineError: A file is not as it was written, or lies in the wrong folder.
         """
         if contract is None:
-            folders = [path for path in _entries(self._folder) if path.is_dir()]
+            folders = [path for path in _entries(self.folder) if path.is_dir()]
         else:
             folders = [self._contract(contract)]
         found: list[tuple[Path, Baseline]] = []
@@ -150,7 +150,7 @@ class BaselineStore:
         return old
 
     def _contract(self, contract: str) -> Path:
-        return self._folder / safe_name(contract)
+        return self.folder / safe_name(contract)
 
     def _find_known(self, path: Path) -> Baseline | None:
         with _accessing(path, "the baseline cannot be looked up"):

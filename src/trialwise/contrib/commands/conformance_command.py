@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from trialwise.cli.exits import ExitCode
-from trialwise.cli.printing import ignore_gone_reader
+from trialwise.cli.process import ExitCode, ignore_gone_reader
 
 __all__ = ["command"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from trialwise.cli.exits import ExitCode
+from trialwise.cli.process import ExitCode
 
 __all__ = ["command"]
 

@@ -1,29 +1,128 @@
-"""`trialwise doctor`: whether everything that a run needs is there, without running anything."""
+"""`trialwise check` and `trialwise doctor`: everything that can be known without a trial."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from platform import python_version
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trialwise.cli.exits import ExitCode
-from trialwise.cli.options import json_option, suite_option
+from trialwise import suite as suites
+from trialwise.cli import options
+from trialwise.cli.arm_choice import check_section
+from trialwise.cli.process import ExitCode, say, say_json, say_page
+from trialwise.documents.numbers import as_all, as_count
+from trialwise.documents.printable import near
+from trialwise.runtime.selecting import Selection, prepare_chosen
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document, Tone
-    from trialwise.suite import Suite
+
+
+@click.command(
+    "check",
+    cls=options.GroupedCommand,
+    groups={
+        "Choose": "files expression tags criteria",
+        "Size": "option_trials option_max_trials",
+        "Decide": "option_intent settings expect",
+        "Limits": "option_max_usd option_max_seconds",
+        "Output": "as_json",
+    },
+)
+@options.selection
+@options.criterion_option
+@options.size_options
+@click.option(
+    "--expect",
+    type=options.RATE,
+    help="The true rate you expect: compare the ways to ask for each required rate there.",
+)
+@options.json_option
+def check_command(selected: Selection, expect: float | None, as_json: bool) -> int:
+    """Check a suite and say what it would do: rules in counts, chances, cost.
+
+    No service is called. Exits 2 where the file is wrong or a design cannot support its claim.
+
+    \b
+    Examples:
+      trialwise check
+      trialwise check support-agent --trials 200
+      trialwise check --expect 97%
+    """
+    from trialwise.model.codec import to_plain
+    from trialwise.pages import run_rules
+    from trialwise.pages.suite_totals import bound_planned_errors
+    from trialwise.procedures.chances import forecast, forecast_together
+    from trialwise.runtime.earlier_runs import expense_of, list_notes
+    from trialwise.runtime.workspace import Workspace
+
+    suites = selected.load(with_arms=True)
+    for suite in suites:
+        check_section(suite)
+    chosen = selected.choose_sized(suites)
+    prepared = []
+    for suite in suites:
+        space = Workspace(
+            store=suite.runs_folder, baselines=suite.baselines_folder, redact=suite.redaction
+        )
+        found = prepare_chosen(suite, chosen, space)
+        prepared += [(one.plan, suite.runs_folder) for one in found]
+    plans = [plan for plan, _ in prepared]
+    if as_json:
+        described = [
+            {
+                "contract": plan.contract,
+                "max_trials": plan.max_trials,
+                "criteria": list(map(to_plain, forecast(plan))),
+                "notes": list_notes(plan, runs),
+                "guards": list(map(to_plain, plan.guards)),
+            }
+            for plan, runs in prepared
+        ]
+        say_json(
+            {
+                "schema": "trialwise.check/1",
+                "contracts": described,
+                "together": list(map(to_plain, forecast_together(plans))),
+                "envelopes": list(map(to_plain, bound_planned_errors(plans))),
+            }
+        )
+        return ExitCode.PASS
+    for plan, runs in prepared:
+        expense = expense_of(plan, runs)
+        say(run_rules.render_rules(plan, expense=expense))
+        if expect is not None:
+            say(run_rules.render_choices(plan, expect, expense=expense))
+        for note in list_notes(plan, runs):
+            say(f"  note: {note}\n")
+        for guard in plan.guards:
+            say(f"  {guard.severity}: {guard.message}")
+    if chances := run_rules.render_together(plans):
+        say(chances)
+    count = as_all(len(prepared), "contract")
+    where = ", ".join(near(suite.path) for suite in suites)
+    arms = sum(len(one.arms) for suite in suites for one in suite.contracts)
+    sound = f"; {as_all(arms, 'arm')} can be compared" if arms else ""
+    say(f"{where}: {count} can support what is claimed{sound}; nothing was run")
+    return ExitCode.PASS
+
+
+# `trialwise doctor`: whether everything that a run needs is there, without running anything.
 
 
 @click.command("doctor")
-@suite_option
-@json_option
-def command(file: Path | None, as_json: bool) -> int:
+@options.suite_option
+@options.json_option
+def doctor_command(file: Path | None, as_json: bool) -> int:
     """Check this machine and this suite: what is there, what is missing, what to do.
 
     No trial is run and no request is sent: a program is looked for, a host is connected to and
@@ -34,17 +133,13 @@ def command(file: Path | None, as_json: bool) -> int:
       trialwise doctor
       trialwise doctor --json
     """
-    from trialwise.cli.printing import output_of, say, say_json
-
     checks = examine(file)
     failed = any(check.status == "FAIL" for check in checks)
     if as_json:
-        shown = [asdict(check) for check in checks]
+        shown = list(map(asdict, checks))
         say_json({"schema": "trialwise.doctor/1", "ok": not failed, "checks": shown})
     else:
-        from trialwise.renderers.document_text import render_document_text
-
-        say(render_document_text(build_doctor_page(checks), output_of()).rstrip())
+        say_page(build_doctor_page(checks))
     return ExitCode.REFUSED if failed else ExitCode.PASS
 
 
@@ -96,18 +191,12 @@ def examine(file: Path | None) -> list[Check]:
 def build_doctor_page(checks: Sequence[Check]) -> Document:
     """Build a row for each check, with what to do below it, and a line for all of them."""
     from trialwise.documents.blocks import Badge, Document, Row, Table
-    from trialwise.documents.numbers import as_count
 
-    rows = [
-        Row(
-            cells=(
-                Badge(word=check.status.value, tone=_TONES[check.status]),
-                check.name,
-                "\n".join(filter(None, (check.found, check.advice))),
-            )
-        )
-        for check in checks
-    ]
+    rows = []
+    for check in checks:
+        badge = Badge(word=check.status.value, tone=_TONES[check.status])
+        text = "\n".join(filter(None, (check.found, check.advice)))
+        rows.append(Row(cells=(badge, check.name, text)))
     failed = sum(check.status is Status.FAIL for check in checks)
     warned = sum(check.status is Status.WARN for check in checks)
     ready = f"{as_count(failed, 'thing')} to put right" if failed else "nothing to put right"
@@ -118,56 +207,47 @@ def build_doctor_page(checks: Sequence[Check]) -> Document:
     return Document(kind="Doctor", title="", blocks=(table,))
 
 
-def _python() -> Check:
-    from platform import python_version
+def _judge(
+    name: str, found: str, advice: str, *, holds: bool, otherwise: Status = Status.FAIL
+) -> Check:
+    return Check(name, Status.OK, found) if holds else Check(name, otherwise, found, advice)
 
-    found = f"{python_version()}, {sys.executable}"
-    if sys.version_info >= _OLDEST_PYTHON:
-        return Check("python", Status.OK, found)
+
+def _python() -> Check:
     needed = ".".join(map(str, _OLDEST_PYTHON))
-    return Check("python", Status.FAIL, found, f"Use Python {needed} or newer.")
+    return _judge(
+        "python",
+        f"{python_version()}, {sys.executable}",
+        f"Use Python {needed} or newer.",
+        holds=sys.version_info >= _OLDEST_PYTHON,
+    )
 
 
 def _libraries() -> Iterator[Check]:
     """Yield what the package's own metadata asks for."""
-    from importlib.metadata import PackageNotFoundError, requires, version
+    from importlib import metadata
 
     try:
-        wanted = [one for one in requires("trialwise") or () if "extra ==" not in one]
-    except PackageNotFoundError:
-        yield Check(
-            "trialwise",
-            Status.WARN,
-            "not installed as a package",
-            "Install it: pip install trialwise.",
-        )
+        wanted = [one for one in metadata.requires("trialwise") or () if "extra ==" not in one]
+    except metadata.PackageNotFoundError:
+        advice = "Install it: pip install trialwise."
+        yield Check("trialwise", Status.WARN, "not installed as a package", advice)
         return
-    yield Check("trialwise", Status.OK, version("trialwise"))
-    there, missing = [], []
+    yield Check("trialwise", Status.OK, metadata.version("trialwise"))
+    there, missing = [], {}
     for requirement in wanted:
-        name = _project_of(requirement)
+        # The name in a requirement such as `click>=8.2`.
+        name = next(iter(re.findall(r"^[A-Za-z0-9._-]+", requirement)), requirement)
         try:
-            there.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            missing.append(requirement)
-    if missing:
-        packages = " ".join(f"'{one}'" for one in missing)
-        yield Check(
-            "libraries",
-            Status.FAIL,
-            f"missing: {', '.join(map(_project_of, missing))}",
-            f"Install what is missing: pip install {packages}",
-        )
-    else:
-        yield Check("libraries", Status.OK, ", ".join(there))
-
-
-def _project_of(requirement: str) -> str:
-    """Return the name in a requirement such as `click>=8.2`."""
-    import re
-
-    found = re.match(r"[A-Za-z0-9._-]+", requirement)
-    return found[0] if found else requirement
+            there.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing[name] = f"'{requirement}'"
+    yield _judge(
+        "libraries",
+        f"missing: {', '.join(missing)}" if missing else ", ".join(there),
+        f"Install what is missing: pip install {' '.join(missing.values())}",
+        holds=not missing,
+    )
 
 
 def _terminal() -> Check:
@@ -177,14 +257,12 @@ def _terminal() -> Check:
     kind = "a terminal" if sys.stdout.isatty() else "no terminal (a file, a pipe or a CI log)"
     colour = "colour" if able.colour else "no colour"
     signs = "unicode" if able.unicode else "ASCII only"
-    found = f"{kind}, {able.width} columns, {colour}, {signs}"
-    if able.unicode:
-        return Check("output", Status.OK, found)
-    return Check(
+    return _judge(
         "output",
-        Status.WARN,
-        found,
+        f"{kind}, {able.width} columns, {colour}, {signs}",
         "Reports are spelled in ASCII. For α and ≥ set PYTHONUTF8=1, or a UTF-8 locale.",
+        holds=able.unicode,
+        otherwise=Status.WARN,
     )
 
 
@@ -199,28 +277,21 @@ def _cache() -> Check:
     return _check_folder("cache", folder, str(folder), Status.WARN, advice)
 
 
-def _suite(file: Path | None) -> tuple[Suite | None, Check]:
-    from trialwise.documents.numbers import as_count
-    from trialwise.documents.printable import near
-    from trialwise.suite import SuiteError, SuiteNotFound, find_suite, load_suite
-
+def _suite(file: Path | None) -> tuple[suites.Suite | None, Check]:
     try:
-        path = find_suite(Path.cwd()) if file is None else file
-        suite = load_suite(path, environment=os.environ)
-    except SuiteNotFound as error:
+        path = suites.find_suite(Path.cwd()) if file is None else file
+        suite = suites.load_suite(path, environment=os.environ)
+    except suites.SuiteNotFound as error:
         return None, Check("suite", Status.WARN, str(error))
-    except SuiteError as error:
+    except suites.SuiteError as error:
         return None, Check("suite", Status.FAIL, str(error))
     contracts = as_count(len(suite.contracts), "contract")
     count = sum(len(one.contract.criteria) for one in suite.contracts)
-    criteria = "1 criterion" if count == 1 else f"{count} criteria"
-    found = f"{near(path)}: {contracts}, {criteria}"
-    return suite, Check("suite", Status.OK, found)
+    criteria = as_count(count, "criterion", "criteria")
+    return suite, Check("suite", Status.OK, f"{near(path)}: {contracts}, {criteria}")
 
 
-def _folders(suite: Suite) -> Iterator[Check]:
-    from trialwise.documents.printable import near
-
+def _folders(suite: suites.Suite) -> Iterator[Check]:
     folders = {"runs": suite.runs_folder, "baselines": suite.baselines_folder}
     folders |= {f"{report.format} report": report.path.parent for report in suite.reports}
     advice = "Change its permissions, or name another folder in the suite."
@@ -242,15 +313,14 @@ def _check_folder(name: str, folder: Path, shown: str, status: Status, advice: s
         return Check(name, status, f"{shown}: {why}", advice)
 
 
-def _services(suite: Suite) -> Iterator[Check]:
+def _services(suite: suites.Suite) -> Iterator[Check]:
     """Yield each service once, however many contracts share it."""
-    names: dict[int, list[str]] = {}
-    services: dict[int, Any] = {}
+    shared: dict[int, list[suites.SuiteContract]] = {}
     for one in suite.contracts:
-        services[id(one.contract.service)] = one.contract.service
-        names.setdefault(id(one.contract.service), []).append(one.name)
-    for key, service in services.items():
-        for check in _service(", ".join(names[key]), service):
+        shared.setdefault(id(one.contract.service), []).append(one)
+    for several in shared.values():
+        names = ", ".join(one.name for one in several)
+        for check in _service(names, several[0].contract.service):
             # An address may have come from the environment, and is then nobody's to print.
             yield replace(check, found=suite.redaction(check.found))
 
@@ -282,20 +352,14 @@ def _service(contracts: str, service: Any) -> Iterator[Check]:
 
 
 def _program(name: str, program: str, folder: str, search: str | None) -> Check:
-    from shutil import which
-
     if "{" in program:
         return Check(name, Status.WARN, f"{program}: known only in a trial")
     # As a process finds it: a path with a slash starts from where the program runs.
     found = which(os.path.join(folder, program) if os.sep in program else program, path=search)
     if found is not None:
         return Check(name, Status.OK, found)
-    return Check(
-        name,
-        Status.FAIL,
-        f"there is no program {program!r}",
-        "Install it, put its folder on the PATH, or correct `command` in the suite.",
-    )
+    advice = "Install it, put its folder on the PATH, or correct `command` in the suite."
+    return Check(name, Status.FAIL, f"there is no program {program!r}", advice)
 
 
 def _endpoint(name: str, url: str) -> Check:
@@ -314,9 +378,5 @@ def _endpoint(name: str, url: str) -> Check:
             return Check(name, Status.OK, f"{url} can be reached")
     except OSError as error:
         why = error.strerror or str(error) or "no answer in time"
-        return Check(
-            name,
-            Status.FAIL,
-            f"{url} cannot be reached: {why}",
-            "Start the service, or correct its address in the suite.",
-        )
+        advice = "Start the service, or correct its address in the suite."
+        return Check(name, Status.FAIL, f"{url} cannot be reached: {why}", advice)
