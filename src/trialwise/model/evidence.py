@@ -350,6 +350,11 @@ class CutoffEvidence(Evidence):
     difference: Interval | None = None
     """Bounds on the rate minus the baseline's: its upper end is below 0 exactly after a FAIL."""
 
+    @classmethod
+    def of(cls, evidence: Evidence) -> CutoffEvidence:
+        """Return evidence as that of a cutoff; where nothing was weighed, it has no number yet."""
+        return evidence if isinstance(evidence, cls) else cls()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialEvidence(Evidence):

@@ -6,7 +6,7 @@ runs, decides or reports asks the object; nobody asks which procedure it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -248,6 +248,8 @@ class Procedure:
     """Whether a verdict says something about a rate, rather than about the trials alone."""
     decides_fixed_rate: bool = False
     """Whether it decides a required rate from a fixed number of trials."""
+    counts_rate: bool = False
+    """Whether it decides by a count of independent trials, which no corpus runs out of."""
     decides_mean: bool = False
     """Whether it decides a mean score, and not a rate of passing trials."""
     compares_baseline: bool = False
@@ -362,9 +364,7 @@ class Procedure:
             return ""
         sure = ""
         if plan.cutoff is not None and not plan.counting.stops_early:
-            from trialwise.procedures.families import scale_levels
-
-            strict = scale_levels(plan, lambda level: level * family.least_share)
+            strict = self.scale_levels(plan, lambda level: level * family.least_share)
             passes = "" if strict.cutoff is None else f"PASS with at least {strict.cutoff}"
             most = strict.failing.most_failing
             if self.compares_baseline:
@@ -390,6 +390,23 @@ class Procedure:
         Return None if the plan has no design, or if its check needs more than a computation.
         """
         return None
+
+    def scale_levels(self, plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
+        """Return the plan of a fixed number of trials at other levels, with the cutoffs of these.
+
+        At `family.least_share` of them it decides only what holds whatever the others decide.
+
+        Args:
+            plan: What this procedure planned.
+            scale: What becomes of each level.
+        """
+        given = {"alpha": plan.alpha, "beta": plan.beta, "fail_alpha": plan.failing.fail_alpha}
+        levels = {name: scale(level) for name, level in given.items() if level is not None}
+        scaled = plan.change(**levels)
+        derived = self.derive_design(scaled)
+        if derived is None:
+            return scaled
+        return replace(scaled, design=derived, cutoff=getattr(derived, "cutoff", None))
 
     def knows_rate(self, finding: Finding) -> bool:
         """Return whether every case was counted, so that the rate is known and not estimated."""

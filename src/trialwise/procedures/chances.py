@@ -231,10 +231,8 @@ def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
     procedure, alone = find_procedure(criterion.procedure), criterion
     if criterion.others.family is not None and not criterion.counting.stops_early:
         # What the others decide can only add to what holds whatever they decide.
-        from trialwise.procedures.families import scale_levels
-
         share = criterion.others.family.least_share
-        alone = scale_levels(criterion, lambda level: share * level)
+        alone = procedure.scale_levels(criterion, lambda level: share * level)
     family = criterion.others.family
     # By e-values and by BY an end at a boundary may still not hold.
     is_open = family is not None and criterion.counting.stops_early and not family.keeps_boundaries

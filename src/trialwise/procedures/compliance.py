@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trialwise import stats
 from trialwise.decimals import as_written, complement, settled
@@ -41,6 +42,7 @@ class Compliance(base.Procedure):
     question = "Is the required rate met?"
     error_family = "false-compliance"
     decides_fixed_rate = True
+    counts_rate = True
     may_be_withdrawn = True
     long_run = (
         "if the true rate were at or below the requirement, this rule would declare "
@@ -97,10 +99,8 @@ class Compliance(base.Procedure):
             return {}
         assert criterion.at_least is not None
         level = criterion.wrong_fail
-        most = find_most_failing(criterion.at_least, design.trials, level, design.rule)
-        # With a wide margin a count can show both; then it PASSes.
-        highest = design.trials if design.cutoff is None else design.cutoff - 1
-        return {"most_failing": min(most, highest), "fail_alpha": level}
+        most = _find_failing(criterion.at_least, design, level)
+        return {"most_failing": most, "fail_alpha": level}
 
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the cutoff at the number of trials that count, or by the claim's estimator."""
@@ -115,14 +115,11 @@ class Compliance(base.Procedure):
     ) -> base.Conclusion:
         """Add an interval, and how many trials would show a rate that was met but not shown."""
         completed = super().complete(plan, conclusion, stop, run)
-        design = getattr(conclusion.evidence, "design", None) or plan.design
-        disagrees = conclusion.caution is Caution.STRANDS_DISAGREE
-        if disagrees and not completed.advice and isinstance(design, stats.ComplianceCutoff):
-            completed = replace(completed, advice=_advise_trials(conclusion.tally, design))
-        evidence = completed.evidence
-        if getattr(evidence, "interval", None) is not None:
+        if conclusion.caution is Caution.STRANDS_DISAGREE and not completed.advice:
+            completed = replace(completed, advice=self.advise_trials(plan, conclusion))
+        if getattr(completed.evidence, "interval", None) is not None:
             return completed
-        weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
+        weighed = CutoffEvidence.of(completed.evidence)
         says_ground = self.decides_fixed_rate and base.has_agreeing_interval(plan)
         is_failed = conclusion.decision is not Decision.PASS and not stop.is_premature
         ground = None
@@ -137,6 +134,15 @@ class Compliance(base.Procedure):
                 )
         found = self.find_interval(plan, conclusion.tally, stop, run.rule)
         return replace(completed, evidence=replace(weighed, interval=found))
+
+    def advise_trials(self, plan: CriterionPlan, conclusion: base.Conclusion) -> str:
+        """Say how many trials would show the observed rate with a power of 80 %."""
+        design = CutoffEvidence.of(conclusion.evidence).design or plan.design
+        return (
+            ""
+            if design is None
+            else _advise_trials(conclusion.tally, cast("stats.ComplianceCutoff", design))
+        )
 
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
@@ -193,8 +199,7 @@ class Compliance(base.Procedure):
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Count the binomial chances of the two cutoffs, or of a smoke run's observed rate."""
         required, cutoff = plan.threshold.required_rate, plan.cutoff
-        is_counted = isinstance(plan.design, stats.ComplianceCutoff) and plan.judging.errors is None
-        if not is_counted or required is None:
+        if plan.design is None or plan.judging.errors is not None or required is None:
             return limit_by_levels(plan)
         if cutoff is None:
             cutoff = plan.trials + 1
@@ -213,6 +218,15 @@ class Compliance(base.Procedure):
             return None
         return stats.compliance_cutoff(required, plan.trials, alpha=plan.alpha, rule=plan.rule)
 
+    def scale_levels(self, plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
+        """Scale which counts FAIL, too, where what shows neither side is open."""
+        scaled = super().scale_levels(plan, scale)
+        design = cast("stats.ComplianceCutoff | None", scaled.design)
+        required, level = plan.threshold.required_rate, scaled.failing.fail_alpha
+        if design is None or plan.rule is None or required is None or level is None:
+            return scaled
+        return scaled.change(most_failing=_find_failing(required, design, level))
+
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
         from trialwise.procedures.explained_cutoffs import explain_compliance
@@ -221,6 +235,13 @@ class Compliance(base.Procedure):
 
 
 PROCEDURE = Compliance()
+
+
+def _find_failing(required: float, design: stats.ComplianceCutoff, level: float) -> int:
+    """Find the most successes that FAIL: they show a rate below the required one."""
+    most = find_most_failing(required, design.trials, level, design.rule)
+    # With a wide margin a count can show both; then it PASSes.
+    return min(most, design.trials if design.cutoff is None else design.cutoff - 1)
 
 
 def decide_compliance(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trialwise import stats
 from trialwise.decimals import as_written, ceil_product, complement, settled
@@ -38,6 +38,7 @@ class Corpus(compliance.Compliance):
 
     name = "CORPUS"
     may_be_withdrawn = False
+    counts_rate = False
     question = "Is the required rate met in this corpus?"
 
     def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
@@ -96,10 +97,14 @@ class Corpus(compliance.Compliance):
         if case.claim.population is PopulationClaim.NO_GENERALISATION:
             return _describe(case)
         alpha = plan.alpha
-        if alpha is None and isinstance(plan.design, stats.FiniteCorpusCutoff):
+        if alpha is None and plan.design is not None:
             # Planned whole, with trials that the analysis leaves out: only a part is known.
-            alpha = plan.design.alpha
+            alpha = cast("stats.FiniteCorpusCutoff", plan.design).alpha
         return _conclude_corpus(case, alpha, plan)
+
+    def advise_trials(self, plan: CriterionPlan, conclusion: Conclusion) -> str:
+        """Advise nothing: a corpus has no more inputs than it has."""
+        return ""
 
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
@@ -119,8 +124,7 @@ class Corpus(compliance.Compliance):
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Return the error of a part of the corpus; a rate that is counted has none."""
-        design = plan.design
-        if plan.alpha is None or not isinstance(design, stats.FiniteCorpusCutoff):
+        if plan.alpha is None:
             reason = "describes this run only"
             if plan.decision_rule == _WHOLE:
                 reason = "counts the whole corpus and estimates nothing"

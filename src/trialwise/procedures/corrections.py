@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND, complement
@@ -33,7 +33,6 @@ from trialwise.model.plan import CriterionPlan, Family, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, decision_interval
 from trialwise.procedures.composite import combine, state_inputs
-from trialwise.procedures.families import scale_levels
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.sequential import find_p_value, state_stop
 from trialwise.stats.multiplicity import CLAIMS, list_shares
@@ -116,16 +115,15 @@ class _Correction:
 
     def _decide_at(self, finding: Finding, share: float) -> Sequence[Finding]:
         plan, by_evidence = finding.plan, self._plan.correction == "e-bh"
-        counts_rate = (
-            isinstance(plan.design, stats.ComplianceCutoff) and plan.judging.errors is None
-        )
+        procedure = procedure_of(finding)
+        counts_rate = _has_cutoff(finding) and plan.judging.errors is None
         if plan.counting.stops_early or (by_evidence and counts_rate):
             intent = self._plan.intent_of(plan)
             decide = partial(_decide_counts, share=share, intent=intent, by_evidence=by_evidence)
             return [decide(part) for part in _split(finding)]
         # A p-value is an e-value of 1/(2√p); that of a mean is one already.
-        is_calibrated = by_evidence and not isinstance(plan.design, stats.MeanDesign)
-        scaled = scale_levels(
+        is_calibrated = by_evidence and not procedure.decides_mean
+        scaled = procedure.scale_levels(
             plan, lambda level: (share * level) ** 2 / 4 if is_calibrated else share * level
         )
         return [_restore_plan(part, plan, scaled) for part in _split(self._decide(scaled))]
@@ -215,6 +213,11 @@ def _split(finding: Finding) -> tuple[Finding, ...]:
     return finding.by_input or (finding,)
 
 
+def _has_cutoff(finding: Finding) -> bool:
+    """Return whether a count of independent trials decides, so that it has an e-value."""
+    return procedure_of(finding).counts_rate and finding.design is not None
+
+
 def _is_cut_short(finding: Finding) -> bool:
     return finding.stop is not None and finding.stop.is_premature
 
@@ -259,14 +262,15 @@ def _decide_counts(
     finding: Finding, share: float, intent: Intent, *, by_evidence: bool = False
 ) -> Finding:
     """Decide where counting ended at a share of the undivided levels, by p-values or e-values."""
-    family, tally, design = finding.plan.others.family, finding.tally, finding.design
+    family, tally = finding.plan.others.family, finding.tally
     assert family is not None
     # What was cut short, or taken back for another reason, shows nothing.
     if _is_cut_short(finding) or not tally.trials:
         return finding
     end = Decision.INCONCLUSIVE
-    if isinstance(design, SequentialDesign):
-        end = design.decide(tally.trials, tally.failed) or end
+    boundaries = cast("SequentialDesign", finding.design)
+    if finding.plan.counting.stops_early:
+        end = boundaries.decide(tally.trials, tally.failed) or end
         if end is not finding.decision:
             return finding
     levels = share * family.wrong_pass, share * family.wrong_fail
@@ -277,8 +281,8 @@ def _decide_counts(
     elif end is not Decision.PASS and below <= levels[1] * (1 + RELATIVE_BAND):
         decision = Decision.FAIL
     given: dict[str, object] = {"interval": bound(decision=decision)}
-    if isinstance(design, SequentialDesign):
-        given["stopped_p_value"] = find_p_value(decision, tally, design)
+    if finding.plan.counting.stops_early:
+        given["stopped_p_value"] = find_p_value(decision, tally, boundaries)
     else:
         given["ground"] = _GROUNDS[decision]
     restated = replace(finding, evidence=replace(finding.evidence, **given))  # type: ignore[arg-type]
@@ -295,9 +299,9 @@ _GROUNDS = {Decision.PASS: None, Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSI
 
 
 def _state_counts(finding: Finding, decision: Decision, intent: Intent) -> str:
-    tally, design, family = finding.tally, finding.design, finding.plan.others.family
-    if isinstance(design, SequentialDesign) and decision is not Decision.INCONCLUSIVE:
-        return state_stop(decision, tally, design, intent)
+    tally, family = finding.tally, finding.plan.others.family
+    if finding.plan.counting.stops_early and decision is not Decision.INCONCLUSIVE:
+        return state_stop(decision, tally, cast("SequentialDesign", finding.design), intent)
     required = as_percent(finding.threshold.required_rate or 0)
     assert family is not None
     return (
@@ -310,8 +314,8 @@ def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Weight:
     """Weigh the end of a design that stops early, over all ways in which it can end."""
     from trialwise.stats.sequential.stopped_rates import decision_interval, stopped_tails
 
-    design, n, f = finding.design, finding.tally.trials, finding.tally.failed
-    assert isinstance(design, SequentialDesign)
+    design = cast("SequentialDesign", finding.design)
+    n, f = finding.tally.trials, finding.tally.failed
     above = stopped_tails(design, n, f, design.p1).good
     below = stopped_tails(design, n, f, design.p0).bad
     if design.method is not Method.WALD:
@@ -401,9 +405,9 @@ def _adjust(fixed: Sequence[tuple[Finding, float]], plan: Plan) -> Sequence[floa
 
 
 def _weigh(finding: Finding, p_value: float) -> float:
-    if isinstance(finding.design, stats.ComplianceCutoff):
-        tally = finding.tally
-        return stats.fixed_e_value(tally.passed, tally.trials, finding.design.required_rate)
+    if _has_cutoff(finding):
+        tally, design = finding.tally, cast("stats.ComplianceCutoff", finding.design)
+        return stats.fixed_e_value(tally.passed, tally.trials, design.required_rate)
     return stats.calibrated_e_value(p_value)
 
 

@@ -50,13 +50,6 @@ class Row(NamedTuple):
         return self.sign.reason
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it passed at once, and nothing more is to be said of it."""
-        course = self.course
-        is_calm = course.error_class is ErrorClass.NONE and not course.has_error
-        return self.passed and is_calm and course.attempts == 1
-
-    @property
     def is_measured(self) -> bool:
         """Whether neither the call nor the criterion says that something was in the way."""
         return self.course.error_class is ErrorClass.NONE is self.sign.error_class

@@ -7,7 +7,8 @@ replacement or is known whole (§8.4.6).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, cast
 
 from trialwise import stats
 from trialwise.decimals import as_written
@@ -20,6 +21,8 @@ from trialwise.procedures import explanations
 from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+
+_Cutoff: TypeAlias = stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff
 
 #: What kind of test each versioned rule is.
 _TESTS = {
@@ -38,18 +41,21 @@ _TESTS = {
 
 def explain_compliance(finding: Finding) -> tuple[Section, ...]:
     """The test of a required rate, where the rate comes from, and the numbers of the cutoff."""
-    design = finding.design if isinstance(finding.design, stats.ComplianceCutoff) else None
+    design = cast("stats.ComplianceCutoff | None", finding.design)
     usual, reference = _state_requirement(finding, design)
     rows: explanations.Rows = []
     if design is not None and design.cutoff is not None:
-        null, required = "the required rate is not exceeded", design.required_rate
-        rows = _infer(finding, design, _compliance_size(design, finding.plan), null, required)
+        size, null = _compliance_size(design, finding.plan), "the required rate is not exceeded"
+        achieved = _list_achieved_confidence(finding, design)
+        rows = _infer(
+            finding, design, size, null, threshold=design.required_rate, achieved=achieved
+        )
     return _lay_out(finding, design, usual, reference, rows)
 
 
 def explain_regression(finding: Finding) -> tuple[Section, ...]:
     """The test against a baseline, what was measured and when, and the numbers of the cutoff."""
-    design = finding.design if isinstance(finding.design, stats.RegressionCutoff) else None
+    design = cast("stats.RegressionCutoff | None", finding.design)
     usual = (
         "K follows the reference model; no degradation signal",
         "lower-tail degradation signal under the reference",
@@ -59,23 +65,22 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
         reference += _describe_baseline(design, finding.threshold.baseline)
         if design.cutoff is not None:
             null = "no degradation from the baseline"
-            rows = _infer(finding, design, _regression_size(design), null, design.threshold)
+            rows = _infer(
+                finding, design, _regression_size(design), null, threshold=design.threshold
+            )
             rows += _list_difference(finding)
     sections = _lay_out(finding, design, usual, reference, rows)
     if design is None:
         return sections
-    # Only comparisons with a baseline have other rules, and they load their tests.
-    from trialwise.procedures.explanations import explain_other_rules
-
-    return (*sections, *explain_other_rules(finding, design))
+    return (*sections, *explanations.explain_other_rules(finding, design))
 
 
 def explain_corpus(finding: Finding) -> tuple[Section, ...]:
     """The test, what share of the corpus was tried, and the exact numbers."""
-    design = finding.design
-    sampled = design if isinstance(design, stats.FiniteCorpusCutoff) else None
+    design, rows = finding.design, list[tuple[str, str]]()
+    sampled = None if isinstance(design, stats.ExactCorpusRate) else design
+    sampled = cast("stats.FiniteCorpusCutoff | None", sampled)
     usual, reference = _state_requirement(finding, sampled)
-    rows: explanations.Rows = []
     if isinstance(design, stats.ExactCorpusRate):
         reference.append(("Corpus", f"all {design.corpus_size} inputs evaluated"))
         known = f"{design.successes} of {design.corpus_size} = {design.rate:.6f}, known"
@@ -106,7 +111,7 @@ def _state_requirement(
 
 def _lay_out(
     finding: Finding,
-    design: stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff | None,
+    design: _Cutoff | None,
     usual: tuple[str, str],
     reference: explanations.Rows,
     inference: explanations.Rows,
@@ -116,7 +121,7 @@ def _lay_out(
         passes = "the estimator's one-sided lower bound reaches the required rate"
     elif design is not None and finding.cutoff is not None:
         passes = f"K ≥ {finding.cutoff} of {design.trials}"
-        if isinstance(design, stats.FiniteCorpusCutoff):
+        if design.corpus_size is not None:
             passes += f" drawn of the corpus's {design.corpus_size}"
     name = (finding.decision_rule or "").removesuffix(AGREEING).removesuffix(LEFT_OUT_COUNTED)
     test = _TESTS.get(name, "")
@@ -130,10 +135,12 @@ def _lay_out(
 
 def _infer(
     finding: Finding,
-    design: stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff,
+    design: _Cutoff,
     size: explanations.Rows,
     null: str,
+    *,
     threshold: float | None = None,
+    achieved: Sequence[tuple[str, str]] = (),
 ) -> explanations.Rows:
     assert design.cutoff is not None
     share = design.cutoff / design.trials
@@ -141,39 +148,29 @@ def _infer(
     # Inputs that are decided one by one have numbers of their own; pooled ones decide nothing.
     if not finding.tally.trials or finding.by_input:
         return rows + size + explanations.list_power(finding)
-    if isinstance(design, stats.FiniteCorpusCutoff):
-        rows += (
-            explanations.list_precision(finding, "hypergeometric", corpus=design.corpus_size) + size
-        )
-    else:
-        bound = "Wilson" if finding.rule == "wilson" else "Clopper–Pearson"
-        rows += (
-            explanations.list_precision(finding, bound)
-            + size
-            + _diagnostic_z(finding, design, threshold)
-        )
-        rows += _list_adequacy(design)
-    rows += explanations.list_p_value(finding, null)
-    if isinstance(design, stats.ComplianceCutoff):
-        rows += _list_achieved_confidence(finding, design)
-    return rows + explanations.list_power(finding)
+    bound = "Wilson" if finding.rule == "wilson" else "Clopper–Pearson"
+    if design.corpus_size is not None:
+        bound = "hypergeometric"
+    rows += explanations.list_precision(finding, bound, corpus=design.corpus_size) + size
+    # Only a binomial rule has a normal approximation to compare with.
+    if finding.rule == "wilson":
+        rows += _diagnostic_z(finding, design, threshold) + _list_adequacy(design)
+    return [
+        *rows,
+        *explanations.list_p_value(finding, null),
+        *achieved,
+        *explanations.list_power(finding),
+    ]
 
 
 #: Below the first number a normal approximation is poor, below the second doubtful (§8.1).
 _POOR, _DOUBTFUL = 5, 10
 
 
-def _list_adequacy(design: stats.ComplianceCutoff | stats.RegressionCutoff) -> explanations.Rows:
+def _list_adequacy(design: _Cutoff) -> explanations.Rows:
     """Whether the normal approximation behind Wilson's bound has enough of both outcomes (§8.1)."""
-    if design.rule != "wilson":
-        return []
-    rate = (
-        design.reference_rate
-        if isinstance(design, stats.RegressionCutoff)
-        else design.required_rate
-    )
     # In rationals, so that 100 trials at 0.9 have 10 failures and not a little less.
-    exact = as_written(rate)
+    exact = as_written(design.reference_rate)
     passes, failures = float(design.trials * exact), float(design.trials * (1 - exact))
     least = min(passes, failures)
     says = "adequate" if least >= _DOUBTFUL else "doubtful" if least >= _POOR else "poor"
@@ -188,6 +185,8 @@ def _list_achieved_confidence(
 ) -> explanations.Rows:
     """The confidence at which these counts just show the required rate (§6.1)."""
     tally, p = finding.tally, finding.p_value
+    if not tally.trials:
+        return []
     normal = stats.implied_confidence_of_observation(
         tally.passed, tally.trials, design.required_rate
     )
@@ -271,15 +270,10 @@ def _corpus_size(design: stats.FiniteCorpusCutoff) -> explanations.Rows:
     ]
 
 
-def _diagnostic_z(
-    finding: Finding,
-    design: stats.ComplianceCutoff | stats.RegressionCutoff,
-    threshold: float | None,
-) -> explanations.Rows:
+def _diagnostic_z(finding: Finding, design: _Cutoff, threshold: float | None) -> explanations.Rows:
     """Wald's z, for orientation: it is not the operative test (§7.1)."""
     tally = finding.tally
-    is_shown = design.rule == "wilson" and tally.trials == design.trials
-    if not is_shown or threshold is None or not 0 < threshold < 1:
+    if tally.trials != design.trials or threshold is None or not 0 < threshold < 1:
         return []
     error = math.sqrt(threshold * (1 - threshold) / tally.trials)
     z = (tally.passed / tally.trials - threshold) / error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND
@@ -174,12 +174,12 @@ def word_long_run(event: str) -> str:
 
 def explain_sequential(finding: Finding) -> tuple[Section, ...]:
     """Explain the two rates, the design and its errors, the stop and the inference after it."""
-    design, threshold = finding.design, finding.threshold
+    design, threshold = cast("SequentialDesign | None", finding.design), finding.threshold
     reference = describe_threshold(finding)
     if threshold.required_rate is not None:
         required = f"p* = {threshold.required_rate:g} (given, not estimated)"
         reference.append(("Normative threshold", required))
-    if not isinstance(design, SequentialDesign):
+    if design is None:  # a judge's errors were corrected for, and no boundary decided
         return (
             explain_hypotheses(finding),
             *((make_section("THRESHOLD REFERENCE", reference),) if reference else ()),

@@ -9,7 +9,7 @@ decide a record again; contracts share the level by their numbers of decisions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +24,6 @@ from trialwise.model.plan import CriterionPlan, Family
 from trialwise.model.trial import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
-from trialwise.stats.compliance_cutoffs import find_most_failing
 
 if TYPE_CHECKING:
     from trialwise.stats.judged_looks import JudgedLook
@@ -240,45 +239,14 @@ def plan_corrected(
     return split.change(family=family)
 
 
-def scale_levels(plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
-    """Return the plan of a fixed number of trials at other levels, with the cutoffs of these.
-
-    At `plan.family.least_share` of them it decides only what holds whatever the others decide.
-
-    Args:
-        plan: What was planned.
-        scale: What becomes of each level.
-    """
-    given = {"alpha": plan.alpha, "beta": plan.beta, "fail_alpha": plan.failing.fail_alpha}
-    levels = {name: scale(level) for name, level in given.items() if level is not None}
-    scaled = plan.change(**levels)
-    design, required = plan.design, plan.threshold.required_rate
-    if isinstance(design, stats.MeanDesign):
-        low, high = scale(design.low_error), scale(design.high_error)
-        return replace(scaled, design=replace(design, low_error=low, high_error=high))
-    derived = find_procedure(plan.procedure).derive_design(scaled)
-    if derived is None:
-        return scaled
-    if isinstance(derived, stats.ComplianceCutoff) and required and scaled.failing.fail_alpha:
-        most = find_most_failing(required, plan.trials, scaled.failing.fail_alpha, derived.rule)
-        highest = plan.trials if derived.cutoff is None else derived.cutoff - 1
-        scaled = scaled.change(most_failing=min(most, highest))
-    return replace(scaled, design=derived, cutoff=getattr(derived, "cutoff", None))
-
-
 def _explain_shortage(plan: CriterionPlan, situation: Situation, decisions: int) -> Refused | None:
     """Explain why a fixed number of trials cannot PASS once it is corrected; None where it can."""
-    design = plan.design
+    procedure = find_procedure(plan.procedure)
     strict = situation.options.correction in ("bonferroni", "holm") and situation.verifies
-    if not strict or not find_procedure(plan.procedure).decides_fixed_rate:
+    if not strict or not procedure.decides_fixed_rate or plan.cutoff is None or plan.alpha is None:
         return None
-    if not isinstance(design, stats.ComplianceCutoff) or design.cutoff is None:
-        return None
-    share = design.alpha / decisions
-    found = stats.compliance_cutoff(
-        design.required_rate, plan.trials, alpha=share, rule=design.rule
-    )
-    if found.cutoff is not None:
+    share = plan.alpha / decisions
+    if procedure.scale_levels(plan, lambda level: level / decisions).cutoff is not None:
         return None
     return Refused(
         f"{plan.trials} trials cannot PASS as one of {decisions} decisions that are corrected by "

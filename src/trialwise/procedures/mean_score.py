@@ -7,10 +7,10 @@ them (`stats.mean_bets`). The number of trials is fixed beforehand.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from trialwise import stats
 from trialwise.decimals import as_written
@@ -86,8 +86,7 @@ class MeanScore(base.Procedure):
 
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the bounds on the mean of the scores that count."""
-        tally, scores, design = counts.tally, counts.rows.scores, plan.design
-        assert isinstance(design, stats.MeanDesign)
+        tally, scores, design = counts.tally, counts.rows.scores, _design_of(plan)
         if not scores:
             return base.Conclusion.without_trials(tally)
         mean = math.fsum(scores) / len(scores)
@@ -162,6 +161,13 @@ class MeanScore(base.Procedure):
         """Return the design: it is what was asked, and nothing is computed for it."""
         return plan.design
 
+    def scale_levels(self, plan: CriterionPlan, scale: Callable[[float], float]) -> CriterionPlan:
+        """Scale the errors of both bounds; the design has that of a FAIL which the plan lacks."""
+        design = _design_of(plan)
+        low, high = scale(design.low_error), scale(design.high_error)
+        scaled = super().scale_levels(plan, scale)
+        return replace(scaled, design=replace(design, low_error=low, high_error=high))
+
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain the bounds on the mean."""
         from trialwise.procedures.explanations import explain_hypotheses, make_section
@@ -199,8 +205,8 @@ def summarize_scores(
     mean = math.fsum(scores) / len(scores)
     if claim.population in _COUNTED:
         return ScoreSummary(mean=mean, interval=None, trials=len(scores))
-    if isinstance(plan.design, stats.MeanDesign):
-        interval = plan.design.bound(scores)
+    if plan.procedure == MeanScore.name:
+        interval = _design_of(plan).bound(scores)
     else:
         error = _USUAL_ERROR if plan.alpha is None else plan.alpha
         interval = stats.betting_mean_interval(scores, low_error=error, high_error=error)
@@ -220,8 +226,7 @@ def sum_up_inputs(parts: Sequence[ScoreSummary | None]) -> ScoreSummary | None:
 
 
 def _design_of(plan: CriterionPlan) -> stats.MeanDesign:
-    assert isinstance(plan.design, stats.MeanDesign)
-    return plan.design
+    return cast("stats.MeanDesign", plan.design)
 
 
 def _is_small_smoke(design: stats.MeanDesign, intent: Intent, trials: int) -> bool:
@@ -233,8 +238,7 @@ def _is_small_smoke(design: stats.MeanDesign, intent: Intent, trials: int) -> bo
 
 def _state(conclusion: base.Conclusion, design: stats.MeanDesign, trials: int) -> str:
     """Say what the mean is, and what it shows."""
-    evidence = conclusion.evidence
-    assert isinstance(evidence, MeanEvidence)
+    evidence = cast("MeanEvidence", conclusion.evidence)
     required = f"{design.required_mean:g}"
     observed = f"mean of {as_count(trials, 'score')} is {as_score(evidence.estimate)}"
     shown = f"{math.floor(1000 * evidence.interval.low) / 1000:g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import cast
 
 from trialwise import stats
 from trialwise.decimals import as_written
@@ -217,8 +218,7 @@ def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> 
     """Describe the rule of a smoke run that is too small for its requirement, before it runs."""
     least = math.ceil(as_written(required) * plan.trials)
     shown = floor_percent(bound)
-    design = plan.design
-    needed = design.minimum_trials if isinstance(design, stats.ComplianceCutoff) else 0
+    needed = cast("stats.ComplianceCutoff", plan.design).minimum_trials
     return (
         f"{SMOKE_PASS} with at least {least} of {plan.trials}, on the observed rate alone: "
         f"{plan.trials} trials can show {shown}, not the required {as_percent(required)}, which "

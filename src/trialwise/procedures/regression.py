@@ -144,10 +144,9 @@ class Regression(base.Procedure):
     ) -> base.Conclusion:
         """Add an interval, the power at the margin and the drop that the test would detect."""
         completed = super().complete(plan, conclusion, stop, run)
-        evidence = conclusion.evidence
-        weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
-        design = weighed.design or plan.design
-        if not isinstance(design, stats.RegressionCutoff):
+        weighed = CutoffEvidence.of(conclusion.evidence)
+        design = cast("stats.RegressionCutoff | None", weighed.design or plan.design)
+        if design is None:
             return completed
         alternative = plan.threshold.alternative_rate
         weighed = replace(
@@ -172,9 +171,9 @@ class Regression(base.Procedure):
         """Say what alpha is targeted at."""
         if plan.alpha is None:
             return ""
-        level, design = f"{plan.alpha:g}", plan.design
-        if base.has_agreeing_interval(plan) and isinstance(design, stats.RegressionCutoff):
-            return _assure(design)
+        level = f"{plan.alpha:g}"
+        if base.has_agreeing_interval(plan) and plan.design is not None:
+            return _assure(cast("stats.RegressionCutoff", plan.design))
         return (
             f"This rule was configured at nominal α = {level}. Under the stated reference model, "
             "and assuming independent and stationary trials, the long-run probability of a false "
@@ -185,8 +184,8 @@ class Regression(base.Procedure):
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> characteristic.Characteristic:
         """Average over the baselines that could have been measured at the baseline's rate."""
-        design = plan.design
-        if not isinstance(design, stats.RegressionCutoff) or plan.judging.errors is not None:
+        design = cast("stats.RegressionCutoff | None", plan.design)
+        if design is None or plan.judging.errors is not None:
             return super().characterize(plan, intent)
 
         def at(rate: float) -> characteristic.Chance:
@@ -307,7 +306,9 @@ def _conclude(
         evidence = CutoffEvidence(
             design=None if design == plan.design else design,
             # The p-value of one test alone is not that of the whole comparison.
-            p_value=None if _counts_choices(plan) else _p_value(tally, design),
+            p_value=None
+            if getattr(plan.design, "counts_choices", False)
+            else _p_value(tally, design),
             lower_bound=lower_bound(tally, design.alpha, design.rule),
         )
     return base.Conclusion(
@@ -325,10 +326,6 @@ def _name_rule(design: stats.RegressionCutoff) -> str:
     return (
         designs.SCHEME_RULES[design.scheme.waits] if design.scheme else DECISION_RULES[design.rule]
     )
-
-
-def _counts_choices(plan: CriterionPlan) -> bool:
-    return isinstance(plan.design, stats.RegressionCutoff) and plan.design.counts_choices
 
 
 def _strands(

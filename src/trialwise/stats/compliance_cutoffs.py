@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
@@ -46,6 +46,14 @@ class ComplianceCutoff:
     """The smallest number of trials at which a PASS is possible."""
     achieved_size: float
     """P(PASS) at exactly the required rate: the false-compliance probability that alpha targets."""
+
+    corpus_size: ClassVar[None] = None
+    """Its trials are no part of a corpus that would be used up."""
+
+    @property
+    def reference_rate(self) -> float:
+        """The rate that the rule compares with."""
+        return self.required_rate
 
     @property
     def displayed_rate(self) -> float | None:

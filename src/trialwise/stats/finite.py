@@ -70,6 +70,11 @@ class FiniteCorpusCutoff:
     minimum_trials: int
     """The fewest trials for which some cutoff exists."""
 
+    @property
+    def reference_rate(self) -> float:
+        """The rate that the rule compares with."""
+        return self.required_rate
+
 
 def exact_corpus_rate(successes: SupportsIndex, corpus_size: SupportsIndex) -> ExactCorpusRate:
     """The success rate of a corpus of which every input was evaluated: K / N, and no interval.

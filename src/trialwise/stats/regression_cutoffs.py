@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from trialwise.stats.binomial import binomial_weight, raw_cdf
 from trialwise.stats.boschloo_regions import LARGEST_SEARCH, boschloo_region
@@ -75,6 +75,9 @@ class RegressionCutoff:
     """The fewest failures that FAIL after 0, 1, … trials, likewise."""
     scheme: StagedScheme | None = None
     """What decides for every baseline of this size, where the comparison has one."""
+
+    corpus_size: ClassVar[None] = None
+    """Its trials are no part of a corpus that would be used up."""
 
     @property
     def counts_choices(self) -> bool:
