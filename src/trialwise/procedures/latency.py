@@ -278,7 +278,7 @@ def _decide_baseline(
     planned_trials: int | None,
 ) -> _Decided:
     design = _baseline_design(plan, len(latencies), rule, planned_trials)
-    threshold, refusal = _threshold(design)
+    threshold, refusal = (None, None) if design is None else (design.threshold, design.refusal)
     gate = stats.nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
     observed = stats.nearest_rank_percentile(latencies, plan.level) if latencies else None
     decision: Decision | None
@@ -326,14 +326,6 @@ def _baseline_design(
     )
 
 
-def _threshold(
-    design: stats.OrderStatisticBound | stats.PrecedenceThreshold | None,
-) -> tuple[float | None, stats.Refusal | None]:
-    if isinstance(design, stats.OrderStatisticBound):
-        return design.value, None
-    return (None, None) if design is None else (design.threshold, design.refusal)
-
-
 def find_false_alarm(finding: LatencyFinding) -> float | None:
     """P(FAIL) if nothing has changed since the baseline, exact; None where the rule has none.
 
@@ -341,14 +333,7 @@ def find_false_alarm(finding: LatencyFinding) -> float | None:
     times alpha (§12.4.3). A comparison with a limit has no unchanged state.
     """
     evidence = finding.evidence
-    if isinstance(evidence, stats.PrecedenceThreshold):
-        return evidence.breach_probability
-    if not isinstance(evidence, stats.OrderStatisticBound) or not finding.trials:
-        return None
-    alarm = stats.order_statistic_false_alarm(
-        evidence.trials, finding.trials, evidence.percentile, confidence=evidence.confidence
-    )
-    return None if isinstance(alarm, stats.Undefined) else alarm
+    return None if evidence is None else evidence.find_false_alarm(finding.trials)
 
 
 class LatencyForecast(NamedTuple):
@@ -379,15 +364,9 @@ def forecast_latency(plan: LatencyPlan, trials: int, rule: stats.Rule) -> Latenc
         chance = raw_tail(needed, trials, plan.level) if needed <= trials else 0.0
         return LatencyForecast(trials, None, None, chance)
     design = _baseline_design(plan, trials, rule, None)
-    alarm: float | stats.Undefined | None = None
-    if isinstance(design, stats.PrecedenceThreshold):
-        alarm = design.breach_probability
-    elif design is not None:
-        alarm = stats.order_statistic_false_alarm(
-            design.trials, trials, plan.level, confidence=complement(plan.alpha)
-        )
-    known = None if isinstance(alarm, stats.Undefined) else alarm
-    return LatencyForecast(trials, _threshold(design)[0], known, None)
+    if design is None:
+        return LatencyForecast(trials, None, None, None)
+    return LatencyForecast(trials, design.threshold, design.find_false_alarm(trials), None)
 
 
 def _success_rate(
@@ -415,8 +394,8 @@ def _list_saturated(
         expected = floor_product(rate, trials)
         if plan.limit_s is not None or not expected:
             continue
-        threshold, refused = _threshold(_baseline_design(plan, expected, rule, None))
-        if threshold is not None or refused is not None:
+        design = _baseline_design(plan, expected, rule, None)
+        if design is not None and (design.threshold, design.refusal) != (None, None):
             continue
         known = len(plan.baseline_latencies_s or ())
         needed: int | stats.Undefined = stats.existence_minimum(

@@ -134,8 +134,8 @@ def share_trials(
     chosen = list(plans)
     families: dict[tuple[float, ...], list[int]] = {}
     for place, plan in enumerate(plans):
-        if _is_adjustable(plan):
-            design = cast("SequentialDesign", plan.design)
+        design = _find_boundaries(plan)
+        if design is not None and design.method is Method.OPTIMAL and design.always_decides:
             key = (-design.cap, design.p0, design.p1, design.alpha, design.beta)
             families.setdefault(key, []).append(place)
     # The longest first: what the others do matters less.
@@ -145,38 +145,33 @@ def share_trials(
         if count < 2:
             continue
         usual = cast("SequentialDesign", chosen[places[0]].design)
-        design = choose_shared(usual, len(places), others=others, cache=cache)
-        if design is not usual:
+        found = choose_shared(usual, len(places), others=others, cache=cache)
+        if found is not usual:
             for place in places:
                 chosen[place] = chosen[place].change(
-                    design=design, trials=design.cap, shared_by=count
+                    design=found, trials=found.cap, shared_by=count
                 )
     return chosen
 
 
-def _is_adjustable(plan: CriterionPlan) -> bool:
-    design = plan.design
-    return (
-        plan.counting.stops_early
-        and not plan.counting.each_input
-        and isinstance(design, SequentialDesign)
-        and design.method is Method.OPTIMAL
-        and design.always_decides
-    )
+def _find_boundaries(plan: CriterionPlan) -> SequentialDesign | None:
+    """Find the boundaries at which a criterion may stop for all of its inputs together.
+
+    A procedure of another distribution may stop early by a design of its own.
+    """
+    may_stop = plan.counting.stops_early and not plan.counting.each_input
+    return plan.design if may_stop and isinstance(plan.design, SequentialDesign) else None
 
 
 def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
     groups: list[CriteriaGroup] = []
     least = 0
     for plan in plans:
+        design = _find_boundaries(plan)
         if plan.counting.rides_along:
             least = max(least, min(plan.trials, inputs) if plan.counting.asks_every_input else 0)
-        elif (
-            plan.counting.stops_early
-            and not plan.counting.each_input
-            and isinstance(plan.design, SequentialDesign)
-        ):
-            groups.append(CriteriaGroup(plan.design, 1))
+        elif design is not None:
+            groups.append(CriteriaGroup(design, 1))
         else:
             least = max(least, plan.trials * (inputs if plan.counting.each_input else 1))
     return OtherCriteria(tuple(groups), least)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import SupportsIndex
+from typing import ClassVar, SupportsIndex
 
 from trialwise.decimals import ceil_product, complement
 from trialwise.errors import InvalidArgument
@@ -60,6 +60,23 @@ class OrderStatisticBound:
     """P(bound ≥ Q(p)) for a continuous distribution: P(B < rank). With ties it is higher."""
     baseline_percentile: float
     """The baseline's own nearest-rank percentile, never above the bound."""
+
+    refusal: ClassVar[None] = None
+    """It bounds a percentile whatever the size of a test, so that it refuses none."""
+
+    @property
+    def threshold(self) -> float | None:
+        """What a test's percentile must not exceed: the bound."""
+        return self.value
+
+    def find_false_alarm(self, test_trials: int) -> float | None:
+        """P(breach) of a test when nothing has changed; None where there is no bound or no test."""
+        if not test_trials:
+            return None
+        found = order_statistic_false_alarm(
+            self.trials, test_trials, self.percentile, confidence=self.confidence
+        )
+        return None if isinstance(found, Undefined) else found
 
     @property
     def tie_policy(self) -> str:
@@ -209,6 +226,10 @@ class PrecedenceThreshold:
     """Whether no rank qualifies; None where the design was refused."""
     breach_probability: float | None = None
     """P(breach) when nothing has changed: at most alpha."""
+
+    def find_false_alarm(self, test_trials: int) -> float | None:  # noqa: ARG002 (it has its own)
+        """P(breach) of its test when nothing has changed; None where it has no threshold."""
+        return self.breach_probability
 
     def breached_by(self, test_percentile: float) -> bool | None:
         """Whether a test's percentile is above the threshold; equality is not. None without one."""

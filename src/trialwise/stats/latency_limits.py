@@ -55,6 +55,9 @@ class LatencyLimitDecision:
     observed_percentile: float | None = None
     """The nearest-rank percentile of the latencies; None without any."""
 
+    def find_false_alarm(self, test_trials: int) -> None:
+        """Return nothing: a comparison with a limit has no unchanged state."""
+
     @property
     def raw_percentile_pass(self) -> bool | None:
         """The raw comparison of §12.3.1, observed percentile ≤ limit: a figure, not a decision."""
