@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -104,8 +105,7 @@ class Regression(base.Procedure):
             ),
             caveats=(
                 *designs.describe_chosen(criterion, design),
-                *_weakness(criterion, design, alternative),
-                *_excess(design),
+                *_list_caveats(criterion, design, alternative),
             ),
         )
 
@@ -435,32 +435,25 @@ def _power_at(plan: CriterionPlan, design: stats.RegressionCutoff, rate: float) 
     )
 
 
-def _weakness(
+def _list_caveats(
     criterion: Criterion, design: stats.RegressionCutoff, alternative: float
-) -> tuple[str, ...]:
+) -> Iterator[str]:
     power = designs.average_power(design, alternative)
-    if power is None or power >= criterion.wanted_power:
-        return ()
-    caveat = (
-        f"{design.trials} trials against {design.baseline_trials} of the baseline see a drop to "
-        f"{alternative:.3g} with probability {power:.2f} only, less than the "
-        f"{criterion.wanted_power:g} asked for: {_SAYS_LITTLE}"
-    )
-    return (caveat,)
-
-
-def _excess(design: stats.RegressionCutoff) -> tuple[str, ...]:
-    """Return the true false alarm of a rule that treats the baseline's rate as the true one."""
+    if power is not None and power < criterion.wanted_power:
+        yield (
+            f"{design.trials} trials against {design.baseline_trials} of the baseline see a drop "
+            f"to {alternative:.3g} with probability {power:.2f} only, less than the "
+            f"{criterion.wanted_power:g} asked for: {_SAYS_LITTLE}"
+        )
+    # A rule that treats the baseline's rate as the true one signals more often than it says.
     alarm = design.design_false_alarm
-    if alarm is None or alarm <= design.alpha * (1 + RELATIVE_BAND):
-        return ()
-    caveat = (
-        f"if nothing has changed, this FAILs in {100 * alarm:.1f} % of runs, not in "
-        f"{as_percent(design.alpha)}: `rule: {design.rule}` takes the rate of "
-        f"{design.baseline_trials} baseline trials for the true one. `rule: exact` counts their "
-        f"uncertainty and keeps to {as_percent(design.alpha)}"
-    )
-    return (caveat,)
+    if alarm is not None and alarm > design.alpha * (1 + RELATIVE_BAND):
+        yield (
+            f"if nothing has changed, this FAILs in {100 * alarm:.1f} % of runs, not in "
+            f"{as_percent(design.alpha)}: `rule: {design.rule}` takes the rate of "
+            f"{design.baseline_trials} baseline trials for the true one. `rule: exact` counts "
+            f"their uncertainty and keeps to {as_percent(design.alpha)}"
+        )
 
 
 def _detectable(design: stats.RegressionCutoff, power: float = 0.80) -> str:

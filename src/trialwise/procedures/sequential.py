@@ -9,6 +9,7 @@ required one less the margin, and with enough trials every run is decided.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -168,12 +169,10 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
-    # A strict design leaves rates near the required one open on purpose, and its advice says so.
-    may_stay_open = design.p0 == design.p1 or design.always_decides
-    qualifications = [
-        *_below(decision, tally, design, observed),
-        *(() if may_stay_open else (_open_ends(design, good, bad),)),
-    ]
+    caution = None
+    if decision is not Decision.INCONCLUSIVE:
+        caution = Caution.for_decision(decision, observed)
+    qualifications = _qualify(decision, tally, design, observed, (good, bad))
     return base.Conclusion(
         decision=decision,
         tally=tally,
@@ -188,7 +187,7 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
         alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
         advice=_advise(decision, tally, design) if verdict is not None else "",
         observed_rate=observed,
-        caution=_caution(decision, tally, observed),
+        caution=caution if tally.trials else Caution.ZERO_EVALUABLE,
         statement=state_stop(verdict, tally, design, intent),
         confidence_statement=_error_rates(design, good, bad),
         notes=tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in qualifications),
@@ -238,18 +237,30 @@ def _describe(design: SequentialDesign) -> str:
     return "; ".join([*parts, end])
 
 
-def _below(
-    decision: Decision, tally: Tally, design: SequentialDesign, observed: ObservedRate
-) -> tuple[str, ...]:
-    """Boundaries lie between the two rates: a PASS may rest on fewer successes than are asked."""
-    if decision is not Decision.PASS or observed is not ObservedRate.BELOW_THRESHOLD:
-        return ()
-    rate = tally.passed / tally.trials
-    text = (
-        f"the observed rate of {rate:.3f} is below {design.p0:g}: a PASS rules out {design.p1:g} "
-        f"or less, not every rate below {design.p0:g}"
+def _qualify(
+    decision: Decision,
+    tally: Tally,
+    design: SequentialDesign,
+    observed: ObservedRate,
+    chances: tuple[OperatingCharacteristic, OperatingCharacteristic],
+) -> Iterator[str]:
+    # Boundaries lie between the two rates: a PASS may rest on fewer successes than are asked.
+    if decision is Decision.PASS and observed is ObservedRate.BELOW_THRESHOLD:
+        rate = tally.passed / tally.trials
+        yield (
+            f"the observed rate of {rate:.3f} is below {design.p0:g}: a PASS rules out "
+            f"{design.p1:g} or less, not every rate below {design.p0:g}"
+        )
+    # A strict design leaves rates near the required one open on purpose, and its advice says so.
+    if design.p0 == design.p1 or design.always_decides:
+        return
+    good, bad = (f"{100 * one.inconclusive:.1f} %" for one in chances)
+    short = design.shortfall
+    end = "." if short is None else f"; {short.smallest_cap} trials can decide all."
+    yield (
+        f"{design.cap} trials do not always decide: {good} of runs at a true rate of "
+        f"{design.p0:g} and {bad} of runs at {design.p1:g} end INCONCLUSIVE{end}"
     )
-    return (text,)
 
 
 def _interval(tally: Tally, plan: CriterionPlan, *, is_stop: bool) -> Interval | None:
@@ -265,13 +276,6 @@ def _interval(tally: Tally, plan: CriterionPlan, *, is_stop: bool) -> Interval |
     from trialwise.stats.confidence_sequences import anytime_interval
 
     return anytime_interval(tally.passed, tally.trials, confidence=confidence)
-
-
-def _caution(decision: Decision, tally: Tally, observed: ObservedRate) -> Caution | None:
-    if tally.trials == 0:
-        return Caution.ZERO_EVALUABLE
-    is_open = decision is Decision.INCONCLUSIVE
-    return None if is_open else Caution.for_decision(decision, observed)
 
 
 def state_stop(
@@ -326,22 +330,6 @@ def _error_rates(
         "way in which this design can end, for independent and stationary trials. It is not the "
         "probability that this verdict is wrong."
     )
-
-
-def _open_ends(
-    design: SequentialDesign, good: OperatingCharacteristic, bad: OperatingCharacteristic
-) -> str:
-    text = (
-        f"{design.cap} trials do not always decide: {_percent(good.inconclusive)} of runs at a "
-        f"true rate of {design.p0:g} and {_percent(bad.inconclusive)} of runs at {design.p1:g} end "
-        "INCONCLUSIVE"
-    )
-    short = design.shortfall
-    return f"{text}." if short is None else f"{text}; {short.smallest_cap} trials can decide all."
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _up(probability: float) -> str:

@@ -147,15 +147,23 @@ def _note_unmeasured(rows: Rows, analysis: Analysis) -> tuple[Note, ...]:
     fair = every.keep(lambda row: row.course.error_class not in NOT_MEASURED)
     said = missing.find_commonest_error()
     why = f" ({said[:_LONGEST_ERROR]})" if said else ""
-    text = f"{len(missing)} of {as_count(len(rows), 'trial')} were not measured{why}"
-    if len(missing) == 1:
-        text = text.replace(" were ", " was ", 1)
-    if analysis is Analysis.INTENT_TO_TREAT:
-        text += f" and count as failed; without them {_write_share(fair)} pass"
-    else:
-        them = "it" if len(missing) == 1 else "them"
-        text += f"; counting {them} as failed (intent-to-treat), {_write_share(every)} pass"
+    start = _count_missing(len(missing), len(rows), why)
+    skipped = analysis is not Analysis.INTENT_TO_TREAT
+    text = start + _tell_other_rate(len(missing), every, fair, skipped=skipped)
     return (Note(kind=NoteKind.NOT_MEASURED, text=text),)
+
+
+def _count_missing(missing: int, trials: int, why: str) -> str:
+    were = "was" if missing == 1 else "were"
+    return f"{missing} of {as_count(trials, 'trial')} {were} not measured{why}"
+
+
+def _tell_other_rate(missing: int, every: Rows, fair: Rows, *, skipped: bool) -> str:
+    """Tell the rate by the way to count missing trials that does not decide."""
+    if not skipped:
+        return f" and count as failed; without them {_write_share(fair)} pass"
+    them = "it" if missing == 1 else "them"
+    return f"; counting {them} as failed (intent-to-treat), {_write_share(every)} pass"
 
 
 def _write_share(rows: Rows) -> str:
@@ -169,21 +177,14 @@ def _note_silence(rows: Rows, skipped: bool) -> tuple[Note, ...]:
     if not unjudged:
         return ()
     why = _WITHOUT_EVIDENCE if rows.count(_lacks_evidence) else _SILENT
-    text = f"{unjudged} of {as_count(len(rows), 'trial')} were not measured ({why})"
-    if unjudged == 1:
-        text = text.replace(" were ", " was ", 1)
-    if skipped:
-        them = "it" if unjudged == 1 else "them"
-        text += (
-            f"; counting {them} as failed (intent-to-treat), {_write_share(rows)} pass. The error "
-            "rates hold where that has nothing to do with whether they would pass"
-        )
-    else:
-        fair = rows.keep(lambda row: not row.is_excused)
-        text += f" and count as failed; without them {_write_share(fair)} pass"
-    return (Note(kind=NoteKind.SILENCE, text=text),)
+    fair = rows.keep(lambda row: not row.is_excused)
+    text = _count_missing(unjudged, len(rows), f" ({why})")
+    text += _tell_other_rate(unjudged, rows, fair, skipped=skipped)
+    return (Note(kind=NoteKind.SILENCE, text=f"{text}{_IF_UNRELATED if skipped else ''}"),)
 
 
+#: What left-out trials assume: what a judge cannot read may well be worse than what it can.
+_IF_UNRELATED = ". The error rates hold where that has nothing to do with whether they would pass"
 _SILENT = "no verdict from the judge"
 _WITHOUT_EVIDENCE = "what was recorded does not tell"
 
