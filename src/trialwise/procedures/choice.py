@@ -252,11 +252,13 @@ class ChoiceFollowing:
 
     def add(self, arm: int, trial: Trial) -> None:
         """Take a completed trial of an arm."""
+        # A round that was counted is settled: a trial that comes back again changes nothing.
         if trial.experiment != self.experiment or trial.index < self.rounds:
             return
         self._waiting[arm][trial.index] = read_pass(trial, self.criteria, self._analyses[arm])
         selection = self.selection
         while selection.outcome is None and self._is_complete():
+            # Who is asked in a round depends on the rounds before it only, in their order.
             asked = selection.next_arms
             selection.add_round({one: self._waiting[one][self.rounds] for one in asked})
             for waiting in self._waiting:
@@ -300,10 +302,12 @@ def find_criteria(plans: Sequence[Plan], criterion: str | None) -> tuple[tuple[s
         if criterion not in known:
             raise InvalidArgument("criterion", criterion, f"be one of {', '.join(known)}")
         return (criterion,), known[criterion]
+    # What is only reported says nothing of which arm is best, unless there is nothing else.
     decided = {one.criterion for one in plans[0].criteria if one.standing.reported_at is None}
     counted = {name: place for name, place in known.items() if name in decided} or known
     if not counted:
         raise InvalidArgument("criterion", None, "exist: the arms share no criterion")
+    # A round is one input for all arms: criteria of other inputs have other rounds.
     experiments = set(counted.values())
     if len(experiments) > 1:
         allowed = "be named: the criteria are asked of different inputs"
@@ -378,6 +382,7 @@ def _describe_arms(
         results = [read_pass(one, criteria, record.plan.analysis) for one in trials]
         measured = [one for one in results if one is not None]
         passed, count = sum(measured), len(measured)
+        # Of failures, too: these describe what an arm takes, and decide nothing.
         latencies = [one.latency_s for one in trials if one.latency_s is not None]
         usd = record.verdict.spending.usd
         # The interval holds whatever ended the run.
@@ -419,6 +424,8 @@ def _find_unbeaten(
                 losses += theirs > ours
         evidence[first.label].append(measure_sign_evidence(losses, wins))
         evidence[second.label].append(measure_sign_evidence(wins, losses))
+    # A mean of e-values is an e-value however they depend on each other (Vovk and Wang 2021), so
+    # that no share of the level is lost to the number of arms.
     return tuple(label for label, several in evidence.items() if fmean(several) < 1 / alpha)
 
 
@@ -465,6 +472,7 @@ def _describe_multiplicity(arms: Sequence[ArmStanding]) -> str:
     if not fewest:
         return "An arm has no trial that was measured."
     rate = sum(one.tally.passed for one in arms) / trials
+    # The fewest trials of any arm: the excess is largest there.
     excess = expect_best_excess(len(arms), fewest, rate)
     return (
         f"If all arms were equally good ({as_observed(rate)}), the best of {len(arms)} would "

@@ -97,6 +97,8 @@ class ArmComparison:
         }
         # What only advises ends no comparison, and takes no part of the level.
         tests = [one for one in list_tests(plans, labels, question) if one[2] not in advisory]
+        # Boundaries are fixed before the first pair, when nobody knows which tests Holm would ease:
+        # each gets Bonferroni's share, and Holm goes over the p-values at the end.
         share = 1 if question.correction == "none" else max(1, len(tests))
         planned: dict[tuple[str, float], PairedRule] = {}
         for asked, margin in {question.of_criterion(name) for *_, name in tests}:
@@ -147,6 +149,7 @@ class ArmComparison:
                 for each in chain(one.record.plan.criteria, other.record.plan.criteria)
             )
         ]
+        # Criteria of one experiment share its pairs, which are checked and measured once.
         pairings = list(
             {
                 (found.against, found.arm, found.experiment): pairing
@@ -155,6 +158,7 @@ class ArmComparison:
             }.values()
         )
         checks = check_validity(pairings, control.plan.analysis)
+        # A verdict is withheld from every criterion whose pairs were thinned out in one arm.
         unfair = {
             (one.against, one.arm, one.experiment): one.statement for one in checks if one.withholds
         }
@@ -236,6 +240,8 @@ def limit_pairs(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRu
     if rule.max_pairs is not None:
         return rule
     first, second = rates or _EXPECTED
+    # As for arms that pass independently: arms that fail together reach the limit undecided more
+    # often, since their pairs are rarely discordant.
     discordant = first * (1 - second) + second * (1 - first)
     # What the rule would need if no pair decided.
     boundaries = getattr(rule, "boundaries", None)
@@ -299,6 +305,7 @@ def _conclude(
         for place, one in enumerate(assessed)
         if one.advisory and not one.obstacle
     }
+    # What only advises states its own p-value and takes no level from the others.
     levels = adjust_family(p_values, method=asked.correction, alpha=asked.alpha)
     adjusted |= dict(zip(tested, levels, strict=True))
     fewest = fewest_discordant(asked.alpha, asked.correction, len(tested))
@@ -366,8 +373,11 @@ def fewest_discordant(alpha: float, correction: Correction, criteria: int) -> in
     (6, 7)
     """
     match correction:
+        # Holm's first step is Bonferroni's: where that fails, none of the easier ones is taken.
         case "holm" | "bonferroni":
             level = alpha / max(1, criteria)
+        # Benjamini and Yekutieli (2001) divide the level by this sum, for any dependence of the
+        # tests.
         case "by":
             level = alpha / sum(1 / k for k in range(1, max(1, criteria) + 1))
         case "none" | "bh":

@@ -81,6 +81,7 @@ def assess_baseline(
         analyses: Whose trials decide each criterion now.
         critical: Factors whose change is a major caveat at least.
     """
+    # A baseline has a moment of the world; a clock time without its zone may be hours away from it.
     if now.tzinfo is None:
         raise InvalidArgument("now", now, "name its time zone")
     guards = (
@@ -94,6 +95,7 @@ def assess_baseline(
         *_age(baseline, now),
     )
     order = list(Severity)
+    # The gravest first: who reads one line of a refusal reads the one that matters.
     return tuple(sorted(guards, key=lambda guard: order.index(guard.severity)))
 
 
@@ -151,6 +153,7 @@ def admit(
             raise DesignRefused(tuple(promoted))
         return found
     hard = {guard.code for guard in found if guard.severity is Severity.HARD}
+    # Someone who overrides what cannot be overridden believes a comparison that does not exist.
     futile = [code for code in overrides if code in hard or code in _HARD]
     reasons = [
         f"--override {code}: it is a hard invalidator, which no override admits: a comparison "
@@ -345,9 +348,11 @@ def _factors(
         then, now = old.get(name, "not recorded"), new.get(name, "not recorded")
         is_sealed = are_sealed_apart(then, now)
         known = name in old and name in new and not is_sealed
+        # The same change under two names is one doubt.
         if known and name in said:
             continue  # by the covariate of that name
         severity = _factor_severity(name) if known else Severity.MINOR
+        # Declared as critical it is grave, but never less grave than its category makes it.
         if name in critical:
             severity = min(severity, Severity.MAJOR, key=list(Severity).index)
         yield Guard(
@@ -432,6 +437,7 @@ def _note_expiry(
 ) -> Guard:
     past = f"BASELINE EXPIRED: {baseline.identifier} was valid until {_date(expires)}"
     advice = f"The service may have changed since; {_MEASURE}."
+    # The grace is for the team that measures next week, not for a reference of last year (§8.4.2).
     if now < grace_ends:
         grace = f"its grace ends in {_days(grace_ends - now)}"
         message, severity = f"{past}; {grace}. {advice}", Severity.MINOR

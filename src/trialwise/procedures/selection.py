@@ -65,8 +65,11 @@ def select_baseline(
         found = [covariate_severity(name, declared) for name in _differing(baseline, profile)]
         return tuple(found.count(severity) for severity in Severity)
 
+    # The nearest index, not the newest: a newer baseline of another region is no reference
+    # (§1.5.3).
     least = min(map(distance, own))
     nearest = [one for one in own if distance(one) == least]
+    # What a refresh has superseded describes the service as it was before it was accepted (§8.5).
     in_force = [one for one in nearest if not any(_supersedes(other, one) for other in nearest)]
     chosen, *others = sorted(in_force, key=_age, reverse=True)
     return Selected(
@@ -96,6 +99,7 @@ def reference_of(
     """
     expires = baseline.expires_at
     left = None if expires is None or now is None else (expires - now) / timedelta(days=1)
+    # Counts are copied, so that the verdict can be checked when the file of the baseline is gone.
     found = baseline.criteria.get(criterion)
     if found is None:
         known = ", ".join(map(repr, baseline.criteria))

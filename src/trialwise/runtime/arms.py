@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trialwise.errors import RunInterrupted
-from trialwise.model.claim import PopulationClaim, Sampling
+from trialwise.model.claim import Sampling
 from trialwise.model.codec import to_plain
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
@@ -355,7 +355,7 @@ async def ask_preferences(
                         choices=tuple(one.preference.value for one in judged),
                         inputs=tuple(one["input_id"] for one in asked),
                         fixed_size=pairing.summary.fixed_size,
-                        by_input=_counts_inputs(first.record, pairing),
+                        by_input=pairing.counts_inputs(first.record.plan.claim),
                         errors=preference.errors,
                         advisory=preference.advisory,
                         usd=None if spent is None else spent - before,
@@ -370,10 +370,6 @@ def _list_shared(*records: RunRecord) -> list[str]:
     """Return the samplings that both runs have."""
     ours, theirs = ([one.name for one in record.plan.experiments] for record in records)
     return [name for name in ours if name in theirs]
-
-
-def _counts_inputs(record: RunRecord, pairing: Pairing) -> bool:
-    return record.plan.claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats
 
 
 def _list_questions(

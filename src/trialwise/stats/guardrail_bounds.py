@@ -181,11 +181,13 @@ def stratified_containment(
     """
     parts = _check_strata(strata)
     require_open_rate("confidence", confidence)
+    # Bonferroni, since strata may be related in any way: one template may feed several.
     each = float(1 - (1 - as_written(confidence)) / len(parts)) if simultaneous else confidence
     bounds = tuple(
         (name, _bound_quantity("sensitivity", blocked, presented, each, rule))
         for name, blocked, presented in parts
     )
+    # A guardrail is as good as its weakest stratum: an attacker chooses which one to use.
     weakest, worst = min(bounds, key=lambda item: item[1].lower)
     together = "together" if simultaneous else "each by itself"
     return StratifiedContainment(
@@ -237,6 +239,8 @@ def _bound_quantity(
 def _statement(
     quantity: GuardrailQuantity, errors: int, presented: int, upper: float, confidence: float
 ) -> str:
+    # Every statement begins with its condition, since without it a small miss probability reads
+    # like a small probability of harm.
     kind, error = ("harmful", "miss") if quantity == "sensitivity" else ("harmless", "false block")
     seen = "none" if errors == 0 else str(errors)
     text = (
@@ -260,6 +264,7 @@ def _check_strata(strata: Sequence[ChallengeStratum]) -> list[tuple[str, int, in
         parts.append((part.name, *require_successes(part.blocked, part.presented, names=names)))
     if not parts:
         raise InvalidArgument("strata", strata, "hold at least one stratum")
+    # Two strata of one name would hide the weaker one.
     labels = [name for name, _, _ in parts]
     if len(set(labels)) < len(labels):
         raise InvalidArgument("strata", labels, "have distinct names")
@@ -320,6 +325,7 @@ def residual_harm_bound(
     """
     miss = require_rate("miss_upper", miss_upper)
     check_optional_confidence("miss_confidence", miss_confidence)
+    # The experiment showed candidates that somebody chose: how often they arise is not in it.
     if prevalence is None:
         return _conditional_only(miss, miss_confidence, prevalence_source, prevalence_confidence)
     rate = require_rate("prevalence", prevalence)
@@ -375,6 +381,7 @@ def _conditional_only(
 
 
 def _check_source(source: object) -> None:
+    # Taking the residual rate for the prevalence would count the guardrail's work twice.
     if source == "post-guardrail":
         raise InvalidArgument(
             "prevalence_source",
@@ -396,6 +403,7 @@ def joint_confidence(confidences: Sequence[float | None]) -> float | Undefined:
     levels = [level for level in confidences if level is not None]
     if not levels:
         return Undefined("no confidence was given for what was put together")
+    # Bonferroni: nothing is known of how the errors of the bounds depend on each other.
     joint = 1 - sum(1 - as_written(level) for level in levels)
     if joint <= 0:
         return Undefined("the error probabilities of the bounds add up to 1 or more")

@@ -200,10 +200,12 @@ def plan_paired_design(
     """
     asked = require_choice("question", question, QUESTIONS)
     first, second = require_open_rate("rate_a", rate_a), require_open_rate("rate_b", rate_b)
+    # The design is planned for a better B; the worse one is its mirror image.
     if second <= first:
         raise InvalidArgument("rate_b", rate_b, f"be above rate_a ({rate_a})")
     level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
     only_a, only_b = discordant_rates(first, second, both)
+    # Given how many pairs are discordant, who wins them depends on this share alone.
     split = only_b / (only_a + only_b) if only_a else _largest_split(level)
     if asked == "better":
         boundaries = SequentialDesign.optimal(
@@ -320,6 +322,7 @@ def find_missing_cost(split: float, alpha: float, power: float) -> tuple[int, fl
     low, high = 0.0, _FIRST_COST
     while not suffices(high) and high < _LARGEST_COST:
         low, high = high, 1.5 * high
+    # A cost of 0 makes the geometric middle useless.
     low = low or high / 1.5
     steps = _STEPS if cap <= _LONG else 2
     for _ in range(steps):
@@ -343,6 +346,7 @@ def _accept_kept(
         return None
     equal = design.operating_characteristic(0.5)
     levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
+    # A file may be cut, old or edited: a design is used only after its own errors are checked.
     sound = equal.passes <= levels.beta_limit and equal.fails <= levels.alpha_limit
     enough = design.operating_characteristic(split).passes >= power - 1e-9
     return design if sound and enough and design.p0 == design.p1 == 0.5 else None

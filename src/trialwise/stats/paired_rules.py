@@ -133,6 +133,7 @@ class PairedRule(ABC):
             "margin": MarginRule,
             "betting": BettingRule,
         }
+        # A rule is kept with its boundaries, so that a later version decides as this one planned.
         kind = require_choice("kind", str(values.get("kind")), tuple(kinds))
         return kinds[kind].from_plain(values)
 
@@ -157,6 +158,7 @@ class PairedRule(ABC):
 
     def conclude_counts(self, counts: paired.PairCounts) -> PairedConclusion:
         """Return what `conclude` returns for every path that stops with these counts."""
+        # No pair is no evidence, whatever the rule would make of an empty table.
         outcome = self.decide(counts) if counts.pairs else None
         return PairedConclusion(
             question=self.question,
@@ -247,6 +249,7 @@ def plan_paired_rule(
     """
     asked = require_choice("question", question, paired.PAIRED_QUESTIONS)
     level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
+    # A size that is fixed has no upper limit to choose.
     if pairs is not None and max_pairs is not None:
         raise InvalidArgument("max_pairs", max_pairs, "not be given together with pairs")
     for name, number in (("pairs", pairs), ("max_pairs", max_pairs)):
@@ -257,6 +260,8 @@ def plan_paired_rule(
             needed = "be left out" if asked == "different" else "be given for this question"
             raise InvalidArgument("margin", margin, needed)
         size = require_open_rate("margin", margin)
+        # At first each of the two ways to "not equivalent" had the whole error, so that a wrong one
+        # came in up to twice as many comparisons.
         shares = asked == "equivalent" and edition > 1
         part = 0.5 if shares else 1.0
         rule: PairedRule

@@ -58,6 +58,7 @@ def find_amounts(
         for name, one in graded
         if (found := lift_scores(one, name, analysis=analysis, confidence=confidence))
     ]
+    # A population speaks through its inputs: repeats of one are not independent facts about it.
     by_input = plan.claim.population is PopulationClaim.SUPERPOPULATION
     couples: dict[tuple[str, str], list[Pairing]] = {}
     for one in pairings:
@@ -139,6 +140,7 @@ def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.A
             candidate_mean=fmean(candidate for _, candidate in taken),
             difference=shift.estimate,
             interval=_qualify(shift.interval, pairing),
+            # A stop that looked at outcomes leaves no exact p-value of anything else, either.
             p_value=shift.p_value if summary.fixed_size else None,
             mean_interval=_qualify(mean.interval, pairing),
             median_difference=median(differences),
@@ -182,6 +184,7 @@ def median_interval(values: Sequence[float], *, confidence: float) -> Interval |
     >>> median_interval([1, 2, 3], confidence=0.95) is None
     True
     """
+    # Both ends may be wrong, so that each has half of the error.
     alpha = float((1 - as_written(confidence)) / 2)
     n = len(values)
     cutoff = compliance_cutoff(0.5, n, alpha=alpha, rule="exact").cutoff if n else None
@@ -248,6 +251,7 @@ def lift_scores(
         return None
     error = float((1 - as_written(confidence)) / 2)
     differences = [subtract_written(theirs, ours) for ours, theirs in pairs]
+    # Bets need no shape and hold for every distribution; flips are closer where theirs is even.
     bounds = betting_mean_interval(
         [(one + 1) / 2 for one in differences], low_error=error, high_error=error
     )
@@ -317,6 +321,7 @@ def _cost_arms(arms: Sequence[findings.ArmRun]) -> Iterator[findings.ArmCost]:
     for arm in arms:
         trials = list(arm.record.trials.sketches())
         measured = [one for one in trials if not one.is_excused]
+        # One trial without a price would make its arm look cheap.
         if not measured or any(one.cost_usd is None for one in measured):
             continue
         # What a trial cost that was not measured was paid all the same.
@@ -378,6 +383,7 @@ def _log_ratio(total: _Totals) -> float | None:
     """Return the logarithm of the ratio; None where an arm has no success or costs nothing."""
     if min(total, default=0.0) <= 0:
         return None
+    # A ratio of sums: most pairs have no success to divide by.
     return math.log(total[2] / total[3]) - math.log(total[0] / total[1])
 
 
@@ -386,6 +392,7 @@ def _jackknife(
 ) -> Interval | None:
     n = len(units)
     without = [found for one in units if (found := _log_ratio(_add(total, one, -1))) is not None]
+    # A ratio that is lost with one unit hangs on that unit alone: its spread is not known.
     if n < _FEWEST or len(without) < n:
         return None
     centre = math.fsum(without) / n
@@ -416,6 +423,7 @@ def _compare_spread(
     def read(trial: Trial) -> float | None:
         return _read_mark(trial, criterion) if criterion else trial.latency_s
 
+    # Distances of repeats, and not variances: one wild reply must not decide them.
     distances = list(_measure_distances(pairs, read))
     if not distances:
         return None
@@ -469,6 +477,7 @@ def _compare_flakiness(
         (is_flaky([pair.control for pair in pairs]), is_flaky([pair.candidate for pair in pairs]))
         for pairs in repeated
     ]
+    # Inputs that are flaky under both arms, or under none, do not tell the arms apart.
     only_control, only_candidate = flaky.count((True, False)), flaky.count((False, True))
     both = flaky.count((True, True))
     return findings.FlakinessDifference(

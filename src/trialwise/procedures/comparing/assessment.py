@@ -60,49 +60,46 @@ def assess_criterion(
         for record in records
     ]
     ours, theirs = places
-    given = {
-        "criterion": name,
-        "arm": candidate.label,
-        "against": control.label,
-        "question": asked,
-        "margin": margin,
-    }
+    analysis = control.record.plan.analysis
+    pairing, obstacle = None, ""
+    caveats: Sequence[str] = ()
+    advisory: Sequence[str] = ()
     if ours is None or theirs is None:
-        tallies = [
+        control_tally, candidate_tally = (
             None
             if place is None
             else _tally(name, [*one.trials.of_experiment(place).sketches()], one.plan.analysis)
             for one, place in zip(records, places, strict=True)
-        ]
-        which = control if theirs is None else candidate
-        finding = findings.ComparisonFinding.of(
-            findings.Evidence(control=tallies[0], candidate=tallies[1]),
-            **given,
-            experiment=ours or theirs or "",
-            obstacle=f"only the run of {which.label} has this criterion",
         )
-        return Assessed(finding, None)
-    labels = control.label, candidate.label
-    pairing = pair_trials(*records, (ours, theirs), labels=labels)
-    weighed, obstacle = _weigh(name, pairing, records, question, rule)
-    structures = [record.plan.structure.get(name) for record in records]
-    if structures[0] != structures[1]:
-        obstacle = "its postconditions differ between the two runs: these are two criteria"
-    # It can only advise where it rests on a judge whose errors nobody knows.
-    advisory = (
-        reason
-        for record in records
-        for one in record.plan.criteria
-        if one.criterion == name
-        for reason in one.standing.advisory
-    )
-    analysis = control.record.plan.analysis
+        weighed = findings.Evidence(control=control_tally, candidate=candidate_tally)
+        which = control if theirs is None else candidate
+        obstacle = f"only the run of {which.label} has this criterion"
+    else:
+        pairing = pair_trials(*records, (ours, theirs), labels=(control.label, candidate.label))
+        weighed, obstacle = _weigh(name, pairing, records, question, rule)
+        # One name for two questions is worse than no comparison: the difference would be theirs.
+        if records[0].plan.structure.get(name) != records[1].plan.structure.get(name):
+            obstacle = "its postconditions differ between the two runs: these are two criteria"
+        caveats = tuple(list_data_caveats(name, pairing, weighed, analysis))
+        # It can only advise where it rests on a judge whose errors nobody knows.
+        advisory = [
+            reason
+            for record in records
+            for one in record.plan.criteria
+            if one.criterion == name
+            for reason in one.standing.advisory
+        ]
+        weighed = evidence.answer_by_direction(weighed, asked, margin)
     finding = findings.ComparisonFinding.of(
-        evidence.answer_by_direction(weighed, asked, margin),
-        **given,
-        experiment=ours,
+        weighed,
+        criterion=name,
+        arm=candidate.label,
+        against=control.label,
+        question=asked,
+        margin=margin,
+        experiment=ours or theirs or "",
         obstacle=obstacle,
-        caveats=tuple(list_data_caveats(name, pairing, weighed, analysis)),
+        caveats=tuple(caveats),
         advisory=tuple(dict.fromkeys(advisory)),
     )
     return Assessed(finding, pairing)
@@ -123,13 +120,15 @@ def _weigh(
 ) -> tuple[findings.Evidence, str]:
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
     ours, theirs = (record.plan for record in records)
-    by_input = ours.claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats
+    by_input = pairing.counts_inputs(ours.claim)
     obstacle = _find_obstacle(pairing, ours.claim, by_input=by_input)
     read = [(pair.control.input_id, pair.read(name, ours.analysis)) for pair in pairing.pairs]
     outcomes = [one for _, one in read if one is not None]
     if not outcomes:
         sides = pairing.control, pairing.candidate
         control, candidate = (_tally(name, trials, ours.analysis) for trials in sides)
+        # Separate runs are tested as a whole only where nobody looked before they ended: their
+        # sizes must not depend on what they saw.
         if pairing.summary.fixed_size and control.trials and candidate.trials:
             obstacle = obstacle or _explain_unattributable(pairing, ours.claim, theirs.claim)
             return evidence.weigh_unpaired(control, candidate, question, name), obstacle
@@ -179,6 +178,8 @@ def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str
     )
     sizes = first.total(), second.total()
     if pairing.summary.same_inputs:
+        # With other shares of hard inputs two rates differ although no input does (Simpson's
+        # paradox).
         if all(first[one] * sizes[1] == second[one] * sizes[0] for one in first | second):
             return ""
         return (
@@ -281,6 +282,7 @@ def describe_preference(
     plain = weigh_votes(replace(votes, errors=None), question).interval
     wins, losses = votes.count("win"), votes.count("loss")
     ties = votes.count("tie") + votes.count("inconsistent")
+    # What the judge said stands beside what people would say, so that both can be checked.
     errors, corrected, corrected_interval = votes.known_errors, None, None
     if errors is not None and wins + losses:
         estimate = JudgedTest(wins, wins + losses, errors, "rogan-gladen").estimate
@@ -313,6 +315,7 @@ def weigh_votes(votes: PreferenceVotes, question: findings.ComparisonQuestion) -
         votes: The judge's choices.
         question: Its level.
     """
+    # A judge's silence is left out and counted; a tie is an answer, and no evidence for either arm.
     places = [place for place, one in enumerate(votes.choices) if one != "missing"]
     outcomes = [_OUTCOMES.get(votes.choices[place], _TIED) for place in places]
     if not outcomes:
@@ -342,6 +345,8 @@ def _correct(
         return findings.Evidence(control=counts[0], candidate=counts[1], p_value=1.0)
     test = JudgedTest(wins, decided, errors, "rogan-gladen")
     error = question.alpha / 2
+    # Ties have no direction, so the judge's errors are known for decided pairs alone: Rogan and
+    # Gladen (1978) correct the share of wins among those.
     above = _find_p_value(test, error, above=True)
     below = _find_p_value(test, error, above=False)
     return findings.Evidence(

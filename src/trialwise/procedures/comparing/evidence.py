@@ -139,6 +139,7 @@ def weigh_stopped_pairs(
     """
     pairs = _count_pairs(outcomes)
     wins = [candidate for control, candidate in outcomes if control is not candidate]
+    # A pair that both passed or both failed says nothing about which arm is better.
     above = anytime_p_value(wins, 0.5, direction="above") if wins else 1.0
     below = anytime_p_value(wins, 0.5, direction="below") if wins else 1.0
     # Tango's interval for the candidate's rate minus the control's, which only describes here.
@@ -162,6 +163,7 @@ def weigh_inputs(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str]) -
     (2, 0.5)
     """
     net: Counter[str] = Counter()
+    # Ten trials of one input are one fact about a population, not ten.
     for name, (control, candidate) in zip(inputs, outcomes, strict=True):
         net[name] += candidate - control
     found = weigh_net_wins(net.values())

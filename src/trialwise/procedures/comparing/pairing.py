@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import SamplingMode
+from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
@@ -95,6 +95,7 @@ def read_pass(trial: Trial, criteria: Sequence[str], analysis: Analysis) -> bool
         analysis: Whose trials count.
     """
     outcomes = [trial.outcome(name) for name in criteria]
+    # A reply that no judge graded is neither a pass nor a failure.
     if analysis.leaves_out(trial.error_class) or any(map(trial.is_unjudged, outcomes)):
         return None
     return all(one.passed for one in outcomes)
@@ -151,6 +152,10 @@ class Pairing:
         """Whether an input makes more than one pair."""
         return len({pair.control.input_id for pair in self.pairs}) < len(self.pairs)
 
+    def counts_inputs(self, claim: Claim) -> bool:
+        """Return whether inputs are the units, since a claim reaches beyond them."""
+        return claim.population is PopulationClaim.SUPERPOPULATION and self.repeats
+
     def list_measured(self, criterion: str, analysis: Analysis) -> list[Pair]:
         """Return the pairs in which one criterion was measured under both arms."""
         return [pair for pair in self.pairs if pair.read(criterion, analysis) is not None]
@@ -182,6 +187,7 @@ def pair_trials(
     from_files = any(
         one.sampling_mode is SamplingMode.EXTERNALLY_SUPPLIED for one in (first, second)
     )
+    # The order in a file is that of whoever wrote it, and says nothing of when a trial was made.
     same_order = same_inputs and not from_files
     same_order = same_order and all(
         inputs.get(one.index, one.input_id) == one.input_id for one in theirs
@@ -194,6 +200,7 @@ def pair_trials(
         names = control.texts.trial_names, candidate.texts.trial_names
         pairs = asked = _pair_names(ours, theirs, names) if same_inputs else ()
     elif fixed and same_inputs:
+        # A fresh trial stands where its lost one was planned, or repeats would be matched askew.
         again = _replace_lost(ours, first.trials), _replace_lost(theirs, second.trials)
         pairs = _match(_number_repeats(again[0]), _number_repeats(again[1]))
         asked = _match(_number_repeats(ours), _number_repeats(theirs))
@@ -416,6 +423,7 @@ def _check_measured(pairing: Pairing, level: float, analysis: Analysis) -> Valid
         return trial.error_class in NOT_MEASURED or analysis.leaves_out(trial.error_class)
 
     lost = [(is_lost(pair.control), is_lost(pair.candidate)) for pair in pairing.asked]
+    # Among pairs that lost exactly one side either arm is as likely, whatever is lost together.
     p_value = sign_test(lost.count((True, False)), lost.count((False, True))).p_value
     ours, theirs = sum(one for one, _ in lost), sum(other for _, other in lost)
     shares = (

@@ -184,6 +184,7 @@ def describe_more_pairs(found: Evidence, alpha: float) -> str:
         return ""
     # One more of each kind than was seen, so that 0 of 20 does not count as never.
     discordance = (pairs.discordant + 1) / (pairs.pairs + 2)
+    # The largest difference that is still open is named: smaller ones take ever more pairs.
     for gap in _SETTLED:
         needed = approximate_pairs(gap, max(discordance, gap), level=alpha / 2, power=_POWER)
         if (more := needed - pairs.pairs) > 0:
@@ -372,6 +373,7 @@ def state_comparison(
             f"{text[0].upper()}{text[1:]}. Arms that are measured alike differ so much in less "
             f"than {100 * LEVEL:g} % of comparisons, so that no verdict is given."
         )
+    # What only advises never stands in the first line, unless there is nothing else.
     counting = [one for one in findings if not one.advisory]
     answer = answer_question(counting or findings, asked, [one.label for one in arms])
     names = list(dict.fromkeys(one.criterion for one in findings if one.advisory))
@@ -417,6 +419,7 @@ def list_caveats(
         checks: What was checked of every two arms.
     """
     control = arms[0].record
+    # Time is confounded with the arms where they did not take turns.
     if not all(is_side_by_side(control, one.record) for one in arms[1:]):
         yield (
             "The runs were made one after the other, not in turn: what changed in between, such "

@@ -51,6 +51,7 @@ class CompareQuestion(PowerQuestion):
         PowerQuestion.__post_init__(self)
         require_open_rate("rate", self.rate)
         require_open_rate("drop", self.drop)
+        # B cannot pass less often than never.
         if self.drop >= self.rate:
             raise InvalidArgument("drop", self.drop, f"lie below the rate of A ({self.rate:g})")
         low, high = self.possible_discordance
@@ -78,6 +79,8 @@ class CompareQuestion(PowerQuestion):
         """The least and the most discordance that the two rates allow."""
         a, drop = as_written(self.rate), as_written(self.drop)
         b = a - drop
+        # The least is a B that fails wherever A does; the most lets them disagree wherever rates
+        # allow.
         return float(drop), float(min(2 * min(a, 1 - b) - drop, 2 * min(1 - a, b) + drop))
 
     @property
@@ -253,6 +256,7 @@ def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int)
     high = find_size(lambda n: power_at(n) >= target, guess, MOST_PAIRS)
     if high is None:
         return None
+    # The power of a discrete test goes up and down by a few trials: the last dip counts.
     reach = 10 + min(100, high // 10)
     short = [n for n in range(max(1, high - reach), high + reach) if power_at(n) < target]
     return max(short, default=0) + 1
@@ -290,6 +294,7 @@ def _curve(
 ) -> Iterator[ComparePoint]:
     known = [size.pairs for size in paired] + [unpaired.trials_each, question.pairs]
     longest = max((n for n in known if n is not None), default=1000)
+    # A little beyond the largest size, so that every curve is seen to reach the power.
     sizes = {max(1, round(1.2 * longest * i / CURVE_POINTS)) for i in range(1, CURVE_POINTS + 1)}
     powers = [_paired_power(size.only_a, size.only_b, question.level) for size in paired]
     for n in sorted(sizes):
@@ -351,6 +356,7 @@ def plan_choice(
     if len(rates) not in (0, 1, arms):
         allowed = f"be one rate, or one for each of {arms} arms"
         raise InvalidArgument("rates", list(rates), allowed)
+    # A choice by a smaller difference takes quadratically more rounds, in a simulation as well.
     runs = _RUNS if smallest_difference >= _COARSE else _FEW_RUNS
     forecasts = tuple(
         (
@@ -383,6 +389,7 @@ def _list_situations(
         yield "the rates you expect", tuple(rates)
         return
     best = rates[0] if rates else EXPECTED
+    # Twice the smallest difference shows how much faster a plain winner is found.
     for times in (1, 2):
         gap = times * difference
         if best - gap > 0:

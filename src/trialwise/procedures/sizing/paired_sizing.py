@@ -70,6 +70,7 @@ class PairedSizingQuestion(PowerQuestion):
 
     def _check_expected(self) -> None:
         first, second = self.expected
+        # Equal arms have no power to plan for: every PASS would be an error.
         if self.question in ("different", "better") and first == second:
             allowed = "differ: equal arms are never told apart"
             raise InvalidArgument("rates", self.rates, allowed)
@@ -261,6 +262,7 @@ def _guess_fixed_pairs(question: PairedSizingQuestion) -> int:
         case "not-worse":
             distance = gap + margin
         case "equivalent":
+            # Both sides have to be shown, and each may fail: half of the missing power each.
             distance, power = margin - abs(gap), (1 + power) / 2
     if distance <= 0:
         return 10 * MOST_PAIRS  # no number of pairs has the power
@@ -330,6 +332,7 @@ def simulate_rule(
         runs: How many comparisons are simulated.
         seed: Of the simulation.
     """
+    # Rules with a margin look after every so many pairs, and it costs them little power.
     batch, last = getattr(rule, "batch", 1), rule.max_pairs or 0
     coins, either = Random(seed), only_a + only_b
     share = only_a / either if either else 0.0

@@ -85,6 +85,7 @@ def list_choices(
         cache=cache,
     )
     strict = Criterion("rate", bool, at_least=required, alpha=level, beta=level)
+    # What a user would write without thinking first: the others say what they change about it.
     ways = [(f"at_least: {_write(required)}", strict)]
     ways += [
         (f"+ margin: {_write(margin)}", replace(strict, margin=margin))
