@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.pages.reply_differences import compare_texts
+from trialwise.documents.printable import compare_texts
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_money, as_seconds
-from trialwise.documents.printable import cut_middle, estimate_size
+from trialwise.documents.printable import compare_texts, cut_middle, estimate_size
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
 from trialwise.pages.finding_facts import REASONS
-from trialwise.pages.reply_differences import compare_texts
 from trialwise.pages.trial_cards import NAME, list_failure_blocks
 from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
 from trialwise.procedures.comparing.pairing import Pair, pair_trials

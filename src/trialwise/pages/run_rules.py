@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 
 from trialwise.documents import numbers
-from trialwise.documents.numbers import join_few
+from trialwise.documents.blocks import Row, Table
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.pages.suite_totals import bound_planned_errors, list_error_sentences
 from trialwise.procedures import chances
 from trialwise.procedures.characteristic import Chance
+from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
 
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.
@@ -81,8 +82,6 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
         expected: The true rate that somebody expects.
         expense: The expense of one trial, where it is known.
     """
-    from trialwise.pages.rate_choices import build_choices
-    from trialwise.procedures.sizing.rate_choices import list_choices
     from trialwise.procedures.sizing.sizing_base import Prices
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.renderers.document_text import write_table
@@ -150,7 +149,7 @@ def _word_size(plan: Plan) -> str:
 
 def _word_limiting(found: chances.LimitingCriteria, *, several: bool) -> str:
     """Name the criteria that the number of trials follows from."""
-    names, one = join_few(found.criteria), len(found.criteria) == 1
+    names, one = numbers.join_few(found.criteria), len(found.criteria) == 1
     where = f" of {found.experiment}" if several else ""
     text = f"{names} set{'s' * one} the number of trials{where}: at most {found.trials:,}"
     if found.further:
@@ -256,3 +255,44 @@ def _wrap(text: str, indent: str, width: int) -> Iterator[str]:
     )
     for line in lines:
         yield line.replace("\N{NO-BREAK SPACE}", " ")
+
+
+# --- The ways to ask for a required rate as a table: what each shows, and what it takes -----------
+
+
+def build_choices(
+    choices: Sequence[RateChoice], expected: float, *, of: str = "", advice: str = ""
+) -> Table:
+    """Build the table of choices for a required rate.
+
+    Args:
+        choices: The ways to ask.
+        expected: The true rate at which they are compared.
+        of: The criterion, where there are several.
+        advice: A note below the table.
+    """
+    priced = any(one.mean_usd is not None for one in choices)
+    columns = ["write", "PASS shows", "PASS", "FAIL", "INCONCL.", "mean", "at most"]
+    if priced:
+        columns.append("cost")
+    heading = f"Choices if the true rate is {numbers.as_percent(expected)}"
+    return Table(
+        heading=f"{of}: {heading[0].lower()}{heading[1:]}" if of else heading,
+        columns=tuple(columns),
+        rows=tuple(Row(cells=_write_cells(one, priced=priced)) for one in choices),
+        notes=(advice,) if advice else (),
+    )
+
+
+def _write_cells(one: RateChoice, *, priced: bool) -> tuple[str, ...]:
+    shares = (one.passes, one.fails, one.inconclusive)
+    cells = [
+        one.setting,
+        f"> {numbers.as_percent(one.shows)}",
+        *("" if share is None else numbers.as_probability(share, digits=1) for share in shares),
+        "" if one.mean_trials is None else numbers.as_mean_trials(one.mean_trials),
+        f"{one.max_trials:,}",
+    ]
+    if priced:
+        cells.append("" if one.mean_usd is None else numbers.as_money(one.mean_usd))
+    return tuple(cells)

@@ -16,7 +16,7 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
-from trialwise.pages.rate_choices import build_choices
+from trialwise.pages.run_rules import build_choices
 from trialwise.pages.sizing import guide_rates, make_page, make_prose
 from trialwise.procedures import sequential_designs
 from trialwise.procedures.sizing.rate_choices import expect_half

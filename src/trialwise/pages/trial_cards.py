@@ -10,12 +10,11 @@ from typing import Any, TypeAlias
 from trialwise.documents import blocks
 from trialwise.documents.charts import Axis
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
-from trialwise.documents.printable import cut_middle
+from trialwise.documents.printable import compare_texts, cut_middle
 from trialwise.model.run import RunTexts
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
 from trialwise.pages.finding_facts import REASONS
-from trialwise.pages.reply_differences import compare_texts
 
 #: Characters of arguments, of a result and of an error that are seen at once, and of a name.
 _GLANCE, _NAME = 160, 80
