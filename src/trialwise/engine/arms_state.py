@@ -157,6 +157,7 @@ class ArmsState:
             arms = [arm for arm in range(len(self.states)) if self._is_asked(arm)]
             if arms:
                 name = self._names[self._place]
+                # A fixed order would give one arm the warm cache of the other in every round.
                 Random(derive_seed("arms", self._seed, f"{name}/{self._index}")).shuffle(arms)
                 self._waiting.extend(arms)
                 self._has_begun = False
@@ -175,6 +176,7 @@ class ArmsState:
         experiment, index = self._current[arm], self._index
         if experiment is None or index >= len(experiment.order):
             return False
+        # A resumed comparison has some trials of a round already, and asks only the missing arms.
         if index <= experiment.trials.last and experiment.trials.find(index) is not None:
             return False
         schedule = self._schedule
@@ -215,6 +217,7 @@ class ArmsState:
         """End the comparison where one of its arms has ended."""
         reason = self.states[arm].stop_reason
         if reason is not None:
+            # The others are not at fault: what they have is kept, and no verdict is given.
             self._end(reason, _OTHER_ENDED, StopReason.SERVICE)
 
     def let_go(self) -> None:

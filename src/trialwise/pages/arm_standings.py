@@ -41,6 +41,7 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> bl
         runs: The names of the runs.
     """
     word, tone = _BADGES[verdict.outcome]
+    # The arm that was named stands first, also where another has a higher rate by luck.
     ranked = sorted(verdict.arms, key=lambda one: (one.label != verdict.chosen, -_rate(one)))
     return blocks.Document(
         kind="Choice",
@@ -111,6 +112,7 @@ def _fold(title: str, notes: Sequence[str]) -> tuple[blocks.Block, ...]:
 def _tabulate(
     arms: Sequence[ArmStanding], confidence: float, difference: float | None = None
 ) -> blocks.Table:
+    # A search over prompts may have hundreds of arms: the best ones are read.
     left = len(arms) - _MOST_ROWS
 
     def draw(arm: ArmStanding) -> blocks.Cell:
@@ -121,6 +123,7 @@ def _tabulate(
             low=low,
             value=_rate(arm),
             high=high,
+            # Where nothing was chosen, no arm is marked as good.
             ink="pass" if arm.place == "chosen" else "open",
             span=(0.0, 1.0),
         )
@@ -135,10 +138,12 @@ def _tabulate(
             return "tied"
         if arm.is_unbeaten:
             return "possibly best"
+        # Only an arm that is possibly best is a reason to drop another one.
         better = (one for one in arms if one.is_unbeaten and _rate(one) > _rate(arm))
         cheaper = any(_is_cheaper(one, arm) for one in better)
         return "another arm is better and cheaper" if cheaper else "another arm is better"
 
+    # Two empty columns would make the page wider and say nothing.
     has_cost = any(one.usd_per_trial is not None for one in arms)
     return blocks.build_table(
         "Arms",
@@ -202,6 +207,7 @@ def _tabulate_forecasts(plan: ChoicePlan) -> blocks.Table:
         return as_percent(round(share, 2))
 
     def write_rates(forecast: ChoiceForecast) -> str:
+        # Most forecasts have one better arm and equal others, which a reader sees at once.
         best, *others = forecast.rates
         if len(set(others)) == 1:
             return f"{as_percent(round(best, 4))}, others {as_percent(round(others[0], 4))}"

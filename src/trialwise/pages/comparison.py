@@ -72,6 +72,7 @@ def summarize_comparison(
         arms: The runs of the arms; without them the summary holds no flips.
         is_pictured: Whether the table holds the intervals as pictures instead of a plot below it.
     """
+    # A terminal has no pictures in cells, and gets the plot instead.
     forest = None if is_pictured else comparison_differences.build_forest(verdict)
     blocks: tuple[Block | None, ...] = (
         comparison_differences.tabulate_differences(verdict, is_pictured=is_pictured),
@@ -107,6 +108,7 @@ def _list_facts(
     for key, values in list(comparison_arms.list_factors(verdict, arms).items())[:_FACTORS]:
         named = (cut_middle(one, _NAME) for one in values.values())
         yield "differs in", f"{cut_middle(key, _NAME)}: {', '.join(named)}"
+    # The usual analysis needs no words; another one changes what the rates mean.
     if verdict.analysis != "measured":
         yield "analysis", f"decided {verdict.analysis}"
     yield "took", ", ".join(_list_spending(verdict))
@@ -156,6 +158,7 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
     if not any(pairs.values()):
         return "separate runs, nothing paired"
     shared = name_shared(*verdict.pairings)
+    # Every two arms that are compared have pairs of their own.
     fewest, most = min(pairs.values()), max(pairs.values())
     count = as_count(most, "pair") if fewest == most else f"{fewest:,} to {as_count(most, 'pair')}"
     each = "" if len(pairs) == 1 else ", for every two arms that are compared"
@@ -213,6 +216,7 @@ def _describe_run(
 ) -> RunResults:
     arm, against = findings[0].arm, findings[0].against
     name = f"{arm} against {against}"
+    # A build that reads this must not go red for what only advises.
     decided = {one.decision.value for one in findings if not one.advisory}
     worst = next((one for one in ("FAIL", "INCONCLUSIVE") if one in decided), "PASS")
     runs = {one.label: one for one in verdict.arms}
@@ -312,6 +316,7 @@ def describe_comparison(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ())
         comparison_flips.list_flips(verdict, arms),
         {one.label: one.record for one in arms},
     )
+    # Replies make the file large; the others are in the journals of the runs.
     shown = flips[:_MOST_FLIPS]
     return {
         "schema": SCHEMA,

@@ -76,6 +76,7 @@ def build_arms_section(
     if any(_count_unmeasured(one) for one in records.values()):
         columns.append(("not measured", lambda one: _write_unmeasured(records.get(one.label))))
     columns += _list_spending(verdict, records)
+    # More columns than these do not fit on a page that is printed.
     left = len(criteria) - _CRITERIA
     notes = [f"{numbers.as_count(left, 'further criterion', 'further criteria')} not shown."] * (
         left > 0
@@ -125,11 +126,13 @@ def list_factors(
         key: {label: _shorten_factor(mine.get(key, "–")) for label, mine in known.items()}
         for key in keys
     }
+    # What all arms share explains no difference between them.
     return {key: mine for key, mine in values.items() if len(set(mine.values())) > 1}
 
 
 def _shorten_factor(value: str) -> str:
     """Shorten what a factor is: of a hash, such as a prompt's, the beginning is enough."""
+    # Eight digits tell two prompts apart; all of them would hide the other columns.
     return f"{value[:8]}…" if _HASH.fullmatch(value) else cut_middle(value, _FACTOR)
 
 
@@ -192,6 +195,7 @@ def _count_unmeasured(record: RunRecord) -> int:
 def _write_unmeasured(record: RunRecord | None) -> str:
     if record is None:
         return "–"
+    # A share tells a service that is often away from one hiccup in a long run.
     found = _count_unmeasured(record)
     share = f" ({numbers.as_observed(found / len(record.trials))})" if found else ""
     return f"{found:,}{share}"
@@ -211,6 +215,7 @@ def _list_spending(
                 "cost of\na success",
                 lambda one: _divide_usd(one.spending.usd, _count_successes(records[one.label])),
             )
+    # Of successes: a refusal is quick, and would flatter the arm that refuses.
     latencies = {label: summarize_latencies(one) for label, one in records.items()}
     if any(latencies.values()):
         yield "latency of\na success", lambda one: _write_latency(latencies.get(one.label))
@@ -298,9 +303,11 @@ def _write_change(amount: findings.AmountDifference) -> blocks.Cell:
         return text
     low, high = amount.interval
     text += f" [{sign_amount(low, unit.write)}, {sign_amount(high, unit.write)}]"
+    # A colour where 0 is not ruled out would be read as a finding.
     if low <= 0 <= high:
         return text
     rises = low > 0
+    # More is worse, except of a score.
     good = rises is unit.more_is_better
     return blocks.Value(text=text, tone="pass" if good else "fail")
 
@@ -328,6 +335,7 @@ def list_amount_notes(verdict: findings.ComparisonVerdict) -> Iterator[str]:
     several = len(verdict.arms) > 2
     for preferred in verdict.preferences:
         yield _describe_preference(preferred)
+    # The cost of one arm alone compares nothing: the other does not say what its trials cost.
     if len(verdict.costs) > 1:
         yield f"cost of a success: {'; '.join(map(_describe_cost, verdict.costs))}"
     for ratio in verdict.cost_ratios:
@@ -335,6 +343,7 @@ def list_amount_notes(verdict: findings.ComparisonVerdict) -> Iterator[str]:
     for lift in verdict.scores:
         yield _describe_lift(lift, several=several)
     for flaky in verdict.flakiness:
+        # Arms that are steady on every input need no sentence for each criterion.
         if flaky.control or flaky.candidate:
             yield _describe_flakiness(flaky)
     for spread in verdict.spreads:

@@ -65,6 +65,7 @@ def as_p_value(value: float | None) -> str:
     """
     if value is None:
         return ""
+    # More digits of a small p-value say nothing that anybody could check.
     return "<0.0001" if value < 0.0001 else f"{value:.3g}"
 
 
@@ -77,16 +78,17 @@ def build_forest(verdict: ComparisonVerdict) -> Strips | None:
     Args:
         verdict: What was concluded.
     """
+    # What has no difference has no place on the scale; the table names it.
     known = [one for one in order_findings(verdict) if one.difference is not None]
     if not known:
         return None
     reach = _find_reach(verdict)
-    several = len(verdict.arms) > 2
     rows = tuple(_make_row(one, reach, verdict) for one in known[:_MOST_DRAWN])
     control, other = verdict.control.label, "candidate"
-    if not several:
+    if len(verdict.arms) == 2:
         other = verdict.candidates[0].label
     elif verdict.question.against == "all":
+        # A row names two arms, "b against a": the one that is named first is the candidate.
         control, other = "second arm", "first arm"
     ends = tuple(f"{cut_middle(one, _NAME)} is better" for one in (control, other))
     return Strips(
@@ -154,6 +156,7 @@ def _draw(finding: ComparisonFinding, reach: float) -> Strip | None:
         low=low,
         value=finding.difference,
         high=high,
+        # A colour is a decision, and what advises decides nothing.
         ink="quiet" if finding.advisory else INKS[finding.decision],
         span=(-reach, reach),
         need=0.0,
@@ -180,6 +183,7 @@ def _find_reach(verdict: ComparisonVerdict) -> float:
         if one.difference is not None
         for end in (*(one.interval or ()), one.difference, *_list_margins(one))
     ]
+    # One scale for all rows, so that lengths can be compared, with 0 in the middle.
     return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
 
 
@@ -198,6 +202,7 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
     before, after = name_columns(verdict)
     rows, reach = order_findings(verdict), _find_reach(verdict)
     left = len(rows) - _MOST_ROWS
+    # One number of pairs stands in the head of the page, and needs no column.
     sizes = {one.pairs.pairs for one in rows if one.pairs is not None}
     return build_table(
         "Criteria",
@@ -275,6 +280,7 @@ def tabulate_preferences(verdict: ComparisonVerdict) -> Table | None:
     found = verdict.preferences
     if not found:
         return None
+    # Without measured errors a second column would repeat the first.
     corrected = any(one.corrected_rate is not None for one in found)
     return build_table(
         "Which replies a judge prefers",

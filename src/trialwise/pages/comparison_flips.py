@@ -54,6 +54,7 @@ def list_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> list[Flip]
             (against, records[against]), (arm, records[arm]), [one.criterion for one in findings]
         )
     ]
+    # Losses first: they are what a reviewer of a candidate is afraid of.
     return sorted(flips, key=lambda one: not one.lost)
 
 
@@ -107,6 +108,7 @@ def build_flips_section(
     flips = list_flips(verdict, arms)
     lost = [one for one in flips if one.lost]
     won = [one for one in flips if not one.lost]
+    # Both kinds have room of their own, so that many losses do not hide what was gained.
     chosen = [*lost[:_MOST_LOST], *won[:_MOST_WON]]
     cards = tuple(_fit_cards(chosen, verdict, {one.label: one.record for one in arms}))
     parts: list[blocks.Block] = [
@@ -252,6 +254,7 @@ class _Read(NamedTuple):
 
 def read_whole(record: RunRecord, sketch: Trial) -> Trial:
     """Read a trial of a pair with its texts, which a pair leaves out."""
+    # A pair holds sketches, without texts: a long comparison would not fit into memory otherwise.
     table = record.trials.of_experiment(sketch.experiment)
     place = table.find(sketch.index)
     return sketch if place is None else table[place]
@@ -265,6 +268,7 @@ def _fit_cards(
     room = _SIZE
     for number, flip in enumerate(flips):
         card = _build_card(_Read.of(flip, records), records, order, labels, is_open=not number)
+        # Replies may be long, and a page that a browser cannot open helps nobody.
         room -= estimate_size(card)
         if room < 0:
             return
@@ -326,6 +330,7 @@ def _compare_replies(read: _Read) -> blocks.Block:
     if ours is None and theirs is None:
         said = "The runs keep no replies of these trials, so that there is nothing to read."
         return blocks.Prose(paragraphs=(said,), tone="quiet")
+    # Where each arm won a criterion, neither reply passed as a whole.
     lost, mixed = bool(read.flip.lost), bool(read.flip.lost and read.flip.won)
     words = ("", "") if mixed else (": passed", ": failed") if lost else (": failed", ": passed")
     headings = f"{read.flip.against}{words[0]}", f"{read.flip.arm}{words[1]}"

@@ -47,6 +47,7 @@ def count_inputs(arms: Sequence[ArmRun]) -> dict[str, list[InputRow]]:
     Args:
         arms: The runs of the arms, the control first.
     """
+    # Identifiers may be line numbers: they name one input only within one list.
     lists = {frozenset(one.fingerprint for one in arm.record.plan.experiments) for arm in arms}
     counted = [_ArmInputs.of(arm, same_lists=len(lists) == 1) for arm in arms]
     known = (one.criterion for arm in arms for one in arm.record.plan.criteria)
@@ -76,6 +77,7 @@ def _rank(row: InputRow, labels: Sequence[str]) -> tuple[bool, float, float]:
     # What cannot be compared comes before what is alike.
     is_alike = not any(known) and len(known) == len(others)
     lost, won = min(known, default=0.0), max(known, default=0.0)
+    # Losses first, then gains, the largest of each first.
     return is_alike, min(lost, 0.0), -won
 
 
@@ -139,11 +141,13 @@ def _count_trials(
     record: RunRecord, keys: Mapping[tuple[str, str], str]
 ) -> tuple[Mapping[tuple[str, str], Counts], frozenset[str]]:
     """Count passed and counted trials by criterion and input; also return what was tried."""
+    # One walk for all criteria: a run may hold a million trials.
     passed: Counter[tuple[str, str]] = Counter()
     trials: Counter[tuple[str, str]] = Counter()
     tried = set()
     for trial in record.trials.sketches():
         key = keys[trial.experiment, trial.input_id]
+        # A trial that was not measured shows that the input was asked, and counts as nothing.
         tried.add(key)
         if record.plan.analysis.leaves_out(trial.error_class):
             continue
@@ -196,6 +200,7 @@ def _list_tables(
     criterion: str, rows: Sequence[InputRow], arms: Sequence[ArmRun]
 ) -> Iterator[blocks.Block]:
     yield _build_table(criterion, rows[:_FIRST], arms)
+    # A thousand rows would hide the few that differ, which come first.
     further = rows[_FIRST:_MOST]
     if further:
         left = len(rows) - _MOST

@@ -107,6 +107,8 @@ class StoredComparison:
             "format": VERDICT_FORMAT,
             "tool_version": __version__,
             "stops": [one.value for one in stops],
+            # A judge was paid and may answer otherwise tomorrow: what it said is kept like trials
+            # are.
             "votes": [dict(one) for one in votes],
             "verdict": dict(verdict),
         }
@@ -144,6 +146,7 @@ class StoredComparison:
         if kept is None:
             return True
         was_cut = any(StopReason(one).is_premature for one in kept["stops"])
+        # What was answered stays answered: more pairs would look twice at one question.
         return was_cut and kept["verdict"]["decision"] == Decision.INCONCLUSIVE.value
 
 
@@ -209,6 +212,7 @@ class ComparisonStore:
             names = os.listdir(self._folder)
         except (FileNotFoundError, NotADirectoryError):
             return []
+        # A folder without this file belongs to a comparison that died while it was being reserved.
         files = [self._folder / name / "comparison.json" for name in names]
         # A name has the second of the start, and the file is written once, at the start.
         dated = [
@@ -230,6 +234,7 @@ class ComparisonStore:
         """
         if name is not None:
             return self.open(name)
+        # Only the newest: an older one was given up, and would surprise whoever resumes.
         newest = next((one for one in self.list() if one.head.kind == kind), None)
         if newest is not None and newest.is_unfinished:
             return newest

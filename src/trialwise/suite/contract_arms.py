@@ -75,6 +75,7 @@ def overlay_arm(
         services: The suite's services by name, as they are written.
         context: The suite being read.
     """
+    # A mistake is reported where it stands, and the arm is not read any further.
     before = len(context.problems)
     changed = Fields(arm.node)
     changed.values, changed.keys = dict(fields.values), dict(fields.keys)
@@ -92,6 +93,7 @@ def overlay_arm(
 def check_arm_names(arms: Fields, context: Context) -> None:
     """Refuse names that no command could tell from another."""
     for name, node in arms.keys.items():
+        # `agent/short` names the arm of a contract, and would name two things.
         if SEPARATOR in name or name != name.strip():
             context.refuse(node, "the name of an arm has no `/` and no blanks around it")
 
@@ -114,6 +116,7 @@ def _change_service(
     base = fields.nodes.get("service")
     if base is not None and isinstance(base.value, str):
         base = services.get(base.value)  # a name that is not there is reported by the contract
+    # There is nothing to lay the change over, so it has to be a whole service.
     if base is None or not base.is_mapping:
         return SERVICE.read(change, "`service`", context)
     return SERVICE.read(_lay_over_service(base, change, context), "`service`", context)
@@ -148,6 +151,7 @@ def _lay_over_keys(
     kinds = {key.name: key.kind for key in declared.keys}
     joined = dict(ours)
     for name, (key, value) in theirs.items():
+        # Some keys take null as a value of their own, which then takes nothing away.
         if value.value is None and name in kinds and not kinds[name].takes_null:
             if name not in ours:
                 hint = suggest_name(name, ours, "the contract's service does not have it")

@@ -92,6 +92,7 @@ class _ArmsParts:
     ) -> None:
         self.clock: Timer = arms[0].settings.get("clock") or SystemClock()
         options = arms[0].plan.options
+        # One meter for all arms: a budget is what the comparison may cost, not each arm.
         self.meter = Meter(options.budget, self.clock, options.cost_per_trial_usd)
         self.arms = [self._open(one) for one in arms]
         # Arms of one service share its rate.
