@@ -73,6 +73,8 @@ def choose_arms(
         UsageError: A name stands for nothing, or arms of both kinds are named.
     """
     for name in names:
+        # A file that is not there would be searched for among the contracts, and the hint would
+        # mislead.
         if name.lower().endswith(_RESULTS) and not Path(name).exists():
             raise click.UsageError(f"{name}: there is no such file")
     # What is plainly on disk needs no suite: it may be compared where there is none.
@@ -101,6 +103,7 @@ def choose_arms(
     arms = there.list_arms(names, with_itself=with_itself)
     # One size for all arms: pairs are made of trials that have a partner.
     sized = tuple(read_changes(given).resize([(suite, one) for one in arms]))
+    # A short name where it is enough: the labels stand in every row and column.
     short = [one.arm or one.name for one in arms]
     labels = short if len(set(short)) == len(short) else [one.name for one in arms]
     if with_itself:
@@ -146,6 +149,8 @@ class _Names:
         self._short: dict[str, list[str]] = {}
         for one in suite.contracts:
             model = one.contract.factors.get("model")
+            # Entries of a model matrix are contracts of their own, which share what stands before
+            # the model.
             base = one.name.removesuffix(f" [{model}]")
             if base != one.name:
                 self._entries.setdefault(base, []).append(one.name)
@@ -200,6 +205,7 @@ class _Names:
         """Return the names where the command line has none."""
         if control is not None:
             return [control, *candidates]
+        # Where there is one thing to compare, nobody has to name it.
         usual = [one.name for one in self._suite.contracts if one.arms] or [*self._entries]
         if len(usual) != 1:
             which = f"there are several: {', '.join(usual)}" if usual else "there is none"

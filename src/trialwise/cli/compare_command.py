@@ -346,6 +346,7 @@ def _find_exit_code(answer: Answer) -> ExitCode:
     from trialwise.runtime.answers import Choice, Comparison
 
     ends = [one.record.verdict.stop for one in answer.runs]
+    # A service that failed is no finding about the arms: exit 4, as for a run.
     is_broken = StopReason.SERVICE in ends
     if isinstance(answer, Comparison):
         code = ExitCode[answer.decision.value]

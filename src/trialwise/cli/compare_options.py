@@ -122,11 +122,14 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Asked
             message = "--a-a asks whether a difference is found: leave other questions out"
             raise click.UsageError(message)
         section = replace(section, question=None, margin=None, guardrails={}, all_pairs=False)
+    # An option without a meaning is refused: it would be taken for one that acts.
     if given["smallest_difference"] is not None or given["break_ties"]:
         raise click.UsageError("--smallest-difference and --break-ties go with --question best")
     question, margin = given["question"], given["margin"]
     if question is None:
+        # A margin alone asks whether a candidate is not worse by more.
         question = section.question if margin is None or section.question else None
+    # The margin of the suite belongs to the question of the suite.
     if margin is None and question == section.question and question != "different":
         margin = section.margin
     trials, max_trials = given["trials"], given["max_trials"]
@@ -134,6 +137,7 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Asked
         raise click.UsageError("--trials fixes the number of pairs: leave out --max-trials")
     if trials is None and max_trials is None:
         trials, max_trials = section.trials, section.max_trials
+    # Guardrails add up: a command must not drop the ones that a team agreed on.
     guardrails = {**section.guardrails, **dict(given["guardrails"])}
     _check_guardrails(guardrails, chosen)
     expect = given["expect"] or section.expect

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from trialwise.documents import numbers
 from trialwise.documents.blocks import Row, Table
@@ -12,7 +13,9 @@ from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.pages.suite_totals import bound_planned_errors, list_error_sentences
 from trialwise.procedures import chances
 from trialwise.procedures.characteristic import Chance
-from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
+
+if TYPE_CHECKING:
+    from trialwise.procedures.sizing.rate_choices import RateChoice
 
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.
@@ -82,6 +85,7 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
         expected: The true rate that somebody expects.
         expense: The expense of one trial, where it is known.
     """
+    from trialwise.procedures.sizing.rate_choices import list_choices
     from trialwise.procedures.sizing.sizing_base import Prices
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.renderers.document_text import write_table

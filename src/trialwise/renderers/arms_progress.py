@@ -102,6 +102,7 @@ class _TerminalArms(LiveDisplay):
     def show(self, standing: ArmsStanding) -> None:
         """Take note of how the arms stand, and draw if it is time."""
         with self._lock:
+            # The first frame at once: a service may take minutes for its first reply.
             is_first = self._standing is None
             self._standing = standing
             if is_first:
@@ -127,10 +128,12 @@ class _TerminalArms(LiveDisplay):
         head = clip(able.show(f"{standing.title}{_GAP}{able.dot.join(facts)}"), width)
         lines = [(head, head)]
         name = min(max((count_cells(one.name) for one in standing.rows), default=0), _LONGEST_NAME)
+        # More rows than the terminal has would scroll, and could not be drawn over.
         for one in standing.rows[: max(0, able.height - 2)]:
             shown = pad(clip(one.name, _LONGEST_NAME), name)
             text = clip(able.show(f"{_INDENT}{shown}{_GAP}{one.counts}{_GAP}"), width)
             state = clip(one.outcome or "open", max(0, width - count_cells(text)))
+            # An outcome may be good or bad news, by the question that was asked.
             tone = "quiet" if one.decision is None else Status(one.decision).tone
             lines.append((f"{text}{state}", f"{text}{able.paint(state, pick_style(tone))}"))
         return lines
@@ -150,6 +153,7 @@ class _LoggedArms(LogLines):
             again = f", {as_count(standing.trials, 'trial')} already run" if standing.trials else ""
             self.say(f"at most {as_count(standing.most, standing.unit)}{again}")
         for one in standing.rows:
+            # A log says each outcome once, when it comes.
             if one.outcome is not None and one.name not in self._decided:
                 self._decided |= {one.name}
                 after = as_count(one.after, standing.unit)

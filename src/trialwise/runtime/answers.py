@@ -80,6 +80,7 @@ class Answer(ABC):
     @property
     def is_interrupted(self) -> bool:
         """Whether somebody pressed Ctrl-C before it was complete."""
+        # The arms end together, but one may have been complete already.
         return any(one.record.verdict.stop is StopReason.INTERRUPTED for one in self.runs)
 
     def render(self, format_: str) -> str:
@@ -213,6 +214,7 @@ class Comparison(Answer):
         if len(self.arms) != 2 or self.verdict.question.question != "different":
             allowed = 'be of two arms, asked whether they are "different"'
             raise InvalidArgument("comparison", repr(self), allowed)
+        # By the rules that ended the runs: without them the stop would count as chance.
         rules = find_rules(self.arms, self.verdict.question)
         if not rules and not all(one.fixed_size for one in self.verdict.pairings):
             allowed = "be kept in a store, with the rules that ended it, or have fixed trials"
@@ -357,6 +359,7 @@ def conclude_arms(
         votes: What a judge preferred in each pair of replies.
         path: The folder the answer is kept in, if it is kept.
     """
+    # From records alone, so that anybody who has the runs comes to the same answer.
     runs = tuple(arms)
     if isinstance(question, ComparisonQuestion):
         return Comparison(COMPARISON.decide(runs, question, rules, votes), runs, path)
@@ -376,6 +379,7 @@ _QUESTIONS: Mapping[AnswerKind, type[ArmsQuestion]] = {
 def read_question(head: ComparisonHead) -> ArmsQuestion:
     """Return what was asked; a question without an edition is decided by the first one's rule."""
     kind = _QUESTIONS[cast("AnswerKind", head.kind)]
+    # What was decided before a rule was corrected is shown as it was decided.
     is_first = "edition" in kind.__dataclass_fields__ and "edition" not in head.question
     return from_plain(kind, {**head.question, **({"edition": 1} if is_first else {})})
 
@@ -449,17 +453,21 @@ def find_rules(arms: Sequence[ArmRun], question: ComparisonQuestion) -> TestRule
 
     folders = [one.path for one in arms if one.path is not None]
     names = {StoredRun(folder).comparison for folder in folders}
+    # Runs of several comparisons, or of none, stopped for reasons of their own.
     if len(folders) < len(arms) or len(names) != 1 or "" in names:
         return {}
     try:
         head = ComparisonStore(folders[0].parent.parent).open(names.pop()).head
     except RunNotFound:
         return {}
+    # An earlier question may lack fields that came later: those that it has must be the same.
     asked = to_plain(question)
     if head.kind != question.kind or {**asked, **head.question} != asked:
         return {}
+    # A subset of the arms, or another order, is another family of tests.
     if [*head.runs] != [one.record.run_id for one in arms]:
         return {}
+    # Labels may be new ones, and rules are kept under the old.
     called = dict(zip(head.labels, (one.label for one in arms), strict=True))
     return {
         (called[against], called[arm], criterion): rule

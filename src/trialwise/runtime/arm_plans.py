@@ -76,6 +76,7 @@ def prepare_arms(asked: Asked, space: Workspace, *, in_thread: bool = False) -> 
     if len(asked.contracts) < 2:
         raise InvalidArgument("candidates", [], "be at least one: arms are compared, two or more")
     _check_options(asked.options, asked.question)
+    # A difference may be the inputs' where the arms have different ones.
     alike = _share_inputs(asked.contracts, asked.inputs)
     with redact_with(space.redact):
         if space.resume:
@@ -116,6 +117,7 @@ def _size_arms(options: RunOptions, question: ArmsQuestion, rules: TestRules) ->
     if trials is None and isinstance(question, ComparisonQuestion):
         trials = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
     elif isinstance(question, ChoiceQuestion):
+        # A choice between arms that are as good may go on for long.
         trials = options.max_trials or MAX_ROUNDS
     return replace(
         options,
@@ -130,6 +132,8 @@ def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> P
         labels = label_contracts([one.name for one in alike])
     else:
         labels = check_labels(asked.labels, len(alike))
+    # Planned twice: rules need the criteria of a plan, and a plan needs the size that rules end
+    # with.
     plans = _plan_alike(alike, _size_arms(options, question, {}))
     rules: TestRules = {}
     if isinstance(question, ComparisonQuestion):
@@ -159,12 +163,14 @@ def _prepare_again(alike: Sequence[Contract], asked: Asked, space: Workspace) ->
     named = space.resume if isinstance(space.resume, str) else None
     stored = ComparisonStore(space.store).find_unfinished(named, asked.question.kind)
     head = stored.head
+    # What was asked first is decided, or the second look would choose the easier question.
     question = _check_asked(stored, asked)
     rules = read_rules(head.rules)
     sized = _size_arms(asked.options, question, rules)
     plans = _plan_alike(alike, sized, head.seed, head.started_at)
     runs = RunStore(space.store)
     kept = [runs.open(name) for name in head.runs]
+    # A prompt or a check that has changed since makes the first half another service.
     for one, plan in zip(kept, plans, strict=True):
         one.check_plan(plan)
     again = tuple(PreparedRun(*one) for one in zip(alike, plans, kept, strict=True))
@@ -223,6 +229,7 @@ def _check_inputs(first: Contract, second: Contract) -> None:
 
 def _neutral(contract: Contract) -> Contract:
     """Return the contract with every criterion on every pair, and nothing that ends a run early."""
+    # An arm that ended by its own rule would leave pairs without a partner.
     criteria = tuple(replace(one, trials=None, max_trials=None) for one in contract.criteria)
     return replace(contract, criteria=criteria, latency=None)
 
@@ -239,6 +246,7 @@ def _check_criteria(first: Contract, second: Contract) -> None:
     if changed:
         allowed = "ask the same of all arms, or have another name"
         raise InvalidArgument("criteria", changed, allowed)
+    # Rates of different populations have no difference.
     if first.claim != second.claim:
         claims = [str(one.claim.population) for one in (first, second)]
         raise InvalidArgument("claim", claims, "be one for all contracts")

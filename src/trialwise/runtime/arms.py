@@ -92,6 +92,7 @@ class PreparedArms:
         space, stored = self.space, self.stored
         now = space.clock.now() if stored is None else stored.head.started_at
         with ExitStack() as stack:
+            # Before the runs: each of them names the comparison that it belongs to.
             folder = self._reserve(now) if stored is None else stored.path
             runs = [
                 stack.enter_context(
@@ -104,6 +105,7 @@ class PreparedArms:
                 )
                 for one in self.runs
             ]
+            # After the journals are there, since it names the runs, and before the first trial.
             if stored is None and folder is not None:
                 stored = self._write_down(folder, runs)
             following = self._follow()
@@ -189,6 +191,7 @@ class OpenArms(NamedTuple):
         Raises:
             RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
         """
+        # Every arm is a run of its own, and can be shown and verified without the others.
         records = [run.decide(one) for run, one in zip(self.runs, outcomes, strict=True)]
         prepared = self.prepared
         arms = [
@@ -255,6 +258,8 @@ class ArmsWatch:
         if self._feeds:
             cast("PairFollowing", self._following).add(arm, trial)
         still_open = 0 if self._following is None else self._following.count_open()
+        # Counting up a standing takes longer than a fast trial, so that only those that are drawn
+        # are made.
         if still_open != self._open or self._display.wants_more():
             self._open = still_open
             spent = meter.spending()
@@ -342,6 +347,7 @@ async def ask_preferences(
                     (experiment, experiment),
                     labels=(first.label, second.label),
                 )
+                # One judge for all arms, whose expenses only grow.
                 before = preference.expenses.usd or 0.0
                 asked = list(_list_questions(pairing, first.record, second.record))
                 judged = await _ask_all(preference, asked, samplings.get(experiment))
@@ -383,6 +389,7 @@ def _list_questions(
     )
     for pair in pairing.pairs:
         reference, reply = ours.get(pair.control.index), theirs.get(pair.candidate.index)
+        # An error is no reply that anybody could prefer; the criteria count it already.
         if reference is not None and reply is not None and not pair.is_excused:
             yield {
                 "candidate": reply,

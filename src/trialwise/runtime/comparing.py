@@ -332,11 +332,13 @@ def ask_question(question: AnyQuestion | None, given: dict[str, Any]) -> ArmsQue
     Raises:
         InvalidArgument: One has no meaning for this question.
     """
+    # All other names are questions about candidates, and their own class refuses a wrong one.
     others = {"best": ChoiceQuestion, "describe": ExplorationQuestion}
     kind = others.get(str(question), ComparisonQuestion)
     known = {one.name for one in fields(kind)}
     known |= {"expect", "preference"} if kind is ComparisonQuestion else set()
     for name in (*_OF_A_QUESTION, "expect", "preference"):
+        # A setting that is silently ignored would be taken for one that acts.
         if given.get(name) not in (None, False) and name not in known:
             allowed = f'be left out: it has no meaning for the question "{question or "different"}"'
             raise InvalidArgument(name, given[name], allowed)
@@ -361,6 +363,7 @@ def _ask_judge(
 
 def _add_votes(answer: Answer, prepared: PreparedArms, votes: Sequence[PreferenceVotes]) -> Answer:
     """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
+    # Its preferences share the level with all other criteria, so that everything is concluded anew.
     voted = conclude_arms(answer.runs, prepared.question, prepared.rules, votes, answer.path)
     keep_answer(voted, votes)
     return voted

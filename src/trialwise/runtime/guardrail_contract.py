@@ -53,10 +53,13 @@ def guardrail_contract(
     >>> {name: sampling.role.value for name, sampling in contract.samplings.items()}
     {'harmful': 'harmful-candidates', 'harmless': 'harmless-candidates'}
     """
+    # A required rate without candidates would pass unasked.
     if (harmless is None) is not (specificity is None):
         allowed = "be given together with harmless candidates"
         raise InvalidArgument("specificity", specificity, allowed)
     blocked = blocks if isinstance(blocks, Postcondition) else predicate(blocks)
+    # Two samplings, since sensitivity and specificity are rates of different candidates and have no
+    # common denominator (companion §1.4.5b).
     samplings = {"harmful": _as(harmful, "harmful", SamplingRole.HARMFUL_CANDIDATES)}
     criteria = [
         Criterion(
@@ -96,6 +99,7 @@ def _as(given: Any, identifier: str, role: SamplingRole) -> Sampling:
 
     if not isinstance(given, Sampling):
         return Sampling.of(given, identifier=identifier, role=role)
+    # What a red team got past the application is another quantity: see `SamplingRole`.
     if given.role not in (role, SamplingRole.UNSPECIFIED):
         allowed = f"hold {role}, shown to the guardrail itself"
         raise InvalidArgument(identifier, str(given.role), allowed)

@@ -90,6 +90,8 @@ class ComparisonQuestion:
         for name, margin in self.guardrails.items():
             require_open_rate(f"guardrails[{name}]", margin)
         require_margin(self.question, self.margin)
+        # Below that the two sides of a margin are no longer two statements: both could be shown at
+        # once.
         if (self.margin is not None or self.guardrails) and self.confidence <= 0.5:
             allowed = "be above 0.5 where a margin is given"
             raise InvalidArgument("confidence", self.confidence, allowed)
@@ -99,6 +101,7 @@ class ComparisonQuestion:
         cls, question: Question | None, margin: float | None, **given: Any
     ) -> ComparisonQuestion:
         """Return the question; a margin alone asks whether a candidate is not worse by more."""
+        # A margin says how much loss is acceptable: that is the question of non-inferiority.
         asked = question or ("different" if margin is None else "not-worse")
         return cls(question=asked, margin=margin, **given)
 
@@ -120,6 +123,7 @@ class ComparisonQuestion:
         [('a', 'b'), ('a', 'c'), ('b', 'c')]
         """
         if self.against == "all":
+            # In the order of the arms, so that every pair of arms has one direction.
             yield from combinations(arms, 2)
         else:
             yield from ((arms[0], other) for other in arms[1:])
@@ -314,16 +318,11 @@ class AmountDifference:
     p_value: float | None = None
     """Two-sided, exact, that swapping the arms would change nothing; not corrected for others."""
     mean_interval: Interval | None = None
-    """For `mean_difference`, by flipping signs; exact as the one by signed ranks is."""
+    """For the difference of the means, by flipping signs; exact as the one by signed ranks is."""
     median_difference: float
     """The middle of the differences within pairs."""
     median_interval: Interval | None
     """Exact and free of assumptions on shape, for the median difference; None for few pairs."""
-
-    @property
-    def mean_difference(self) -> float:
-        """The candidate's mean minus the control's."""
-        return self.candidate_mean - self.control_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
