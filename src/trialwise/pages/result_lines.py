@@ -18,6 +18,7 @@ from trialwise.pages.suite_totals import pick_status
 from trialwise.pages.verdict_meaning import MEASURED
 from trialwise.procedures.observational import NO_FAILURE_OBSERVED
 from trialwise.procedures.registry import procedure_of
+from trialwise.stats.result_types import Interval
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes through here.
@@ -267,8 +268,7 @@ def _reason(finding: Finding) -> str:
 def _criterion_facts(
     finding: Finding, label: str, *, advisory: bool, claim: str
 ) -> dict[str, Fact]:
-    interval, threshold = finding.interval, finding.threshold
-    baseline, difference = threshold.baseline, finding_facts.pick_difference(finding)
+    threshold, baseline = finding.threshold, finding.threshold.baseline
     together, tally = finding.plan.others.together, finding_facts.pick_tally(finding)
     later = finding.later if finding_facts.write_later(finding) else None
     return {
@@ -291,10 +291,7 @@ def _criterion_facts(
         "inputs_asked": None if finding.coverage is None else finding.coverage.asked,
         "rate": tally.rate,
         "estimate": finding.estimate,
-        "interval_low": interval.low if interval is not None else None,
-        "interval_high": interval.high if interval is not None else None,
-        "interval_confidence": interval.confidence if interval is not None else None,
-        "interval_method": interval.method if interval is not None else None,
+        **_list_ends("interval", finding.interval),
         "required_rate": threshold.required_rate,
         "baseline": baseline.identifier if baseline is not None else None,
         "cutoff": finding.cutoff,
@@ -304,13 +301,16 @@ def _criterion_facts(
         "joint_wrong_fail": None if together is None else together.wrong_fail,
         "p_value": finding.p_value.value if finding.p_value is not None else None,
         "lower_bound": finding.lower_bound,
-        "difference_low": difference.low if difference is not None else None,
-        "difference_high": difference.high if difference is not None else None,
-        "difference_confidence": difference.confidence if difference is not None else None,
-        "difference_method": difference.method if difference is not None else None,
+        **_list_ends("difference", finding_facts.pick_difference(finding)),
         **judge_facts.collect_judge_facts(finding),
         **finding_facts.collect_scores(finding),
     }
+
+
+def _list_ends(name: str, interval: Interval | None) -> dict[str, Fact]:
+    """List what is known of an interval, also where there is none: rows have the same columns."""
+    known = ("low", "high", "confidence", "method")
+    return {f"{name}_{one}": None if interval is None else getattr(interval, one) for one in known}
 
 
 def _sum_up_latency(finding: LatencyFinding, record: RunRecord | None) -> LatencyFacts | None:

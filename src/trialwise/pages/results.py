@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from shlex import quote
 
 from trialwise.documents import numbers, results
 from trialwise.documents.numbers import STOPS, join_few
@@ -13,6 +15,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages import finding_facts, suite_totals
+from trialwise.pages.failure_groups import list_repeated_runs
 from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.result_lines import describe_lines
 from trialwise.procedures.chances import bound_verdicts
@@ -76,8 +79,8 @@ def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
 def _describe_verdict(
     verdict: Verdict, record: RunRecord | None = None, location: str = "", file: str = ""
 ) -> results.RunResults:
-    return results.RunResults(
-        contract=verdict.contract or ("" if record is None else record.plan.contract),
+    run = results.RunResults(
+        contract=verdict.contract,
         status=suite_totals.pick_status(verdict.decision),
         lines=describe_lines(verdict, record),
         level=finding_facts.find_usual_level(verdict),
@@ -85,42 +88,32 @@ def _describe_verdict(
         headline=_find_headline(verdict),
         attention=tuple(list_attention(verdict)),
         notes=list_run_notes(verdict),
-        facts={} if record is None else _run_facts(record, location),
-        repeated=() if record is None else _list_repeated(record),
-        run_id=verdict.run_id if record is None else record.run_id,
-        seed=None if record is None else record.plan.seed,
-        location=location,
-        next_command="" if record is None else _find_command(record, "show", "--failures"),
-        # A trial runs again by its suite file, so a run from Python has no such command.
-        rerun_command=""
-        if record is None or not file
-        else _find_command(record, "rerun", *_name_file(file), "--trial"),
+        run_id=verdict.run_id,
         started_at=verdict.started_at,
         seconds=verdict.spending.seconds,
     )
-
-
-def _list_repeated(record: RunRecord) -> tuple[results.RepeatedRun, ...]:
-    if not record.plan.gates:
-        return ()  # few runs have gates
-    from trialwise.pages.failure_groups import list_repeated_runs
-
-    return list_repeated_runs(record)
-
-
-def _name_file(file: str) -> list[str]:
-    """Name a suite file on the command line, unless it is found without that."""
-    from shlex import quote
-
-    return [] if file == "trialwise.yaml" else ["-s", quote(file)]
+    if record is None:
+        return run
+    # The usual file is found without being named.
+    suite = [] if file == "trialwise.yaml" else ["-s", quote(file)]
+    return replace(
+        run,
+        contract=verdict.contract or record.plan.contract,
+        facts=_run_facts(record, location),
+        repeated=list_repeated_runs(record),
+        run_id=record.run_id,
+        seed=record.plan.seed,
+        location=location,
+        next_command=_find_command(record, "show", "--failures"),
+        # A trial runs again by its suite file, so a run from Python has no such command.
+        rerun_command=_find_command(record, "rerun", *suite, "--trial") if file else "",
+    )
 
 
 def _find_command(record: RunRecord, name: str, *options: str) -> str:
     """Find a command about the failing trials of a run that is kept."""
     if not record.run_id or not record.trials.failures:
         return ""
-    from shlex import quote
-
     return " ".join(("trialwise", name, quote(record.plan.contract), *options))
 
 

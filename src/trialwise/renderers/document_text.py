@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from trialwise.documents import blocks
-from trialwise.documents.charts import Axis, Chart, Ink, Place, Strip, StripRow, Strips, find_share
+from trialwise.documents.charts import Axis, Chart, Ink, Place, Strip, Strips, find_share
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
-_GAP = "  "
+INDENT, GAP = "  ", "  "
 
 
 #: The column of terms; a longer term is shortened, so that values stay aligned.
@@ -22,7 +22,7 @@ _TERM = 26
 
 
 #: A terminal narrower than this wraps by itself.
-_NARROWEST = 40
+NARROWEST = 40
 
 
 def render_document_text(document: blocks.Document, able: Capabilities | None = None) -> str:
@@ -32,156 +32,150 @@ def render_document_text(document: blocks.Document, able: Capabilities | None = 
         document: What to show.
         able: What the stream can do; plain ASCII of 80 columns where not given.
     """
-    writer = _Writer(able or Capabilities())
+    writer = TextWriter(able or Capabilities())
     return "\n".join(line.rstrip() for line in writer.write_document(document)).rstrip() + "\n"
 
 
-class _Writer:
-    """Writes blocks as lines for one stream."""
+class TextWriter:
+    """Writes texts and blocks as lines for one stream."""
 
     def __init__(self, able: Capabilities) -> None:
         self.able = able
-        self.width = max(_NARROWEST, able.width)
+        self.width = max(NARROWEST, able.width)
 
     def write_document(self, document: blocks.Document) -> Iterator[str]:
+        """Write the answer, the facts and the blocks."""
         answer = [*self.fill(document.lead, badge=document.badge), ""]
         # A verdict is what a reader looks for; a lead without one introduces the blocks.
         if document.badge is not None:
             yield from answer
         if document.title:
-            yield from self.fill(document.title, style=self.heading_style)
+            yield from self.fill(document.title, style=Style.STRONG)
             yield ""
         if document.facts:
-            yield from self.align_terms(document.facts)
+            yield from self._align_terms(document.facts)
             yield ""
         if document.lead and document.badge is None:
             yield from answer
         for block in (*document.opening, *document.blocks):
-            lines = [*self.write_block(block)]
+            lines = [*self._write_block(block)]
             if lines:
                 yield from lines
                 yield ""
 
-    @property
-    def heading_style(self) -> Style | None:
-        return Style.STRONG if self.able.colour else None
-
-    def write_block(self, block: blocks.Block) -> Iterator[str]:
+    def _write_block(self, block: blocks.Block) -> Iterator[str]:
         match block:
             case blocks.Section():
-                yield from self.write_section(block)
+                yield from self._write_section(block)
             case blocks.Document():
                 yield from self.write_document(block)
             case blocks.Columns():
                 for one in block.blocks:
-                    yield from self.write_block(one)
+                    yield from self._write_block(one)
             case blocks.Details() if block.is_printed or block.is_open:
-                yield from self.put_heading(block.summary, ())
+                yield from self._put_heading(block.summary)
                 for one in block.blocks:
-                    yield from self.write_block(one)
+                    yield from self._write_block(one)
             case _:
-                yield from self.write_leaf(block)
+                yield from self._write_leaf(block)
 
-    def write_leaf(self, block: blocks.Block) -> Iterator[str]:
+    def _write_leaf(self, block: blocks.Block) -> Iterator[str]:
         """Write a block that holds no other."""
+        lines: Iterable[str]
         match block:
             case blocks.Facts():
-                yield from self.put_heading(block.heading, self.write_facts(block))
+                lines = self._write_facts(block)
             case blocks.Prose():
-                lines = (x for one in block.paragraphs for x in self.fill(one, indent=INDENT))
-                yield from self.put_heading(block.heading, lines)
+                lines = (x for one in block.paragraphs for x in self.fill(one, INDENT))
             case blocks.Items():
-                lines = (x for one in block.items for x in self.fill(one, lead=f"{INDENT}- "))
-                yield from self.put_heading(block.heading, lines)
+                lines = (x for one in block.items for x in self.fill(one, f"{INDENT}- "))
             case blocks.Verbatim():
-                lines = (self.able.show(line) for line in block.text.split("\n"))
-                yield from self.put_heading(block.heading, (f"{INDENT}{line}" for line in lines))
+                lines = (f"{INDENT}{self.able.show(line)}" for line in block.text.split("\n"))
+            case blocks.Table():
+                lines = self._write_table(block)
+            case Strips():
+                lines = render_strip_characters(block, self.able, self.width)
+            case _:
+                yield from self._write_other(block)
+                return
+        yield from self._put_heading(block.heading if getattr(block, "is_headed", True) else "")
+        yield from lines
+
+    def _write_other(self, block: blocks.Block) -> Iterator[str]:
+        """Write a block whose heading is not like that of others."""
+        match block:
             case blocks.Compared():
                 for title, pieces in zip(block.headings, (block.left, block.right), strict=True):
                     whole = "".join(one.text for one in pieces)
-                    yield from self.write_leaf(blocks.Verbatim(heading=title, text=whole))
-            case blocks.Table():
-                heading = block.heading if block.is_headed else ""
-                yield from self.put_heading(heading, self.write_table(block))
+                    yield from self._write_leaf(blocks.Verbatim(heading=title, text=whole))
             case Chart():
-                yield from self.write_chart(block)
+                heading, *rest = render_chart_characters(block, unicode=self.able.unicode)
+                yield from map(self.able.show, (heading.upper(), *rest))
             case blocks.Cards():
                 for card in block.cards:
                     words = [card.label, card.name, *(one.word for one in card.badges)]
-                    head = self.able.dot.join(words)
-                    yield from self.fill((f"{head}:", card.text), lead=f"{INDENT}- ")
-            case Strips():
-                drawn = render_strip_characters(block, self.able, self.width)
-                yield from self.put_heading(block.heading, drawn)
+                    yield from self.fill(
+                        (f"{self.able.dot.join(words)}:", card.text), f"{INDENT}- "
+                    )
             case _:
                 # Other details are for those who ask; bars and timelines are for a browser.
                 return
 
-    def write_section(self, section: blocks.Section) -> Iterator[str]:
+    def _write_section(self, section: blocks.Section) -> Iterator[str]:
         # Headings of the analysis hold names, whose letters must stay as they are.
         is_verbatim = section.depth == "analysis"
         heading = section.heading if is_verbatim else section.heading.upper()
         beside = [*(badge.word for badge in section.badges), *filter(None, [section.aside])]
-        yield from self.fill(self.able.dot.join([heading, *beside]), style=self.heading_style)
+        yield from self.fill(self.able.dot.join([heading, *beside]), style=Style.STRONG)
         for block in section.blocks:
-            yield from self.write_block(block)
+            yield from self._write_block(block)
         if section.note:
-            yield from self.fill(section.note, indent=INDENT)
+            yield from self.fill(section.note, INDENT)
 
-    def put_heading(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
+    def _put_heading(self, heading: str) -> Iterator[str]:
         if heading:
-            yield from self.fill(heading.upper(), style=self.heading_style)
-        yield from lines
-
-    def write_chart(self, chart: Chart) -> Iterator[str]:
-        heading, *rest = render_chart_characters(chart, unicode=self.able.unicode)
-        yield self.able.show(heading.upper())
-        yield from map(self.able.show, rest)
+            yield from self.fill(heading.upper(), style=Style.STRONG)
 
     # --- Terms and values ---------------------------------------------------------------------
 
-    def align_terms(self, pairs: Iterable[tuple[str, blocks.Cell | None]]) -> Iterator[str]:
+    def _align_terms(self, pairs: Iterable[tuple[str, blocks.Cell | None]]) -> Iterator[str]:
         """Terms in a column as wide as the longest of them."""
         given = [(self.able.show(term), value) for term, value in pairs if value is not None]
         longest = max(count_cells(term) for term, _ in given)
-        width = longest + len(_GAP) if longest else 0
+        width = longest + len(GAP) if longest else 0
         for term, value in given:
-            yield from self.fill(value, lead=f"{INDENT}{pad(term, width)}")
+            yield from self.fill(value, f"{INDENT}{pad(term, width)}")
 
-    def write_facts(self, facts: blocks.Facts) -> Iterator[str]:
+    def _write_facts(self, facts: blocks.Facts) -> Iterator[str]:
         """Terms with a colon, in one column through the whole document."""
         for term, value in facts.pairs:
             if value is not None:
                 shown = f"{self.able.show(term, _TERM - 1)}:" if term else ""
-                yield from self.fill(value, lead=f"{INDENT}{pad(shown, _TERM)} ")
+                yield from self.fill(value, f"{INDENT}{pad(shown, _TERM)} ")
 
-    def write_table(self, table: blocks.Table) -> Iterator[str]:
+    def _write_table(self, table: blocks.Table) -> Iterator[str]:
         yield from write_table(table, self.able, self.width)
         for note in table.notes:
-            yield from self.fill(note, indent=INDENT if any(table.columns) else "")
+            yield from self.fill(note, INDENT if any(table.columns) else "")
 
     # --- Text ---------------------------------------------------------------------------------
 
     def fill(
         self,
         cell: blocks.Cell,
-        *,
-        indent: str = "",
         lead: str = "",
+        *,
         badge: blocks.Badge | None = None,
         style: Style | None = None,
     ) -> Iterator[str]:
         """Fill a text into lines; the first one begins with the lead or the badge."""
         word = "" if badge is None else flatten_cell(badge, self.able)
-        mark = "" if badge is None else self.able.paint(word, pick_style(badge.tone)) + _GAP
-        column = count_cells(indent + lead) + (count_cells(word) + len(_GAP) if word else 0)
+        mark = "" if badge is None else self.able.paint(word, pick_style(badge.tone)) + GAP
+        column = count_cells(lead) + (count_cells(word) + len(GAP) if word else 0)
         first, *rest = wrap_text(flatten_cell(cell, self.able), self.width - column)
-        yield f"{indent}{lead}{mark}{self.able.paint(first, style)}"
+        yield f"{lead}{mark}{self.able.paint(first, style)}"
         for line in rest:
             yield " " * column + self.able.paint(line, style)
-
-
-INDENT = "  "
 
 
 #: A last column of words is not wrapped to less than this.
@@ -243,7 +237,7 @@ def write_table(table: blocks.Table, able: Capabilities, width: int) -> Iterator
                     able.paint(pad(text, widths[i], right=i not in words), style[i])
                     for i, text in zip(strip, line, strict=True)
                 ]
-                yield indent + _GAP.join(cells)
+                yield indent + GAP.join(cells)
 
 
 def _sink(titles: Sequence[str]) -> list[list[str]]:
@@ -262,7 +256,7 @@ def _pick_style(cell: blocks.Cell, tone: blocks.Tone) -> Style | None:
 def _wrap_last(grid: list[list[list[str]]], width: int) -> list[list[list[str]]]:
     """Wrap the grid with its last column in lines that fit beside the others."""
     others = _measure([row[:-1] for row in grid])
-    room = max(_NARROWEST_COLUMN, width - sum(others) - len(_GAP) * len(others))
+    room = max(_NARROWEST_COLUMN, width - sum(others) - len(GAP) * len(others))
     return [
         [*row[:-1], [short for line in row[-1] for short in _break(line, room)]] for row in grid
     ]
@@ -284,10 +278,10 @@ def _cut_strips(widths: Sequence[int], width: int) -> Iterator[list[int]]:
     room = width - widths[0]
     cuts, used = [1], 0
     for place in range(1, len(widths)):
-        used += widths[place] + len(_GAP)
+        used += widths[place] + len(GAP)
         if used > room and place > cuts[-1]:
             cuts.append(place)
-            used = widths[place] + len(_GAP)
+            used = widths[place] + len(GAP)
     for start, end in pairwise([*cuts, len(widths)]):
         yield [0, *range(start, end)]
 
@@ -413,7 +407,7 @@ def _write_axis(chart: Chart, unicode: bool) -> Iterator[str]:
 _WIDEST, _USUAL, _SMALLEST = 41, 31, 15
 #: Estimate, line, ends, what is required, what it must be distinguished from, an end off the scale.
 _UNICODE, _ASCII = "●─├┤│┊◄►", "o-[]|:<>"
-_TONES: dict[str, blocks.Tone] = {"pass": "pass", "fail": "fail", "open": "open"}
+_STYLES = {"pass": Style.GOOD, "fail": Style.BAD, "open": Style.OPEN}
 
 
 def render_strip_characters(strips: Strips, able: Capabilities, width: int) -> Iterator[str]:
@@ -426,22 +420,18 @@ def render_strip_characters(strips: Strips, able: Capabilities, width: int) -> I
     """
     values = [able.show(row.value) for row in strips.rows]
     longest = max(map(count_cells, (*values, able.show(strips.axis.label))))
-    room = width - len(INDENT) - 2 * len(_GAP) - longest
+    room = width - len(INDENT) - 2 * len(GAP) - longest
     names = [able.show(INDENT * row.depth + row.name) for row in strips.rows]
     column = min(max(map(count_cells, names), default=0), max(8, room - _USUAL))
     across = max(_SMALLEST, min(_WIDEST, room - column))
     for row, name, value in zip(strips.rows, names, values, strict=True):
-        drawn = able.paint(_draw(row.strip, across, able), pick_style(_pick_tone(row)))
+        drawn = able.paint(_draw(row.strip, across, able), _STYLES.get(row.strip.ink))
         label = pad(able.show(name, column), column)
-        yield f"{INDENT}{label}{_GAP}{drawn}{_GAP}{pad(value, longest, right=True)}"
-    before = " " * (len(INDENT) + column + len(_GAP))
+        yield f"{INDENT}{label}{GAP}{drawn}{GAP}{pad(value, longest, right=True)}"
+    before = " " * (len(INDENT) + column + len(GAP))
     yield before + _write_scale(strips, across, able)
     if any(strips.ends):
         yield before + _write_ends(strips.ends, across, able)
-
-
-def _pick_tone(row: StripRow) -> blocks.Tone:
-    return _TONES.get(row.strip.ink, "plain")
 
 
 def _draw(strip: Strip, across: int, able: Capabilities) -> str:
@@ -476,7 +466,7 @@ def _write_scale(strips: Strips, across: int, able: Capabilities) -> str:
         if not "".join(cells[max(0, start - 1) : start + len(shown) + 1]).strip():
             cells[start : start + len(shown)] = shown
     label = able.show(strips.axis.label)
-    return f"{''.join(cells)}{_GAP}{label}".rstrip()
+    return f"{''.join(cells)}{GAP}{label}".rstrip()
 
 
 def _write_ends(ends: Sequence[str], across: int, able: Capabilities) -> str:

@@ -13,10 +13,8 @@ from trialwise.documents import results
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
+from trialwise.renderers.document_text import GAP, INDENT, NARROWEST, TextWriter
 
-_INDENT, _GAP = "  ", "  "
-#: A terminal narrower than this wraps by itself.
-_NARROWEST = 40
 #: A name is not shortened below this.
 _NAME = 10
 #: A name longer than this makes room for the numbers.
@@ -54,8 +52,7 @@ def render_results(
         capabilities: What the stream can do; plain ASCII of 80 columns where not given.
         folders: Where the runs are kept; a path is never shortened.
     """
-    able = capabilities or Capabilities()
-    page = _Page(able, max(_NARROWEST, able.width))
+    page = _Page(capabilities or Capabilities())
     lines = [
         *page.draw_headlines(suite.runs),
         *page.draw_lines(suite.runs),
@@ -75,18 +72,14 @@ def _summary_lines(run: results.RunResults) -> list[results.ResultLine]:
     ]
 
 
-class _Page:
+class _Page(TextWriter):
     """The lines of a summary, measured and painted for one stream."""
-
-    def __init__(self, able: Capabilities, width: int) -> None:
-        self.able = able
-        self.width = width
 
     # --- Criteria -----------------------------------------------------------------------------
 
     def draw_headlines(self, runs: Sequence[results.RunResults]) -> list[str]:
         """Draw what could not be measured, above everything else."""
-        return [line for run in runs if run.headline for line in self._wrap(run.headline, "")]
+        return [line for run in runs if run.headline for line in self.fill(run.headline)]
 
     def draw_lines(self, runs: Sequence[results.RunResults]) -> list[str]:
         """Draw every contract's heading and lines, in one alignment."""
@@ -100,7 +93,7 @@ class _Page:
         widths = [max(map(count_cells, column)) for column in columns]
         # A label may be longer than the verdicts of the table, but has to fit beside a name too.
         longest = max((count_cells(line.badge) for line in every), default=0)
-        room = self.width - len(_INDENT) - len(_GAP) - longest
+        room = self.width - len(INDENT) - len(GAP) - longest
         name = min(max((count_cells(line.name) for line in every), default=0), _LONGEST_NAME, room)
         name, widths = self._fit_widths(name, marks, widths)
         return [
@@ -116,7 +109,7 @@ class _Page:
         if count_cells(name) + count_cells(rest) <= self.width:
             faint = self.able.paint(rest, Style.FAINT)
             return [f"{self.able.paint(name, Style.STRONG)}{faint}"]
-        facts = [f"{_INDENT}{line}" for fact in run.headings for line in self._wrap(fact, _INDENT)]
+        facts = [line for fact in run.headings for line in self.fill(fact, INDENT)]
         return [self.able.paint(name, Style.STRONG), *facts]
 
     def _show(self, line: results.ResultLine) -> _Line:
@@ -133,11 +126,11 @@ class _Page:
 
     def _fit_widths(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
         """Widths that fit: columns after the trials give way first, then names, then the others."""
-        fixed = len(_INDENT) + len(_GAP) + marks
+        fixed = len(INDENT) + len(GAP) + marks
         widths = list(widths)
 
         def excess() -> int:
-            taken = sum(len(_GAP) + width for width in widths if width)
+            taken = sum(len(GAP) + width for width in widths if width)
             return fixed + name + taken - self.width
 
         while len(widths) > _KEPT and excess() > 0:
@@ -148,14 +141,13 @@ class _Page:
         return name, widths
 
     def _draw(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
-        indent = 2 * _INDENT
-        below = [f"{indent}{one}" for text in line.below for one in self._wrap(text, indent)]
+        below = [one for text in line.below for one in self.fill(text, 2 * INDENT)]
         return [*self._draw_row(line, name, marks, widths), *below]
 
     def _draw_row(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
         shown = pad(self.able.show(line.name, name), name)
         mark = self.able.paint(line.badge, line.style)
-        start = f"{_INDENT}{shown}{_GAP}{mark}"
+        start = f"{INDENT}{shown}{GAP}{mark}"
         space = " " * (marks - count_cells(line.badge))
         if line.figures:
             columns = [
@@ -163,16 +155,16 @@ class _Page:
                 for place, (figure, width) in enumerate(zip(line.figures, widths, strict=False))
                 if width
             ]
-            return [f"{start}{space}{_GAP}{_GAP.join(columns)}".rstrip()]
-        column = len(_INDENT) + name + len(_GAP) + max(marks, count_cells(line.badge)) + len(_GAP)
-        if self.width - column < _NARROWEST // 2:
-            column = 2 * len(_INDENT)
+            return [f"{start}{space}{GAP}{GAP.join(columns)}".rstrip()]
+        column = len(INDENT) + name + len(GAP) + max(marks, count_cells(line.badge)) + len(GAP)
+        if self.width - column < NARROWEST // 2:
+            column = 2 * len(INDENT)
             return [
                 start,
                 *(" " * column + text for text in self._break_lines(line.sentence, column)),
             ]
         first, *rest = self._break_lines(line.sentence, column)
-        return [f"{start}{space}{_GAP}{first}".rstrip(), *(" " * column + text for text in rest)]
+        return [f"{start}{space}{GAP}{first}".rstrip(), *(" " * column + text for text in rest)]
 
     # --- Suite --------------------------------------------------------------------------------
 
@@ -180,10 +172,10 @@ class _Page:
         """Draw the one line that says how it went, and where to read more."""
         word = suite.status.value
         mark = self.able.paint(word, pick_style(suite.status.tone))
-        first, *rest = self._join(suite.outcome, len(word) + len(_GAP))
-        lines = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
+        first, *rest = self._join(suite.outcome, len(word) + len(GAP))
+        lines = [f"{mark}{GAP}{first}", *(" " * (len(word) + len(GAP)) + one for one in rest)]
         if suite.errors:
-            lines += [self.able.paint(one, Style.FAINT) for one in self._wrap(suite.errors, "")]
+            lines += self.fill(suite.errors, style=Style.FAINT)
         # On lines of their own: how long the run took must not decide where a path is found.
         return lines + [self.able.show(f"kept in {one}") for one in folders]
 
@@ -227,27 +219,28 @@ class _Page:
         lines = [self.able.paint(title, Style.STRONG)]
         times = "×" if self.able.unicode else "x"
         for group in line.failures[:_MOST_REASONS]:
-            first, *rest = self._wrap(f"{group.count} {times} {group.headline}", _INDENT)
-            lines += [f"{_INDENT}{first}", *(f"{2 * _INDENT}{one}" for one in rest)]
+            text = self.able.show(f"{group.count} {times} {group.headline}")
+            first, *rest = self._break_lines(text, len(INDENT))
+            lines += [f"{INDENT}{first}", *(f"{2 * INDENT}{one}" for one in rest)]
         others = sum(group.count for group in line.failures[_MOST_REASONS:])
         if others:
-            lines.append(f"{_INDENT}{others} {times} for other reasons")
+            lines.append(f"{INDENT}{others} {times} for other reasons")
         for check in line.checks[:_MOST_REASONS]:
-            lines += [f"{_INDENT}{one}" for one in self._wrap(f"check {check.sentence}", _INDENT)]
+            lines += self.fill(f"check {check.sentence}", INDENT)
         return [*lines, *self._draw_example(line.failures[0])]
 
     def _draw_example(self, group: results.FailureGroup) -> list[str]:
-        lines = [f"{_INDENT}{self.able.show(f'For example {group.where}:', self.width - 2)}"]
+        lines = [f"{INDENT}{self.able.show(f'For example {group.where}:', self.width - 2)}"]
         labels = max((len(label) for label, _ in group.exchange), default=0)
-        column = 2 * len(_INDENT) + labels + len(_GAP)
+        column = 2 * len(INDENT) + labels + len(GAP)
         for label, text in group.exchange:
             room = _MOST_TEXT * max(20, self.width - column)
             # Line breaks of a reply are those of its JSON more often than anybody's.
             first, *rest = self._break_lines(self.able.show(" ".join(text.split()), room), column)
-            lines.append(f"{2 * _INDENT}{label:{labels}}{_GAP}{first}")
+            lines.append(f"{2 * INDENT}{label:{labels}}{GAP}{first}")
             lines += [" " * column + one for one in rest]
         raised = group.traceback.splitlines()
-        return lines + [f"{2 * _INDENT}{self.able.show(one)}".rstrip() for one in raised]
+        return lines + [f"{2 * INDENT}{self.able.show(one)}".rstrip() for one in raised]
 
     # --- Notes --------------------------------------------------------------------------------
 
@@ -264,14 +257,10 @@ class _Page:
             return []
         lines = ["", self.able.paint("Needs attention", Style.STRONG)]
         for note in notes[:_MOST_NOTES]:
-            first, *rest = self._wrap(note, f"{_INDENT}- ")
-            lines += [f"{_INDENT}- {first}", *(f"{_INDENT}  {line}" for line in rest)]
+            lines += self.fill(note, f"{INDENT}- ")
         if len(notes) > _MOST_NOTES:
-            lines.append(f"{_INDENT}- and {len(notes) - _MOST_NOTES} more, in the report")
+            lines.append(f"{INDENT}- and {len(notes) - _MOST_NOTES} more, in the report")
         return lines
-
-    def _wrap(self, text: str, indent: str) -> list[str]:
-        return self._break_lines(self.able.show(text), len(indent))
 
     def _break_lines(self, shown: str, column: int) -> list[str]:
         return wrap_text(shown, self.width - column)

@@ -46,13 +46,13 @@ class LossSize:
     power: float
     normal_trials: int
     """⌈((z_α √(p0(1−p0)) + z_β √(p1(1−p1))) / δ)²⌉, as in companion §5.4 and §5.5."""
-    trials: int | None
+    trials: int | None = None
     """The fewest with both errors exactly within their limits; None beyond 30,000."""
-    cutoff: int | None
+    cutoff: int | None = None
     """The fewest successes that PASS with so many trials."""
-    wrong_fail: float | None
+    wrong_fail: float | None = None
     """P(FAIL) at the required rate."""
-    wrong_pass: float | None
+    wrong_pass: float | None = None
     """P(PASS) at the required rate minus the margin."""
 
 
@@ -84,14 +84,7 @@ def _size_loss(required_rate: float, margin: float, alpha: float, power: float) 
         required_rate, margin, alpha=alpha, power=power
     ).required_trials
     if normal > LARGEST_EXACT:
-        return LossSize(
-            power=power,
-            normal_trials=normal,
-            trials=None,
-            cutoff=None,
-            wrong_fail=None,
-            wrong_pass=None,
-        )
+        return LossSize(power=power, normal_trials=normal)
     lower = float(as_written(required_rate) - as_written(margin))
     size = fixed_size(required_rate, lower, alpha=alpha, beta=complement(power))
     cutoff = size.trials - size.most_failures
@@ -356,35 +349,28 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
     >>> plan.normal.trials, plan.wilson.trials
     (457, 464)
     """
-    given = tuple(_precision(question, method, question.trials or 1) for method in _INTERVALS)
+    given: tuple[PrecisionRow, ...] = ()
+    exact: PrecisionRow | Undefined
     widest = None
     if question.trials is not None:
+        given = tuple(_precision(question, method, question.trials) for method in _INTERVALS)
+        # p(1 − p) is largest at a rate of 50 %, so that no other rate has a wider interval.
         widest = upper_z(question.alpha / 2) * math.sqrt(0.25 / question.trials)
     if question.margin is None:
-        textbook, wilson_row, exact_row = given
-        return PrecisionPlan(
-            question=question,
-            normal=textbook,
-            wilson=wilson_row,
-            clopper_pearson=exact_row,
-            given=given,
-            curve=tuple(_precision_curve(question, wilson_row.trials)),
-            widest=widest,
-        )
-    normal = question.normal_trials
-    wilson = _narrow_enough(question, "wilson", normal)
-    exact = (
-        _precision(question, "clopper-pearson", _narrow_enough(question, "clopper-pearson", normal))
-        if normal <= LARGEST_EXACT_PRECISION
-        else Undefined(f"not searched for beyond {LARGEST_EXACT_PRECISION} trials")
-    )
+        normal, wilson, exact = given
+    else:
+        normal = _precision(question, "wald", question.normal_trials)
+        wilson = _narrow_enough(question, "wilson")
+        exact = Undefined(f"not searched for beyond {LARGEST_EXACT_PRECISION} trials")
+        if question.normal_trials <= LARGEST_EXACT_PRECISION:
+            exact = _narrow_enough(question, "clopper-pearson")
     return PrecisionPlan(
         question=question,
-        normal=_precision(question, "wald", normal),
-        wilson=_precision(question, "wilson", wilson),
+        normal=normal,
+        wilson=wilson,
         clopper_pearson=exact,
-        given=given if question.trials else (),
-        curve=tuple(_precision_curve(question, wilson)),
+        given=given,
+        curve=tuple(_precision_curve(question, wilson.trials)),
         widest=widest,
     )
 
@@ -401,22 +387,21 @@ def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int)
     )
 
 
-def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod, guess: int) -> int:
+def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod) -> PrecisionRow:
     """Find the fewest trials whose mean half-width is at most the margin."""
-
-    assert question.margin is not None
-    margin = question.margin
+    margin = question.margin or 0.0
 
     def narrow(trials: int) -> bool:
         return _precision(question, method, trials).half_width <= margin
 
-    low, high = 0, guess
+    # The textbook size is close: steps from there find a bracket sooner than doubling from 1.
+    low, high = 0, question.normal_trials
     while not narrow(high):
         low, high = high, high + max(8, high // 8)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if narrow(middle) else (middle, high)
-    return high
+    return _precision(question, method, high)
 
 
 def _precision_curve(question: PrecisionQuestion, enough: int) -> Iterator[PrecisionPoint]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache as remembered
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from trialwise import validation
 from trialwise.decimals import as_written, complement
@@ -144,10 +144,6 @@ LONG_CURVE_POINTS = 31
 #: An open end counts as much here as in the search for the optimal design.
 INCONCLUSIVE_COST = 100.0
 
-BoundKind = Literal["exact", "information"]
-_Promise: TypeAlias = (
-    "tuple[Literal['PASS', 'FAIL'], float, Literal['at most', 'at least'], float, float]"
-)
 _METHODS = (Method.OPTIMAL, Method.CALIBRATED, Method.WALD, Method.FIXED)
 
 
@@ -176,7 +172,7 @@ class Expectation:
     duration_s: sizing_base.Spread | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BrokenPromise:
     """A probability that a method states and does not keep."""
 
@@ -226,7 +222,7 @@ class LowerBound:
 
     rate: float
     trials: float
-    kind: BoundKind
+    kind: Literal["exact", "information"]
     """Exact, or the information bound, which no test reaches quite."""
 
 
@@ -366,10 +362,7 @@ def _method_plan(
 
 
 def _list_broken(
-    question: SequentialQuestion,
-    method: Method,
-    good: Chance,
-    bad: Chance,
+    question: SequentialQuestion, method: Method, good: Chance, bad: Chance
 ) -> Iterator[BrokenPromise]:
     """List what a method states and does not keep, beyond rounding.
 
@@ -378,21 +371,19 @@ def _list_broken(
     """
     p0, p1 = question.required_rate, question.alternative_rate
     alpha, beta = question.alpha, question.beta
-    stated: list[_Promise] = [
-        ("FAIL", p0, "at most", alpha, good.fails),
-        ("PASS", p1, "at most", beta, bad.passes),
+    stated = [
+        BrokenPromise("FAIL", p0, "at most", alpha, good.fails),
+        BrokenPromise("PASS", p1, "at most", beta, bad.passes),
     ]
     if method is Method.WALD:
         stated += [
-            ("PASS", p0, "at least", 1 - alpha, good.passes),
-            ("FAIL", p1, "at least", 1 - beta, bad.fails),
+            BrokenPromise("PASS", p0, "at least", 1 - alpha, good.passes),
+            BrokenPromise("FAIL", p1, "at least", 1 - beta, bad.fails),
         ]
-    for outcome, rate, promise, promised, actual in stated:
-        excess = actual - promised if promise == "at most" else promised - actual
-        if excess > 1e-12:
-            yield BrokenPromise(
-                outcome=outcome, rate=rate, promise=promise, promised=promised, actual=actual
-            )
+    for one in stated:
+        excess = one.actual - one.promised
+        if (excess if one.promise == "at most" else -excess) > 1e-12:
+            yield one
 
 
 def _expect(
