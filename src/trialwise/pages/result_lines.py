@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trialwise.documents import numbers
 from trialwise.documents.numbers import STOPS
-from trialwise.documents.results import CheckCount, Fact, Figures, LineKind, ResultLine, Status
+from trialwise.documents.results import (
+    CheckCount,
+    Fact,
+    FailureGroup,
+    Figures,
+    LineKind,
+    ResultLine,
+    Status,
+)
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
@@ -63,9 +71,11 @@ def _criterion(
     for one in (finding, *finding.by_input):
         is_input = one.input_id is not None
         status = _finding_status(one.decision, bool(one.refusals))
-        claim = failures = None
+        claim, is_measured = "", False
+        failures: tuple[FailureGroup, ...] = ()
         checks: tuple[CheckCount, ...] = ()
         if trials is not None:
+            is_measured = trials.record.plan.purpose == "measure"
             claim = _claim(one, status, verdict, 1 if is_input else trials.count_inputs(one))
             notable = trials.list_notable(one)
             failures = group_failures(one.criterion, notable, trials.record.texts)
@@ -73,7 +83,6 @@ def _criterion(
             if not verdict.reproducibility.tool_version.startswith("0.1."):
                 notable, plain = trials.list_notable(one), trials.count_plain(one)
                 checks = count_checks(one.criterion, notable, plain)
-        is_measured = trials is not None and trials.record.plan.purpose == "measure"
         label = MEASURED if is_measured else one.label or status.value
         kind = LineKind.INPUT if is_input else LineKind.CRITERION
         below = finding_facts.list_below(one)
@@ -94,9 +103,9 @@ def _criterion(
             # What came later is the end of the reason where it is the first thing below.
             unsaid=below[1:] if finding_facts.tells_later(one) else below,
             notes=_notes(one, () if is_input else guards),
-            claim=claim or "",
-            facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
-            failures=failures or (),
+            claim=claim,
+            facts=_criterion_facts(one, label, advisory=advisory, claim=claim),
+            failures=failures,
             checks=checks,
         )
 
@@ -108,17 +117,23 @@ def _reports_scores(finding: Finding) -> bool:
 
 def _scores(verdict: Verdict, finding: Finding) -> ResultLine:
     """Return the mean score of a criterion that is decided by the share of replies that pass."""
-    said, named = finding_facts.sum_up_scores(finding), f"mean of {finding.criterion}"
+    said, trials = finding_facts.sum_up_scores(finding), finding.all_trials.trials
+    facts = finding_facts.collect_scores(finding)
+    return _report(verdict, f"mean of {finding.criterion}", said, trials, facts=facts)
+
+
+def _report(verdict: Verdict, name: str, said: str, trials: int, **more: Any) -> ResultLine:
+    """Return a line of numbers that decide nothing; it has no decision that could be red."""
     return ResultLine(
         kind=LineKind.REPORTED,
         contract=verdict.contract,
-        name=named,
+        name=name,
         status=Status.PASS,
         label="REPORTED",
-        figures=Figures(trials=finding.all_trials.trials),
+        figures=Figures(trials=trials),
         sentence=said,
         reason=said,
-        facts=finding_facts.collect_scores(finding),
+        **more,
     )
 
 
@@ -138,8 +153,6 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
 
 def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
     known = "known" if procedure_of(finding).knows_rate(finding) else ""
-    ended = {one.name: one.stop for one in verdict.experiments}
-    stop = finding.stop or ended.get(finding.experiment, verdict.stop)
     level = finding_facts.write_level(finding)
     interval = finding_facts.pick_interval(finding)
     return Figures(
@@ -153,8 +166,7 @@ def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
         inputs=_word_inputs(finding, verdict),
         difference=finding_facts.write_delta(finding),
         is_approximate=interval is not None and interval.is_approximate,
-        # That a run went to its planned end is the usual case and needs no word.
-        stop=_word_stop(finding, stop) if _needs_word(finding, stop) else "",
+        stop=_word_stop(finding, verdict),
         cost=_cost(finding, verdict),
     )
 
@@ -163,26 +175,22 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
     """Say how many inputs were asked, unless all were and the heading says so."""
     coverage = finding.coverage
     is_whole = coverage is not None and coverage.asked == coverage.inputs
-    return (
-        "" if is_whole and len(verdict.experiments) == 1 else finding_facts.write_coverage(finding)
-    )
+    if is_whole and len(verdict.experiments) == 1:
+        return ""
+    return finding_facts.write_coverage(finding)
 
 
-def _needs_word(finding: Finding, stop: StopReason) -> bool:
-    """Return whether a line has to say how its trials ended."""
-    return (
-        finding.plan.standing.reported_at is None
-        and not finding_facts.write_later(finding)
-        and (stop.is_premature or finding.decision is Decision.INCONCLUSIVE)
-    )
-
-
-def _word_stop(finding: Finding, stop: StopReason) -> str:
-    """Say how the trials ended, and which of them decided where others ran after it."""
-    if later := finding_facts.write_later(finding):
-        return later
-    is_open = stop is StopReason.DECIDED and finding.decision is Decision.INCONCLUSIVE
-    return "undecided" if is_open else STOPS[stop].label
+def _word_stop(finding: Finding, verdict: Verdict) -> str:
+    """Say how the trials ended, unless they went to their planned end: that is the usual case."""
+    # What later trials made of a decision stands below the line, and reported ones decide nothing.
+    if finding.plan.standing.reported_at is not None or finding_facts.write_later(finding):
+        return ""
+    ended = {one.name: one.stop for one in verdict.experiments}
+    stop = finding.stop or ended.get(finding.experiment, verdict.stop)
+    is_open = finding.decision is Decision.INCONCLUSIVE
+    if is_open and stop is StopReason.DECIDED:
+        return "undecided"
+    return STOPS[stop].label if is_open or stop.is_premature else ""
 
 
 def _word_requirement(finding: Finding) -> str:
@@ -313,15 +321,6 @@ def _list_ends(name: str, interval: Interval | None) -> dict[str, Fact]:
     return {f"{name}_{one}": None if interval is None else getattr(interval, one) for one in known}
 
 
-def _sum_up_latency(finding: LatencyFinding, record: RunRecord | None) -> LatencyFacts | None:
-    """Sum up the latencies of the successful trials that a percentile is about."""
-    if record is None:
-        return None
-    plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
-    named = {plan.experiment for plan in plans}
-    return summarize_latencies(record, named)
-
-
 def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None) -> ResultLine:
     status = _finding_status(finding.decision, bool(finding.refusals))
     advisory = Dimension.LATENCY in verdict.advisory
@@ -329,15 +328,17 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
     # Few runs decide latencies, and every report comes through here.
     from trialwise.procedures.latency import find_false_alarm
 
-    observed = "" if finding.observed is None else numbers.as_seconds(finding.observed)
-    threshold = "" if finding.threshold is None else numbers.as_seconds(finding.threshold)
-    limit = f"limit {threshold}" if threshold else ""
-    successes = numbers.as_count(finding.trials, "success", "successes")
-    found = _sum_up_latency(finding, record)
-    summary = ""
+    seconds = (finding.observed, finding.threshold)
+    observed, threshold = ("" if one is None else numbers.as_seconds(one) for one in seconds)
+    parts = [observed, f"limit {threshold}" if threshold else ""]
+    found: LatencyFacts | None = None
+    if record is not None:
+        plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
+        found = summarize_latencies(record, {plan.experiment for plan in plans})
     if found is not None:
         mean, maximum = map(numbers.as_seconds, (found.mean_s, found.maximum_s))
-        summary = f"mean {mean}, maximum {maximum}"
+        parts.append(f"mean {mean}, maximum {maximum}")
+    parts.append(numbers.as_count(finding.trials, "success", "successes"))
     all_marks = finding_facts.list_latency_marks(finding, verdict)
     marks = ", ".join(all_marks)
     indicative = " (indicative)" if "indicative" in all_marks else ""
@@ -353,8 +354,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
             required=f"required ≤ {threshold}" if threshold else "",
             trials=finding.trials,
         ),
-        sentence=", ".join(filter(None, (observed, limit, summary, successes)))
-        + (f" ({marks})" if marks else ""),
+        sentence=", ".join(filter(None, parts)) + (f" ({marks})" if marks else ""),
         reason=f"{finding.statement}{indicative}",
         target=finding_facts.LATENCY,
         statement=finding.statement,
@@ -383,15 +383,11 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     from trialwise.pages import gate_facts
 
     if gate.decision is None:
-        return ResultLine(
-            kind=LineKind.REPORTED,
-            contract=verdict.contract,
-            name=gate.gate,
-            status=Status.PASS,
-            label="REPORTED",
-            figures=Figures(trials=gate.inputs * gate.runs),
-            sentence=gate_facts.sum_up_gate(gate),
-            reason=gate_facts.sum_up_gate(gate),
+        return _report(
+            verdict,
+            gate.gate,
+            gate_facts.sum_up_gate(gate),
+            gate.inputs * gate.runs,
             target=gate_facts.name_gate_section(gate),
             facts=gate_facts.collect_number_facts(gate) | gate_facts.collect_input_facts(gate),
             details=gate_facts.list_input_lines(gate),
