@@ -122,6 +122,7 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
     from trialwise.runtime import trial_sizing
 
     as_json, output = given.pop("as_json"), given.pop("output")
+    # Scripts that were written for earlier versions still name these two.
     files: dict[Format, Path | None] = {"html": given.pop("html"), "svg": given.pop("svg")}
     for path in filter(None, (output, *files.values())):
         # Before a search that may take long.
@@ -142,6 +143,7 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
         text = found.render("json" if as_json else "text", unicode=output_of().unicode, short=short)
         with ignore_gone_reader():
             click.echo(text, nl=False)
+    # As for a run: a design that cannot support its claim is not an answer to build on.
     return ExitCode.REFUSED if found.is_refused else ExitCode.PASS
 
 
@@ -153,6 +155,7 @@ def _as_written(name: str, value: object) -> object:
         return ":".join(str(_as_written(name, one)) for one in value)
     if name not in rates or not isinstance(value, float):
         return value
+    # In decimals: 100 × 0.07 is 7.000000000000001 in floats, which nobody has written.
     return f"{(100 * Decimal(repr(value))).normalize():f}%"
 
 
@@ -162,6 +165,7 @@ def _refuse_others(given: dict[str, Any], names: str, of: str) -> None:
     for param in context.command.params:
         if param.name in names.split():
             given.pop(param.name)
+            # An option without effect would look as if the answer had taken it into account.
             if context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
                 raise click.UsageError(f"{option_name(param)} does not go with {of}")
 
@@ -174,9 +178,11 @@ class _Questions(click.Group):
         if first in _OLD_FORMS:
             name, *more = _OLD_FORMS[first]
             now = " ".join(["plan", name.replace("rate", "RATE"), *more])
+            # Old names still answer and say their new one, so that scripts mend and do not break.
             click.echo(f"trialwise: `plan {first}` is now `{now}`", err=True)
             args = [name, *more, *(one.replace("--better", "--expect") for one in args[1:])]
         elif args and first not in self.commands and first not in ctx.help_option_names:
+            # A rate has a digit, so that a word of letters alone is a question that does not exist.
             if first.isalpha():
                 forms = ", ".join(one for one in self.commands if one != "rate")
                 raise refusal("FORM", repr(first), f"be a rate such as 90% or one of {forms}")
@@ -275,6 +281,7 @@ def rate_question(*, fixed: bool, estimate: bool, verbose: bool, **given: Any) -
     sequential = "alternative max_trials batch criteria correction concurrency"
     if estimate:
         _refuse_others(given, f"{sequential} expect power", "--estimate")
+        # Intervals are widest at 50 %, so that the answer holds for every other rate, too.
         given["rate"] = 0.5 if given["rate"] is None else given["rate"]
         return _answer("plan_precision", given)
     if given["rate"] is None:
@@ -382,6 +389,7 @@ def compare_question(**given: Any) -> int:
         given.pop(name)
     given["question"] = given["question"] or ("not-worse" if given["margin"] else "different")
     rates = given["expect"]
+    # An arm whose rate is 0 or 1 never varies, and pairs are about two arms.
     if rates is not None and not (len(rates) == 2 and all(0 < one < 1 for one in rates)):
         raise refusal("--expect", _as_written("--expect", rates), "be two rates such as 80%:90%")
     return _answer("plan_pairs", given)

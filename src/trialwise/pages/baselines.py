@@ -99,6 +99,7 @@ class Shelf:
             owners = ", ".join(one.baseline.contract for one in by_name)
             raise BaselineError(f"{name!r} is a baseline of {owners}: choose with --contract")
         of_contract = [one for one in self.entries if one.baseline.contract == name]
+        # The oldest come first, so that the last baseline of a contract is its newest.
         for one in (by_name or of_contract)[-1:]:
             return one.path, one.baseline
         known = [one.baseline.identifier for one in self.entries if one.in_force]
@@ -120,6 +121,7 @@ class Shelf:
 
     def _tabulate(self, contract: str) -> Table:
         rows: list[Row] = []
+        # The newest first, as the one in force is what most people look for.
         for one in reversed(self.entries):
             kept = one.baseline
             if kept.contract != contract:
@@ -144,6 +146,7 @@ class Shelf:
 
 def _is_in_force(baseline: Baseline, every: Sequence[Baseline]) -> bool:
     """Return whether a run under its own conditions would be held against it."""
+    # Asked of the selection that a run uses: a list with rules of its own could differ from it.
     chosen = select_baseline(every, contract=baseline.contract, profile=baseline.covariates)
     return chosen.baseline is baseline
 
@@ -165,6 +168,7 @@ def describe_validity(baseline: Baseline, now: datetime) -> str:
     )
     by_code = {guard.code: guard for guard in guards}
     if expired := by_code.get("expired"):
+        # Within its grace an expired baseline may still be used, and the run says so (§8.4.2).
         if expired.severity is Severity.MINOR:
             return f"EXPIRED, grace ends in {_write_span(grace_ends - now)}"
         return f"EXPIRED {_write_span(now - expires)} ago"
@@ -212,6 +216,7 @@ def _list_facts(path: Path, baseline: Baseline, now: datetime) -> Iterator[tuple
     for name, trials in baseline.run_trials.items():
         yield f"trials of {name}", as_count(trials, "trial")
     for name, latencies in baseline.latencies_s.items():
+        # Only successful trials have a latency, and there may have been none.
         if latencies:
             found = [
                 f"p{level} {as_seconds(nearest_rank_percentile(latencies, level / 100))}"
@@ -235,4 +240,5 @@ def _write_span(span: timedelta) -> str:
     hours = span / timedelta(hours=1)
     if abs(hours) < 1:
         return f"{span / timedelta(minutes=1):.0f} min"
+    # Somebody decides whether to measure again: minutes of an age in days are noise.
     return f"{hours:.0f} h" if abs(hours) < 48 else f"{hours / 24:.0f} days"

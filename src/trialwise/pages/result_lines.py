@@ -56,6 +56,7 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
     lines += [_scores(verdict, one) for one in verdict.findings if _reports_scores(one)]
     lines += [_latency(verdict, finding, record) for finding in verdict.latency]
     lines += [_gate(verdict, gate) for gate in verdict.gates]
+    # JUnit and TAP know nothing but tests: without a red one, this run would look green.
     if verdict.decision is not Decision.PASS and not any(line.is_red for line in lines):
         lines.append(_run(verdict))
     return tuple(lines)
@@ -65,9 +66,11 @@ def _criterion(
     verdict: Verdict, finding: Finding, trials: TrialIndex | None, usual: str
 ) -> Iterator[ResultLine]:
     advisory = Dimension.FUNCTIONAL in verdict.advisory or bool(finding.advisory)
+    # A guardrail about one criterion qualifies that line; the others are notes of the run.
     guards = tuple(
         guard.message for guard in verdict.guards if guard.criterion == finding.criterion
     )
+    # Where each input is decided on its own, each has a line below that of its criterion.
     for one in (finding, *finding.by_input):
         is_input = one.input_id is not None
         status = _finding_status(one.decision, bool(one.refusals))
@@ -147,6 +150,7 @@ def _claim(finding: Finding, status: Status, verdict: Verdict, inputs: int) -> s
 
 def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
     warnings = finding.diagnostics.warnings if finding.diagnostics is not None else ()
+    # The same caveat may come from a guardrail and from the procedure: it is said once.
     unasked = filter(None, [finding_facts.list_unasked(finding)])
     return tuple(dict.fromkeys((*guards, *finding.caveats, *unasked, *warnings)))
 
@@ -237,11 +241,13 @@ def _sentence(finding: Finding) -> str:
 
 def _inputs(finding: Finding) -> str:
     """Return how many inputs pass, and which do not, worst first."""
+    # Only a few are named: with a thousand inputs the line would bury the verdict.
     parts = finding.by_input
     passing = sum(part.decision is Decision.PASS for part in parts)
     text = f"{passing:,} of {numbers.as_count(len(parts), 'input')} PASS"
     for decision in (Decision.FAIL, Decision.INCONCLUSIVE):
         left = [part for part in parts if (part.decision or Decision.INCONCLUSIVE) is decision]
+        # Of two equal rates the one with more trials tells more.
         left.sort(key=lambda part: (part.all_trials.rate or 0.0, -part.all_trials.trials))
         named = [
             f"{part.input_id or '?'} ({part.all_trials.passed}/{part.all_trials.trials})"
@@ -277,6 +283,7 @@ def _criterion_facts(
     finding: Finding, label: str, *, advisory: bool, claim: str
 ) -> dict[str, Fact]:
     threshold, baseline = finding.threshold, finding.threshold.baseline
+    # What is not known is there as None: rows of a table need the same columns for every line.
     together, tally = finding.plan.others.together, finding_facts.pick_tally(finding)
     later = finding.later if finding_facts.write_later(finding) else None
     return {
@@ -397,6 +404,7 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     named = [*zip(names, gate.checks, strict=True)]
     numbers = "; ".join(f"{name} {one.shown}, {one.matcher}" for name, one in named)
     # Of several expectations a table shows those that do not hold.
+    # A gate that holds shows all of its numbers; one that does not shows what broke it.
     telling = [(name, one) for name, one in named if not one.holds] or named
     kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
     notes, decay = gate_facts.list_gate_notes(gate), gate_facts.write_decay(gate)

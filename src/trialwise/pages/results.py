@@ -119,6 +119,7 @@ def _find_command(record: RunRecord, name: str, *options: str) -> str:
 
 def _find_headline(verdict: Verdict) -> str:
     """Return what stands above the results: that nothing, or not enough, could be measured."""
+    # Whatever else is shown would be read as a result of trials that never took place.
     unmeasured = verdict.stop in (StopReason.ERROR_RATE, StopReason.SERVICE)
     return verdict.aborted if unmeasured else ""
 
@@ -239,6 +240,7 @@ def _count_by_status(runs: Sequence[results.RunResults]) -> list[str]:
 
 def _sum_up(runs: Sequence[results.RunResults]) -> str:
     """Say how many contracts did not pass, or requirements if there is only one contract."""
+    # One contract is the usual case, in which its criteria say more than "1 of 1 contracts".
     statuses = [run.status for run in runs]
     nouns = ("contract", "contracts")
     if len(runs) == 1:
@@ -284,6 +286,7 @@ def _list_policies(verdicts: Sequence[Verdict]) -> Iterator[str]:
         suite_totals.pick_suite_status(verdicts) is results.Status.INCONCLUSIVE
         and suite_totals.pick_exit_code(verdicts) == 1
     ):
+        # Else a red CI job beside the word INCONCLUSIVE looks like a mistake of the tool.
         yield "exit code 1 by the policy `inconclusive: fail`"
 
 
@@ -381,6 +384,7 @@ def _list_errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """List what the service said instead of a reply, if that may be why it did not pass."""
     for finding in verdict.findings:
         error = finding.breakdown.commonest_error if finding.breakdown is not None else ""
+        # The reason of the abort quotes the error; its first letter may differ in case.
         if error and error[1:] in verdict.aborted:
             continue
         if error and finding.decision is not Decision.PASS:
@@ -415,6 +419,7 @@ def _compare_denominators(finding: Finding) -> Iterator[str]:
     # Inputs that are decided one by one have both counts of their own.
     if fair is None or every.rate is None or fair.trials == every.trials or finding.by_input:
         return
+    # Both rates stand in that note, and twice the same numbers make a reader compare them.
     if any(note.kind in (NoteKind.NOT_MEASURED, NoteKind.SILENCE) for note in finding.notes):
         return  # the note has both
     if not finding.tally.trials:

@@ -58,6 +58,7 @@ def build_attention(notes: Sequence[blocks.Cell], most: int | None = None) -> bl
         notes: The most urgent first.
         most: How many stand open; the others take a click.
     """
+    # The page of a long suite must not begin with screens of notes.
     rest = notes[most:] if most is not None else ()
     more = blocks.Details(
         summary=as_count(len(rest), "more note"), blocks=(blocks.Items(items=tuple(rest)),)
@@ -93,6 +94,7 @@ def tabulate_lines(
         strips: The intervals that are drawn beside their numbers, by the names of the lines.
         most: How many rows there are at most; the others are counted.
     """
+    # With many inputs a table of those that pass would hide the one that does not.
     lines = [
         line
         for line in (*run.results, *run.reported)
@@ -129,9 +131,11 @@ def tabulate_lines(
 
 def _make_badge(line: results.ResultLine, *, is_smoke: bool) -> blocks.Badge:
     """Make the badge of a line; the tone of a FAIL is kept for what breaks the verdict."""
+    # An advisory FAIL in red would make readers look for a verdict that it has no part in.
     breaks = line.is_red or line.status is not results.Status.FAIL
     tone = line.status.tone if breaks else "open"
     quiet = line.kind is results.LineKind.REPORTED or line.status is results.Status.REFUSED
+    # The PASS of a smoke run is no evidence, and should not look like one at a glance.
     soft = line.status is results.Status.PASS and (is_smoke or line.word != line.status)
     return blocks.Badge(word=line.word, tone="plain" if quiet else tone, soft=soft)
 
@@ -144,6 +148,7 @@ def _list_claims(run: results.RunResults) -> Iterator[str]:
             claims.setdefault(line.claim, []).append(line.name)
     if any(line.figures is not None and line.figures.is_approximate for line in run.results):
         yield APPROXIMATE
+    # Usually all criteria speak of the same inputs, and one sentence says it for all.
     for claim, names in claims.items():
         whose = "This is" if len(claims) == 1 else f"{', '.join(names)}:"
         yield f"{whose} {claim}."
@@ -217,6 +222,7 @@ def build_card(
     facts, notes = list(suite.outcome), []
     for run in suite.runs:
         notes += [f"{run.contract}: {note}" if parts else note for note in run.attention]
+    # Several contracts have a table of contracts, and no room for one of criteria each.
     if len(suite.runs) == 1:
         facts = [*suite.runs[0].headings, *facts]
         parts = [tabulate_lines(suite.runs[0], most=_MOST_ROWS, strips=strips)]

@@ -117,6 +117,7 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
         lines += _wrap(f"{_word_together(one)}.", "", width)
     for sentence in list_error_sentences(bound_planned_errors(plans)):
         lines += _wrap(sentence, "", width)
+    # One level for each decision: an input that is decided on its own is a test of its own.
     levels = [
         one.alpha
         for plan in plans
@@ -134,6 +135,7 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
 def _word_together(one: chances.Together) -> str:
     said = _word_bounded(one.passes, one.least_passes)
     text = f"{one.condition}, {numbers.as_all(one.decisions, 'decision')} PASS in {said}"
+    # Where nothing can end INCONCLUSIVE both numbers are the same, up to rounding.
     if one.none_fails - one.passes > _SAME:
         text += f", and none FAILs in {_word_bounded(one.none_fails, one.least_none_fails)}"
     return text[0].upper() + text[1:]
@@ -141,6 +143,7 @@ def _word_together(one: chances.Together) -> str:
 
 def _word_bounded(independent: float, least: float) -> str:
     """Say a chance if decisions are independent, and its bound if that is above 0."""
+    # Independence is an assumption; the bound holds however the criteria hang together.
     bound = f", never less than {numbers.as_probability(least, digits=1)}" if least > 0 else ""
     return f"{numbers.as_probability(independent, digits=1)} of runs (independent){bound}"
 
@@ -217,6 +220,7 @@ def _word_chance(chance: Chance, *, are_least: bool = False) -> str:
         f"PASS in {least}{_word_share(chance.passes)} of runs",
         f"FAIL in {least}{_word_share(chance.fails)}",
     ]
+    # A design that always decides has no third verdict to speak of.
     if chance.inconclusive > 0:
         parts.append(f"INCONCLUSIVE in {most}{_word_share(chance.inconclusive)}")
     note = _TELLING.get(chance.meaning, "")
@@ -234,6 +238,7 @@ def _word_share(value: float) -> str:
 def _word_cost(plan: Plan, expense: Expense | None) -> str:
     limits = numbers.list_amounts(**asdict(plan.options.budget))
     given = expense or Expense()
+    # Of the most trials, since nobody is surprised by a bill that is smaller than was said.
     costs = []
     if given.trial_usd is not None:
         costs.append(f"at most about ${plan.max_trials * given.trial_usd:,.2f}")

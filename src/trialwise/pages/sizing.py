@@ -179,6 +179,7 @@ def _recommend_regression(plan: RegressionPlan) -> str:
     row = next(row for row in plan.rows if row.trials == trials)
     alarm, power = row.exact.design_false_alarm, row.exact_power or 0.0
     alarms = "" if alarm is None else f" and in {as_probability(alarm)} if nothing changed"
+    # Whoever gives a number of trials asks what it does; whoever gives none asks for one.
     start, enough = f"Run {trials} trials{format_cost(question.prices, trials)} and", ""
     if question.trials is not None:
         start = f"With {trials} trials"
@@ -350,6 +351,7 @@ def _recommend_latency(plan: LatencyPlan) -> str:
     question = plan.question
     if question.trials is not None:
         return " ".join(_recommend_percentile(plan, row) for row in plan.rows)
+    # One run serves all percentiles, so that the most demanding one sets its size.
     hardest = max(plan.rows, key=lambda row: row.existence_minimum)
     planned = hardest.planned_for_existence
     assert isinstance(planned, int)  # the success rate is above 0
@@ -435,6 +437,7 @@ def _list_rules(plan: LatencyPlan, row: LatencyRow) -> Iterator[Row]:
     """List the rules that hold a percentile against a baseline, the recommended one among them."""
     question, name, bound = plan.question, _level(row.percentile), row.baseline
     assert bound is not None
+    # It bounds the baseline's percentile and forgets that the test varies, too: its alarm is loud.
     alarm = bound.false_alarm if isinstance(bound.false_alarm, float) else None
     loud = alarm is not None and alarm > question.alpha
     cells = [f"{name}, order statistic{' !' if loud else ''}", _or_none(bound.rank)]

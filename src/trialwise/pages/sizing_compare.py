@@ -110,6 +110,7 @@ def _price(question: PairedSizingQuestion, pairs: float) -> str:
     """Write what some pairs take: trials of all arms, money and time."""
     if math.isinf(pairs):
         return "no end"
+    # Every arm answers every input, also where the question is about two of several arms.
     trials = math.ceil(pairs) * question.arms
     parts = [as_count(trials, "trial")]
     if question.prices.trial_usd is not None:
@@ -146,10 +147,12 @@ def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> T
         heading = f"Fixed: {pairs:,} pairs ({_price(question, pairs)})"
         return build_table(heading, method.rows, *columns)
     columns.append(("pairs", lambda one: _write_pairs(one.mean_pairs)))
+    # Without prices the column would repeat the one beside it.
     if question.prices != NO_PRICES:
         columns.append(("on average", lambda one: _price(question, one.mean_pairs)))
     notes = []
     if method.certificate is not None:
+        # 0 % would claim that the bound is reached.
         percent = max(0.01, 100 * (method.certificate - 1))
         notes.append(f"No rule with these errors needs {percent:.2g} % fewer pairs on average.")
     if method.simulated is not None:
@@ -160,6 +163,7 @@ def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> T
 
 def _name_truth(row: PairedChances) -> str:
     gap = round(row.candidate - row.control, 6)
+    # A minus sign, as wide as the plus sign beside it.
     points = f"{100 * gap:+.3g}".replace("-", "−") if gap else "0"
     return f"{row.truth} ({points})"
 
@@ -194,6 +198,7 @@ def build_comparison_page(plan: ComparePlan) -> Document:
 
 def _recommend_sizes(plan: ComparePlan) -> str:
     question, apart = plan.question, plan.unpaired.trials_each
+    # How often the two disagree is unknown beforehand, so that the answer is a range.
     sizes = [size.pairs for size in plan.paired if size.pairs is not None]
     if not sizes:
         return f"No number of pairs up to 50000 shows a drop of {as_points(question.drop)}."
@@ -202,6 +207,7 @@ def _recommend_sizes(plan: ComparePlan) -> str:
         span = f"{span} to {max(sizes)} inputs, depending on how often they disagree"
     else:
         span = f"{span} inputs"
+    # Each pair takes two trials, and the dearest end of the range is what can happen.
     cost = format_cost(question.prices, most)
     limit = f", at most {most} trials{cost}" if cost else ""
     return (

@@ -63,6 +63,7 @@ def _recommend_compliance(plan: CompliancePlan, required: str, better: str) -> s
             f"a failure it takes {size.minimum_trials}, and for a power of {power} at {better} "
             f"{needed}."
         )
+    # The exact rule comes first; the other is asked where that one refuses.
     for at in plan.given:
         if at.design.cutoff is not None:
             return (
@@ -85,6 +86,7 @@ def _list_compliance_blocks(plan: CompliancePlan, required: str, better: str) ->
     question = plan.question
     head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
     rows = [_make_size_row(plan, size) for size in plan.sizes]
+    # The size that books give, beside what the exact rule really does with it.
     normal = str(plan.normal.required_trials)
     rows.append(Row(cells=("normal", "", "", normal, *_list_cells(plan.normal_exact))))
     yield Table(
@@ -118,6 +120,7 @@ def _make_size_row(plan: CompliancePlan, size: RuleSize) -> Row:
     crossing = "over 20000" if size.first_crossing is None else str(size.first_crossing)
     start = (str(size.minimum_trials), crossing)
     if size.required is None:
+        # The search ends there, so that no cutoff and no chance is known.
         return Row(cells=(size.rule, *start, "over 20000", "", "", ""))
     broken = _mark(size.required, plan.question.alpha)
     trials = str(size.required.design.trials)
@@ -134,6 +137,7 @@ def _list_cells(at: RuleAt) -> tuple[str, str, str]:
 
 
 def _mark(at: RuleAt, alpha: float) -> str:
+    # A rule by approximation may exceed its level; whoever relies on it should see that.
     return "" if is_within(at.design.achieved_size, alpha) else " !"
 
 
@@ -242,11 +246,13 @@ def build_precision_page(plan: PrecisionPlan) -> Document:
 
 
 def _list_precision_tables(plan: PrecisionPlan, margin: str, level: str) -> list[Table]:
+    # The exact interval stands first, since it alone never holds the rate too rarely.
     rows, notes = [plan.wilson, plan.normal], [_EXPLAINED]
     if isinstance(plan.clopper_pearson, Undefined):
         notes.append(f"The exact interval was {plan.clopper_pearson.reason}.")
     else:
         rows.insert(0, plan.clopper_pearson)
+    # The known failing of the textbook interval, worst near 0 and 1 (Brown, Cai, DasGupta 2001).
     if not is_within(plan.question.confidence, plan.normal.coverage):
         notes.append(
             f"! The textbook interval holds the true rate in "
@@ -280,6 +286,7 @@ def _chart_precision(plan: PrecisionPlan) -> Chart:
     points = tuple((float(point.trials), point.half_width) for point in plan.curve)
     trials, margin = plan.wilson.trials, plan.question.margin
     if margin is None:
+        # Asked for a width, the chart marks the width that the trials give.
         margin = round(plan.wilson.half_width, 4)
     return chart_lines(
         "Mean half-width of the Wilson interval, by trials",

@@ -82,6 +82,7 @@ def build_short_sequential_page(plan: SequentialPlan) -> Document:
         f"{_ASK_EXPECTED if question.expected_rate is None else ''}{_MORE}"
     )
     expected = question.expected_rate or expect_half(question.required_rate)
+    # Somebody who set a margin or a limit asks about that design, and not which way to ask.
     is_usual = _is_usual(question)
     return make_page(
         f"is the rate at least {as_percent(question.required_rate)}?",
@@ -113,6 +114,7 @@ def _list_facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
     yield "good", f"a rate of {good} or more: FAIL in at most {alpha} of runs"
     yield "bad", f"a rate of {bad} or less: PASS in at most {beta} of runs"
     usual = f", twice the {plan.fixed_trials} of a fixed sample; set it with --max-trials"
+    # Where twice the fixed sample is more than designs are planned for, it is cut to that.
     twice = question.max_trials is None and plan.max_trials >= 2 * plan.fixed_trials
     yield "trials", f"at most {plan.max_trials}" + (usual if twice else "")
     if question.batch > 1:
@@ -169,6 +171,7 @@ def _recommend(plan: SequentialPlan) -> str:
     floor = ""
     if not several:
         least = {bound.rate: as_mean_trials(bound.trials) for bound in plan.bounds}
+        # With several criteria a run lasts as long as its slowest, which the bound is not about.
         floor = f" and no test can average fewer than {least[high.rate]} and {least[low.rate]}"
     return (
         f"Use {use}, every run decided within {best.design.cap}, where a fixed sample takes up to "
@@ -225,7 +228,9 @@ def _write_limits(plan: SequentialPlan) -> Section:
             f"trials that can decide every run is {short.smallest_cap}."
         )
     design = plan.of(Method.OPTIMAL).design
+    # Where no bound was found there is nothing to say about the distance from it.
     if isinstance(design.certificate, float):
+        # Rounding may leave the bound a little above the design itself.
         excess = as_probability(max(0.0, design.certificate - 1)).replace("<", "less than ")
         counted = " and 100 trials for each open end" if short is not None else ""
         paragraphs.append(
@@ -260,6 +265,8 @@ def _list_tables(plan: SequentialPlan) -> Iterator[Table]:
         limit=(who, *(as_mean_trials(bound.trials) for bound in plan.bounds)),
     )
     if several:
+        # Criteria on the same replies are rarely independent: this holds whatever they have in
+        # common.
         bounds = (at.run_mean_at_most for at in plan.recommendation.expectations)
         yield _tabulate_rates(
             plan,
@@ -300,6 +307,7 @@ def _tabulate_errors(plan: SequentialPlan) -> Table:
     question = plan.question
     good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
     promised = ("promised", f"≤ {as_level(question.alpha)}", f"≤ {as_level(question.beta)}")
+    # Promises first: what a method really does is read against them.
     rows = [Row(cells=(*promised, "", "", ""), tone="limit")]
     for method in plan.methods:
         errors = map(as_probability, (method.false_fail, method.false_pass))

@@ -123,6 +123,7 @@ def _list_outcome(outcome: Outcome, trial: Trial) -> Iterator[tuple[str, str]]:
     if result.passed or (trial.error and result.explanation == trial.error):
         return
     yield outcome.criterion, result.explanation or str(result.reason)
+    # A check may quote a reply with other quotation marks; the whole reply is shown anyway.
     whole = (trial.reply or "").replace("'", '"')
     if result.evidence and result.evidence.replace("'", '"') != whole:
         yield "  evidence", result.evidence
@@ -133,8 +134,10 @@ def _list_outcome(outcome: Outcome, trial: Trial) -> Iterator[tuple[str, str]]:
 def _list_session(trial: Trial) -> Iterator[tuple[str, str]]:
     """List messages and tool calls in order; the input and the reply are shown beside them."""
     steps = [*list_steps(trial)]
+    # The reply is shown below the session, so that its last message would stand there twice.
     if steps and steps[-1] == (MODEL, trial.reply):
         steps.pop()
+    # How a long session began and how it ended tell more than its middle.
     end = len(steps) - _LAST_STEPS
     for place, step in enumerate(steps):
         if place == _FIRST_STEPS < end:
@@ -153,6 +156,7 @@ def _list_call(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     call, turn = ToolCall.from_dict(recorded), recorded.get("turn")
     facts = [call.name if call.name is not None else "a tool without a name"]
     facts[0] += f" on {call.server}" if call.server is not None else ""
+    # A trace may hold anything: True is an int to Python, and no number of a turn.
     facts += [f"turn {turn}"] if type(turn) is int else []
     facts += [as_duration(call.duration_s)] if call.duration_s is not None else []
     given = call.args
@@ -180,6 +184,7 @@ def list_checks(outcome: Outcome, names: Sequence[str]) -> Iterator[tuple[str, s
     """
     failed = {name for name, _ in outcome.failed_checks}
     unasked = {one.postcondition for one in outcome.others if one.result is None}
+    # Without a reply no check was asked, and what was not asked did not hold either.
     is_silent = not outcome.passed and outcome.postcondition is None
     for name in names:
         if is_silent or name in unasked:
@@ -306,6 +311,7 @@ def _order_runs(
             arms = comparison["arms"]
             count = as_count(len(arms), "arm")
             yield comparison["result"], comparison, count, comparison["comparison"]
+            # An arm may be older than what is shown: its comparison is listed without it.
             mine = {each["run_id"]: each for each in shown if each["run_id"] in arms}
             for name, label in arms.items():
                 if name in mine:

@@ -34,6 +34,7 @@ def pick_suite_status(verdicts: Iterable[Verdict]) -> Status:
     """
     found = {pick_status(one.decision) for one in verdicts}
     decided = combine(Decision(status) for status in found if status is not Status.REFUSED)
+    # A PASS of the others would be one of a suite that was not run whole.
     if Status.REFUSED in found and decided is not Decision.FAIL:
         return Status.REFUSED
     return pick_status(decided)
@@ -48,12 +49,14 @@ def decide_suite(verdicts: Iterable[Verdict]) -> Decision | None:
 def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
     """Pick the code a process ends with after these runs: one code, one meaning."""
     if any(one.stop is StopReason.INTERRUPTED for one in verdicts):
+        # What a shell reports of a process that Ctrl-C ended: 128 + SIGINT.
         return 130
     codes = {Status.PASS: 0, Status.FAIL: 1, Status.REFUSED: 2, Status.INCONCLUSIVE: 3}
     code = codes[pick_suite_status(verdicts)]
     if code != codes[Status.INCONCLUSIVE]:
         return code
     undecided = [one for one in verdicts if one.decision is Decision.INCONCLUSIVE]
+    # One contract that must not stay open is enough: the code belongs to the whole suite.
     if any(_find_policy(one) == "fail" for one in undecided):
         return codes[Status.FAIL]
     return code
@@ -119,9 +122,11 @@ def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
 
     What is not counted is named once, in the first sentence that it belongs in.
     """
+    # A single decision errs as often as its own line says.
     if not any(one.is_joint for one in envelopes):
         return []
     said: list[str] = []
+    # A part without an error rate would otherwise be named in both sentences.
     named: set[chances.Uncounted] = set()
     for one in envelopes:
         by_reason: dict[str, list[str]] = {}
@@ -161,6 +166,8 @@ def _make_envelopes(bounds: Iterable[chances.ErrorBound | None]) -> tuple[SuiteE
             error=f"wrong-{one.wrong.value.lower()}",
             levels=one.decisions,
             raw=one.value,
+            # A sum of 1 or more bounds nothing, while the largest single error still happens so
+            # often.
             at_least=one.least if one.value is None else None,
             is_exact=one.is_exact,
             counted=one.counted,
@@ -185,6 +192,7 @@ def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
 
 def list_plain_caveats(verdict: Verdict) -> list[str]:
     """List the caveats of a run that no guardrail says already."""
+    # A guardrail is shown with its severity, so that its bare text would only repeat it.
     known = {guard.message for guard in verdict.guards}
     return [caveat for caveat in verdict.caveats if caveat not in known]
 

@@ -138,6 +138,7 @@ def explain_meaning(record: RunRecord) -> str:
         return f"{trials} were run to measure a baseline. Nothing was decided."
     smoke = _is_soft(record)
     match verdict.decision:
+        # A refusal is no verdict: nothing was seen, so nothing may be read into it.
         case None:
             return (
                 "The design could not support its claim, whatever the trials would have shown, so "
@@ -170,6 +171,7 @@ def _explain_pass(verdict: Verdict, *, smoke: bool) -> str:
             "What was observed is consistent with the targets. This is a smoke run: a first look, "
             "not evidence."
         )
+    # "All 1 criteria" is what a machine would say.
     few = {1: "The criterion passed", 2: "Both criteria passed"}
     said = few.get(total, f"All {total} criteria passed")
     gated = any(gate.decision is not None for gate in verdict.gates)
@@ -215,6 +217,7 @@ def _name_triggers(verdict: Verdict) -> str:
 
 def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
     """Name which inputs decided, where each is decided on its own."""
+    # The verdict is that of the criterion, and the inputs with the same one are why.
     worst = [part.input_id or "" for part in parts if part.decision is decision]
     return f" on {join_few(worst)}" if worst else ""
 
@@ -222,6 +225,7 @@ def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
 def _drop_advisory(record: RunRecord) -> RunRecord:
     """Return the run without what only advises: it takes no part in the verdict."""
     verdict = record.verdict
+    # Sentences about the verdict must not count what has no part in it.
     counting = tuple(one for one in verdict.findings if not one.advisory)
     latency = () if Dimension.LATENCY in verdict.advisory else verdict.latency
     if (len(counting), len(latency)) == (len(verdict.findings), len(verdict.latency)):
@@ -247,6 +251,7 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, blocks.Cell | None]]:
         advising += latency
     else:
         decisions += latency
+    # Gates without limits report numbers; they passed nothing.
     gates = [one.decision for one in verdict.gates if one.decision is not None]
     if decisions and decides:
         yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
@@ -320,6 +325,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
         yield "A FAIL although the observed rate is high enough means not shown, not disproved."
     if findings and all(one.advisory for one in findings):
         yield "Nothing was shown: all that was looked at only advises."
+    # Read as "almost passed", an open verdict would be a PASS without evidence.
     elif verdict.decision is Decision.INCONCLUSIVE:
         yield "INCONCLUSIVE is not a weak PASS: with more trials it may turn out either way."
     if any(gate.decision is not None for gate in verdict.gates):
@@ -327,6 +333,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
             "A gate that passes shows nothing at any confidence: it holds a number of this run "
             "against a limit, and has no error rate."
         )
+    # The usual misreading of a level: it is a property of the rule, not of this verdict.
     if any(one.alpha is not None for one in findings):
         yield (
             "No error rate here is the probability that this verdict is wrong; each says how often "
@@ -368,6 +375,7 @@ def _list_error_blocks(record: RunRecord) -> Iterator[blocks.Block]:
 
 def _write_exact(finding: Finding, error: RuleError) -> blocks.Cell:
     """Write how often a rule errs, or what is known of it after a correction."""
+    # With a judge's errors the chance depends on rates that nobody knows exactly.
     if any(part.judged is not None for part in (finding, *finding.by_input)):
         return "no more, by the corrected rate"
     if error.actual is None:

@@ -103,6 +103,7 @@ def read_size(stream: TextIO) -> tuple[int, int] | None:
     """Columns and rows of a terminal now, which a person may change; None for anything else."""
     try:
         columns, rows = os.get_terminal_size(stream.fileno())
+    # A pipe, a closed stream, and one that a test runner made of nothing but a buffer.
     except (OSError, ValueError, AttributeError):
         return None
     return (columns, rows or ROWS) if columns else None
@@ -117,6 +118,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 def _obeys(variables: Mapping[str, str]) -> bool:
     """Return whether a terminal takes escape sequences: on Windows only those that say so."""
+    # Consoles of Windows before its Terminal print the codes instead of obeying them.
     return os.name != "nt" or bool(variables.get("WT_SESSION") or variables.get("TERM"))
 
 
@@ -125,6 +127,7 @@ def _is_set(variables: Mapping[str, str], name: str) -> bool:
 
 
 def _colour(variables: Mapping[str, str], terminal: bool) -> bool:
+    # https://no-color.org: any text that is not empty counts, also "0".
     if variables.get("NO_COLOR"):
         return False
     if variables.get("FORCE_COLOR"):

@@ -50,6 +50,7 @@ def render_github(suite: results.SuiteResults, *, file: str = "") -> str:
     found: dict[Level, list[tuple[str, str]]] = {level: [] for level in Level}
     for level, title, message in _list_annotations(suite):
         found[level].append((title, message))
+    # First, since GitHub shows the first ten notices and the totals must be among them.
     found[Level.NOTICE].insert(0, (f"trialwise: {suite.status}", suite.totals))
     lines = [
         _write_command(level, title, message, file)
@@ -138,6 +139,7 @@ def _pick_level(line: results.ResultLine) -> Level | None:
         return None
     if line.advisory:
         return Level.WARNING if line.status is results.Status.FAIL else Level.NOTICE
+    # An open verdict is no failure of the service, and yet no reason to merge.
     return Level.WARNING if line.status is results.Status.INCONCLUSIVE else Level.ERROR
 
 
@@ -361,6 +363,7 @@ def _seconds(value: float) -> str:
 
 def _moment(at: datetime) -> str:
     """In UTC to the second, as the format's readers expect it."""
+    # The schema of JUnit has no place for a time zone.
     moment = at.astimezone(UTC) if at.tzinfo is not None else at
     return moment.isoformat(timespec="seconds")
 
@@ -395,5 +398,6 @@ def _escape(found: re.Match[str]) -> str:
         return f"\\\\u{code:04x}"
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
+    # JSON escapes what lies beyond the basic plane as a pair of surrogates (RFC 8259, 7).
     code -= 0x10000
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

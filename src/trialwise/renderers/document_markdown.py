@@ -129,6 +129,7 @@ def render_document_markdown(document: blocks.Document) -> str:
 
 
 def _fit(head: str, parts: Sequence[blocks.Block]) -> str:
+    # 200 bytes stay for the line that says what was left out.
     room, kept, left = MOST_BYTES - len(head.encode()) - 200, [head], 0
     for block in parts:
         text = "\n".join(_list_lines(block)).strip("\n")
@@ -197,6 +198,7 @@ def _list_inside(parts: Iterable[blocks.Block], heading: str = "") -> Iterator[s
     for number, block in enumerate(parts):
         if number:
             yield ""
+        # A table below a section of the same name would say it twice.
         own = getattr(block, "heading", "") if getattr(block, "is_headed", True) else ""
         shown = isinstance(
             block, blocks.Table | Strips | Chart | blocks.Items | blocks.Facts | blocks.Prose

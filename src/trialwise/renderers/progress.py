@@ -108,6 +108,7 @@ class LogLines:
 
     def would_be_due(self, done: int) -> bool:
         """Return whether a line about so many trials is due: after a tenth of them, or a while."""
+        # CI servers end jobs that print nothing for some minutes.
         is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
         return is_quiet or STEPS * done // self._most != self._step
 
@@ -147,6 +148,7 @@ class LiveDisplay:
         self._drawn_at = self._began = 0.0
         self._frame: list[int] = []
         """The widths of the lines on the screen."""
+        # Events come from the run's thread and ticks from another, and half a frame is garbage.
         self._lock = threading.Lock()
         self._over = threading.Event()
 
@@ -171,6 +173,7 @@ class LiveDisplay:
         self._began = self._clock.monotonic()
         if self._tick_s is not None:
             self._over = threading.Event()
+            # A daemon: a process that ends must not wait for a clock on a screen.
             threading.Thread(
                 target=self._tick_until, args=(self._over, self._tick_s), daemon=True
             ).start()
@@ -204,6 +207,7 @@ class LiveDisplay:
         self._pen.write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
 
     def _measure(self) -> None:
+        # Asked for every frame, since people resize terminals while they wait.
         size = self._pen.size()
         if size is not None:
             self._able = replace(self._able, width=size[0], height=size[1])
@@ -288,6 +292,7 @@ class TerminalProgress(LiveDisplay):
 
     def hear(self, event: ports.Event, run: object) -> None:
         """Take note of one event, and draw if it is time or something was decided."""
+        # A run that begins again begins on an empty screen.
         if isinstance(event, ports.RunStarted | ports.RunEnded | ports.VerdictReached):
             self.forget(run)
         with self._lock:
@@ -300,6 +305,8 @@ class TerminalProgress(LiveDisplay):
             elif run in self._running:
                 began, snapshot = self._running[run]
                 self._running[run] = began, snapshot.after(event, elapsed_s=now - began)
+                # A decision is what somebody waits for; everything else may wait for the next
+                # frame.
                 self._draw(now=isinstance(event, ports.CriterionDecided))
 
     def forget(self, run: object) -> None:
@@ -424,6 +431,7 @@ def _word_decision(event: ports.CriterionDecided) -> str:
 
 def _standings(snapshot: Snapshot) -> Iterator[str]:
     """Yield the rates of what is open, and how much is not."""
+    # What is decided had a line of its own when that happened.
     still_open = [one for one in snapshot.standings if one.decision is None]
     for one in still_open[:_NAMED]:
         state = numbers.as_observed(one.passed / one.trials) if one.trials else "waiting"

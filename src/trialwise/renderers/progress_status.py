@@ -137,6 +137,7 @@ class Snapshot:
         """At most so long at the pace so far; None before the first trial."""
         if not self.done or self.elapsed_s <= 0:
             return None
+        # At most: a decision may come sooner, and a promise that is missed helps nobody.
         left = self.remaining_trials * self.elapsed_s / self.done
         budget = self.plan.options.budget.seconds
         return left if budget is None else max(0.0, min(left, budget - self.elapsed_s))

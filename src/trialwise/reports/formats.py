@@ -64,6 +64,7 @@ class ReportFormat:
         """Return whether a file name, in lower case, asks for this format."""
         return any(
             file_name.endswith(one) and file_name != one
+            # A file called `.json` has no ending: that is its name.
             if one.startswith(".")
             else file_name == one
             for one in self.endings
@@ -173,6 +174,7 @@ BUILT_IN: Mapping[str, ReportFormat] = {
 def list_endings(formats: Sequence[ReportFormat] = tuple(BUILT_IN.values())) -> list[str]:
     """List the usual ending of each format that has one; a whole name comes last."""
     usual = [one.endings[0] for one in formats if one.endings]
+    # A name that must be written whole is the odd one of the list.
     return sorted(usual, key=lambda ending: not ending.startswith("."))
 
 
@@ -189,6 +191,7 @@ def find_format(name: str) -> ReportFormat:
     if found is None:
         from trialwise.extensions import REPORTERS, extension_names
 
+        # Those of other distributions are named without loading any of them.
         known = ", ".join((*BUILT_IN, *extension_names(REPORTERS)))
         raise InvalidArgument("format", name, f"be one of {known}")
     return found
@@ -213,6 +216,7 @@ def match_format(path: str | PurePath) -> ReportFormat:
     .txt or gl-code-quality-report.json, got 'report.pdf'
     """
     name = PurePath(path).name.lower()
+    # Other distributions are loaded only where no built-in format has the ending.
     for one in BUILT_IN.values():
         if one.matches(name):
             return one
@@ -294,6 +298,7 @@ def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> st
         from trialwise.extensions import blame_extension
 
         maker = blame_extension(error) or getattr(chosen.render, "__module__", "")
+        # The last frame alone: the run is kept and safe, and a page of code would hide that.
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().partition("\n")[0]
         why = f"{maker} raised {type(error).__name__}: {error} in the format {chosen.name!r}"
         way_out = "in another format, or when this one is repaired"
@@ -344,6 +349,7 @@ def write_whole(place: Path, text: str) -> Path:
 
 
 def _replace(place: Path, data: bytes) -> None:
+    # CI jobs write reports into folders that only exist after the first of them.
     place.parent.mkdir(parents=True, exist_ok=True)
     if place.exists() and not place.is_file():
         # A pipe or a device, such as /dev/stdout, is written to and never moved over.
@@ -355,8 +361,10 @@ def _replace(place: Path, data: bytes) -> None:
     try:
         part.write_bytes(data)
         if place.exists():
+            # A file that others may read keeps its permissions; a new one has those of the process.
             part.chmod(place.stat().st_mode & 0o777)
         part.replace(place)
+    # Also when interrupted: no reader should find the half that was written.
     except BaseException:
         part.unlink(missing_ok=True)
         raise

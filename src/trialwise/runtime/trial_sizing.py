@@ -59,9 +59,11 @@ class SizingAnswer:
     @property
     def is_refused(self) -> bool:
         """Whether no such test can support its claim."""
+        # Sequential plans are never refused: they say what stays undecided instead.
         return getattr(self.plan, "refusal", None) is not None
 
     def __repr__(self) -> str:
+        # The title of the page is the question, so that both always say the same.
         question = self.render("text").partition("\n")[0].removeprefix("Plan: ")
         return f"<SizingAnswer {'refused: ' if self.is_refused else ''}{question}>"
 
@@ -75,6 +77,7 @@ class SizingAnswer:
         from trialwise.renderers.capabilities import read_capabilities
 
         out = sys.stdout if stream is None else stream
+        # A log without Unicode gets signs of ASCII, as the command line prints them.
         able = read_capabilities(out).unicode
         out.write(self.render("text", unicode=able, short=not verbose))
 
@@ -93,6 +96,7 @@ class SizingAnswer:
         if format_ == "json":
             import json
 
+            # Escapes of JSON mean the same, so that ASCII loses nothing.
             return json.dumps(self.to_dict(), indent=2, ensure_ascii=not unicode) + "\n"
         from trialwise.pages.sizing import build_sizing_page
 
@@ -101,6 +105,7 @@ class SizingAnswer:
             from trialwise.documents.charts import Chart
             from trialwise.renderers.html.page_frame import render_chart_file
 
+            # Words have no place in a picture, so that the charts alone are drawn.
             return render_chart_file([one for one in page.blocks if isinstance(one, Chart)])
         if format_ == "html":
             from trialwise.renderers.html.page_frame import render_document
@@ -156,6 +161,7 @@ def plan(
         concurrency=concurrency,
         **_read_settings(settings),
     )
+    # Before the search, for whoever would wonder why nothing happens for a minute.
     if before_search is not None:
         before_search(sizing.resolved_max_trials(question))
     return SizingAnswer(sizing.plan_sequential(question, cache=FileDesignCache()))
@@ -248,6 +254,7 @@ def plan_latency(
         percentiles=tuple(percentiles),
         baseline_trials=baseline,
         trials=trials,
+        # The plan is the same for every limit: only the counts within it decide.
         limited=limited or limit_s is not None,
         limit_s=limit_s,
         success_rate=success_rate,
@@ -365,6 +372,7 @@ def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
     """Read the settings as the fields of a question, which holds the prices together."""
     from trialwise.procedures.sizing.sizing_base import Prices
 
+    # A question holds its prices in one value, as every answer writes them together.
     given: dict[str, Any] = {**settings}
     prices = {name: given.pop(name, None) for name in ("trial_usd", "trial_s")}
     return {**given, "prices": Prices(**prices)}

@@ -87,6 +87,7 @@ def _size_loss(required_rate: float, margin: float, alpha: float, power: float) 
         return LossSize(power=power, normal_trials=normal)
     lower = float(as_written(required_rate) - as_written(margin))
     size = fixed_size(required_rate, lower, alpha=alpha, beta=complement(power))
+    # `fixed_size` counts failures, since designs are told apart by them.
     cutoff = size.trials - size.most_failures
     return LossSize(
         power=power,
@@ -223,6 +224,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     rules: tuple[Rule, ...] = ("exact", "wilson")  # a required rate has no third
     sizes = tuple(_rule_size(question, rule) for rule in rules)
     given = tuple(_rule_at(question, rule, question.trials) for rule in rules if question.trials)
+    # Asked about a number of trials, the curve is of that number and no other.
     shown = given or tuple(size.required for size in sizes if size.required)
     drawn = tuple(at.design for at in shown if at.design.cutoff is not None)
     return CompliancePlan(
@@ -381,6 +383,7 @@ def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int)
     for k, weight in enumerate(weights, first):
         low, high = _INTERVALS[method](k, trials, confidence=question.confidence)
         width += weight * (high - low)
+        # Exact at one rate: summed over every count that is likely enough to matter.
         coverage += weight * (low <= question.rate <= high)
     return PrecisionRow(
         method=method, trials=trials, half_width=width / 2, coverage=min(1.0, coverage)
@@ -398,6 +401,7 @@ def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod) -> Preci
     low, high = 0, question.normal_trials
     while not narrow(high):
         low, high = high, high + max(8, high // 8)
+    # The mean half-width falls with every trial, so that halving finds the first that is enough.
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if narrow(middle) else (middle, high)

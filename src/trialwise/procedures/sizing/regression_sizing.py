@@ -79,6 +79,7 @@ class RegressionQuestion(PowerQuestion):
             allowed = f"be at most {LARGEST_BASELINE}"
             raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
         require_open_rate("drop", self.drop)
+        # A baseline without a success is refused by the plan, which can say why.
         if self.baseline_successes and self.alternative_rate < 0:
             allowed = f"be at most the baseline's rate ({self.baseline_rate:g})"
             raise InvalidArgument("drop", self.drop, allowed)
@@ -143,6 +144,7 @@ class RegressionPlan(SizingPlan):
     @property
     def refusal(self) -> Refusal | None:
         """Why there is no plan under the exact rule, or why the trials asked about are refused."""
+        # Somebody who asks about a number of trials is told about that number.
         asked = self.question.trials
         if asked is None or self.exact.refusal is Refusal.ZERO_BASELINE:
             return self.exact.refusal
@@ -190,8 +192,10 @@ def weigh_threshold(
     """
     passed, size = baseline
     rate = passed / size
+    # In rationals: 0.07 × 100 is 7.000000000000001 in floats, which would ask for 8.
     cutoff = math.ceil(as_written(threshold) * trials)
     spread = math.sqrt(rate * (1 - rate) / trials)
+    # The test FAILs at or below this many successes.
     below = cutoff - 1
     return ChosenThreshold(
         trials=trials,
@@ -213,6 +217,7 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     (664, 459)
     """
     baseline = question.baseline_successes, question.baseline_trials
+    # Below 0 there is no rate: without a success the plan is refused anyway.
     target = max(0.0, question.alternative_rate)
     exact = exact_required_trials(*baseline, target, alpha=question.alpha, power=question.power)
     floor = floor_required_trials(
@@ -221,6 +226,7 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     rows = tuple(_row(question, n) for n in _sizes(question, exact, floor))
     wanted = question.trials or exact.trials
     drawn = next((row for row in rows if row.trials == wanted), None)
+    # How large both would have to be helps only whoever can measure a larger baseline.
     short = exact.refusal is Refusal.BASELINE_TOO_SMALL
     return RegressionPlan(
         question=question,
@@ -247,6 +253,7 @@ def _weigh_chosen(
 
 
 def _sizes(question: RegressionQuestion, exact: Sizing, floor: Sizing) -> list[int]:
+    # A test larger than its baseline is refused, so that such rows would say nothing.
     usual = {n for n in USUAL_TRIALS if n <= question.baseline_trials}
     asked = {n for n in (question.trials, exact.trials, floor.trials) if n is not None}
     return sorted(usual | asked | {question.baseline_trials})
@@ -275,6 +282,7 @@ def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
     low, high = 0.0, question.baseline_rate
     if (design.power(0.0) or 0.0) < question.power:
         return nothing
+    # P(FAIL) grows with the drop, so that halving finds where the power is reached.
     while high - low > 1e-12:
         middle = (low + high) / 2
         seen = (design.power(question.baseline_rate - middle) or 0.0) >= question.power
@@ -283,6 +291,7 @@ def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
 
 
 def _equal_sizes(question: RegressionQuestion) -> UnpairedSize | None:
+    # Two samples of a rate of 100 % never differ, so that no size is right for it.
     if question.baseline_successes == question.baseline_trials:
         return None
     return unpaired_size(
@@ -413,6 +422,7 @@ def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
     emission = emission_minimum(level)
     existence = existence_minimum(level, confidence=question.confidence)
     baseline, planned = question.baseline_trials, question.trials
+    # Only successful trials have a latency, so that ranks are of those to expect.
     expected, alpha = question.expected_trials, question.alpha
     row = LatencyRow(
         percentile=level,
@@ -459,7 +469,9 @@ def _baseline_rank(question: LatencyQuestion, level: float, baseline: int) -> Ba
 def _bound_by_largest(
     question: LatencyQuestion, rows: tuple[LatencyRow, ...]
 ) -> Iterator[LatencyPoint]:
+    # As far as twice the hardest minimum, so that every curve is seen to rise.
     longest = max(2 * max(row.existence_minimum for row in rows), question.expected_trials or 0)
     sizes = {round(longest * i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)}
     for n in sorted(sizes):
+        # All n lie at or below the p-quantile with probability p^n, whatever the distribution.
         yield LatencyPoint(trials=n, bounded=tuple(1 - row.percentile**n for row in rows))

@@ -63,6 +63,7 @@ class SequentialQuestion(sizing_base.PowerQuestion):
         if self.alternative_rate >= self.required_rate:
             allowed = f"lie below the required rate ({self.required_rate:g})"
             raise InvalidArgument("alternative_rate", self.alternative_rate, allowed)
+        # Errors that add up to 1 are kept by a coin, without any trial.
         if self.family_alpha + self.beta >= 1:
             allowed = f"be above 1 - confidence ({self.family_alpha:g})"
             raise InvalidArgument("power", self.power, allowed)
@@ -83,6 +84,7 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     @property
     def alpha(self) -> float:
         """P(FAIL) allowed to each criterion at the required rate."""
+        # Bonferroni: shared in equal parts, the level holds however the criteria hang together.
         shares = self.criteria if self.correction is Correction.BONFERRONI else 1
         return self.family_alpha / shares
 
@@ -116,6 +118,7 @@ def resolved_max_trials(question: SequentialQuestion) -> int:
     if question.max_trials is not None:
         return question.max_trials
     least = question.fixed_trials
+    # In whole batches, since results are judged after each and not between.
     batches = -(-2 * least // question.batch)
     if batches * question.batch <= LONGEST:
         return batches * question.batch
@@ -273,6 +276,7 @@ def plan_sequential(
     rates = _rates(question)
     designs = dict(_designs(question, most, cache))
     methods = tuple(_method_plan(question, design, rates) for design in designs.values())
+    # Never empty: the optimal design keeps both errors.
     kept = [plan for plan in methods if not plan.broken]
     # The lines of `calibrated` take longer to place than the optimum takes to find.
     reason = f"its lines are placed for at most {LONGEST_CALIBRATED} trials"
@@ -311,6 +315,7 @@ def information_bound(question: SequentialQuestion, rate: float) -> float:
         return _divergence(1 - low, question.beta) / bad
     if bad == 0:
         return _divergence(high, question.alpha) / good
+    # Sixty halvings: further ones change no digit of a float.
     for _ in range(60):
         x = (low + high) / 2
         fails, passes = _divergence(x, question.alpha), _divergence(1 - x, question.beta)
@@ -334,6 +339,8 @@ def _designs(
         kept = {"cache": cache} if method is Method.OPTIMAL else {}
         make: Callable[..., SequentialDesign] = getattr(SequentialDesign, method.value)
         design = make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch, **kept)
+        # On shared trials the slowest criterion sets the price, which favours a shorter longest
+        # run.
         if method is Method.OPTIMAL and question.criteria > 1:
             design = choose_shared(design, question.criteria, cache=cache)
         yield method, design
@@ -396,6 +403,7 @@ def _expect(
     one, prices = curve.distribution, question.prices
     together = sizing_base.largest_of(one, question.criteria) if question.criteria > 1 else one
     trials, run = sizing_base.spread(enumerate(one)), sizing_base.spread(enumerate(together))
+    # One at a time nothing is started in vain, and a round is a trial.
     if question.concurrency == 1:
         rounds = started = run
     elif question.criteria > 1 or design.cap > LONGEST_SPARING:
@@ -420,6 +428,7 @@ def _expect(
 def _spread_rates(design: SequentialDesign) -> list[float]:
     """Return the rates of a curve, around the two that are told apart."""
     margin = as_written(design.p0) - as_written(design.p1)
+    # Wide enough to see PASS and FAIL nearly certain on either side of the two rates.
     low, high = as_written(design.p0) - 3 * margin, as_written(design.p0) + 2 * margin
     points = sizing_base.CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
     return sizing_base.even_rates(low, high, points)
