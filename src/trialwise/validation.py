@@ -28,11 +28,9 @@ _LARGEST_COUNT = 10**150
 def require_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int:
     """Return a whole number of at least `minimum`; a bool or a float is not a count."""
     allowed = f"be a whole number of at least {minimum}"
-    if isinstance(value, bool):
-        raise InvalidArgument(argument, value, allowed)
     try:
-        count = index(value)
-    except TypeError:
+        count = require_integer(argument, value)
+    except InvalidArgument:
         raise InvalidArgument(argument, value, allowed) from None
     if count < minimum:
         raise InvalidArgument(argument, value, allowed)
@@ -87,29 +85,17 @@ def require_real(argument: str, value: float) -> float:
 
 def require_rate(argument: str, value: float) -> float:
     """Return a probability, 0 and 1 included."""
-    allowed = "lie between 0 and 1"
-    number = _number(argument, value, allowed)
-    if not 0 <= number <= 1:
-        raise InvalidArgument(argument, value, allowed)
-    return number
+    return _require(argument, value, "lie between 0 and 1", lambda number: 0 <= number <= 1)
 
 
 def require_open_rate(argument: str, value: float) -> float:
     """Return a probability strictly between 0 and 1, as every level and threshold is."""
-    allowed = "lie strictly between 0 and 1"
-    number = _number(argument, value, allowed)
-    if not 0 < number < 1:
-        raise InvalidArgument(argument, value, allowed)
-    return number
+    return _require(argument, value, "lie strictly between 0 and 1", lambda number: 0 < number < 1)
 
 
 def require_positive(argument: str, value: float) -> float:
     """Return a finite number above zero."""
-    allowed = "be a finite number above 0"
-    number = _number(argument, value, allowed)
-    if number <= 0:
-        raise InvalidArgument(argument, value, allowed)
-    return number
+    return _require(argument, value, "be a finite number above 0", lambda number: number > 0)
 
 
 def require_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...]:
@@ -147,11 +133,15 @@ def require_given(
             check(name, given, **limits)
 
 
-def _number(argument: str, value: float, allowed: str) -> float:
+def _require(argument: str, value: float, allowed: str, accepts: Callable[[float], bool]) -> float:
+    """Return a finite number that is accepted; a refusal says what would have been."""
     try:
-        return require_real(argument, value)
+        number = require_real(argument, value)
     except InvalidArgument:
         raise InvalidArgument(argument, value, allowed) from None
+    if not accepts(number):
+        raise InvalidArgument(argument, value, allowed)
+    return number
 
 
 def require_text(argument: str, value: object, allowed: str) -> str:

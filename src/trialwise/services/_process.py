@@ -131,8 +131,6 @@ async def start_process(
         OSError: It cannot be started.
         ValueError: An argument cannot be passed to a process.
     """
-    from subprocess import DEVNULL, PIPE
-
     from anyio import CancelScope, open_process
 
     # Cancelled half-way, a start could leave a process that nobody knows of.
@@ -169,83 +167,64 @@ async def finish_process(
 async def _attend(
     process: Process, stdin: bytes, limits: Limits, clock: Callable[[], float]
 ) -> Finished:
-    from anyio import CancelScope, create_task_group
+    from anyio import CancelScope, create_task_group, current_time
 
     assert process.stdout is not None
     assert process.stderr is not None
     running = CancelScope()
-    stdout = _Head(limits.output_bytes, running)
-    stderr = _Tail(limits.stderr_bytes)
+    stdout = _Output(limits.output_bytes, running)
+    stderr = _Output(limits.stderr_bytes)
     left_children = False
     async with create_task_group() as tasks:
         if process.stdin is not None:
             tasks.start_soon(_feed, process.stdin, stdin)
         async with create_task_group() as readers:
-            readers.start_soon(_read, process.stdout, stdout.take)
-            readers.start_soon(_read, process.stderr, stderr.take)
+            readers.start_soon(stdout.read, process.stdout)
+            readers.start_soon(stderr.read, process.stderr)
             with running:
                 await process.wait()
             ended = clock()
-            if not stdout.full:
+            if not stdout.is_cut:
                 left_children = _group_exists(process.pid)
                 if left_children:
                     await _end_all(process, limits.grace_s)
-            readers.cancel_scope.deadline = _deadline(0.0 if stdout.full else _DRAIN_S)
+            readers.cancel_scope.deadline = current_time() + (0.0 if stdout.is_cut else _DRAIN_S)
         tasks.cancel_scope.cancel()
     return Finished(
-        exit_code=None if stdout.full else process.returncode,
+        exit_code=None if stdout.is_cut else process.returncode,
         stdout=bytes(stdout.kept),
         stderr=bytes(stderr.kept),
-        stderr_truncated=stderr.truncated,
+        stderr_truncated=stderr.is_cut,
         left_children=left_children,
         ended=ended,
     )
 
 
-def _deadline(seconds: float) -> float:
-    from anyio import current_time
+class _Output:
+    """What is kept of an output: its first bytes, or its last.
 
-    return current_time() + seconds
+    Args:
+        limit: How many bytes are kept.
+        running: Cancelled by a longer output; without it the bytes before the last are dropped.
+    """
 
-
-class _Head:
-    """Keeps the first bytes of an output; a longer output ends the process."""
-
-    def __init__(self, limit: int, running: CancelScope) -> None:
+    def __init__(self, limit: int, running: CancelScope | None = None) -> None:
         self.kept = bytearray()
-        self.full = False
+        self.is_cut = False
         self._limit = limit
         self._running = running
 
-    def take(self, chunk: bytes) -> bool:
-        self.kept += chunk
-        if len(self.kept) > self._limit:
-            del self.kept[self._limit :]
-            self.full = True
-            self._running.cancel()
-        return not self.full
-
-
-class _Tail:
-    """Keeps the last bytes of an output and drops those before."""
-
-    def __init__(self, limit: int) -> None:
-        self.kept = bytearray()
-        self.truncated = False
-        self._limit = limit
-
-    def take(self, chunk: bytes) -> bool:
-        self.kept += chunk
-        if len(self.kept) > self._limit:
+    async def read(self, stream: ByteReceiveStream) -> None:
+        async for chunk in stream:
+            self.kept += chunk
+            if len(self.kept) <= self._limit:
+                continue
+            self.is_cut = True
+            if self._running is not None:
+                del self.kept[self._limit :]
+                self._running.cancel()
+                return
             del self.kept[: len(self.kept) - self._limit]
-            self.truncated = True
-        return True
-
-
-async def _read(stream: ByteReceiveStream, take: Callable[[bytes], bool]) -> None:
-    async for chunk in stream:
-        if not take(chunk):
-            return
 
 
 async def _feed(stream: ByteSendStream, data: bytes) -> None:
@@ -358,7 +337,7 @@ class PipedServer:
         self._env = env
         self._cwd = cwd
         self._process: Process | None = None
-        self._stderr = bytearray()
+        self._stderr = _Output(_STDERR_BYTES)
         self._problem = ""
         self._rubbish = ""
         self.has_ended = False
@@ -382,7 +361,8 @@ class PipedServer:
             async with create_task_group() as tasks:
                 tasks.start_soon(self._receive, process, to_session)
                 tasks.start_soon(self._send, process, from_session, to_session)
-                tasks.start_soon(self._listen, process)
+                assert process.stderr is not None
+                tasks.start_soon(self._stderr.read, process.stderr)
                 try:
                     yield from_server, to_server
                     linger_s = _LINGER_S
@@ -406,7 +386,7 @@ class PipedServer:
                 await self._process.wait()
             code = self._process.returncode
             how = ": it closed its output" if code is None else f": it ended with exit code {code}"
-        said = self._stderr.decode(errors="replace").strip()
+        said = self._stderr.kept.decode(errors="replace").strip()
         how += f"; it said: {said}" if said else ""
         # What was meant for a terminal is the commonest reason why a server is not understood.
         return how + (f"; it printed what is no message: {self._rubbish}" if self._rubbish else "")
@@ -450,12 +430,6 @@ class PipedServer:
             # Nobody reads, so the tasks that wait for an answer must not wait for ever.
             self.has_ended = True
             to_session.close()
-
-    async def _listen(self, process: Process) -> None:
-        assert process.stderr is not None
-        async for chunk in process.stderr:
-            self._stderr += chunk
-            del self._stderr[:-_STDERR_BYTES]
 
     def _message(self, line: bytes) -> Any:
         """Return a message of the protocol; the first other output of a server is noted."""

@@ -18,7 +18,7 @@ from trialwise.engine.ports import TrialContext
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trace import Fields, read_amount, read_tokens
 from trialwise.model.trial import ErrorClass
-from trialwise.services.model_apis import check_pointer, find
+from trialwise.services.model_apis import check_pointer, find, parse_json
 from trialwise.services.service_factors import MalformedReply, ReportedFailure
 
 if TYPE_CHECKING:
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
 Pointer = Annotated[str, Arg(kind=Text(environment="kept"))]
 """A place in a JSON document: a JSON Pointer, or a JSONPath that names one place."""
 
-#: Classes that a service may say of itself.
+#: Classes that a service may say of itself, and how model APIs name errors that say nothing about
+#: the agent.
 _CLASSES = {
-    str(one): one for one in ErrorClass if one not in (ErrorClass.NONE, ErrorClass.NO_EVIDENCE)
-}
-#: How model APIs name errors that say nothing about the agent.
-_KINDS = {
+    **{str(one): one for one in ErrorClass if one not in (ErrorClass.NONE, ErrorClass.NO_EVIDENCE)},
     "api-connection-error": ErrorClass.INFRASTRUCTURE,
     "overloaded-error": ErrorClass.INFRASTRUCTURE,
     "rate-limit-error": ErrorClass.INFRASTRUCTURE,
@@ -45,44 +43,26 @@ _NO_ERROR: tuple[object, ...] = (None, False, "", "none", [], {})
 
 
 @dataclass(frozen=True, slots=True)
-class Unparsed:
+class _Unparsed:
     """A reply that is no JSON document, and why; it may be lines of JSON."""
 
     why: str
-    text: str | bytes
+    text: bytes
 
 
 class ReportPlaces:
     """The places in a reply where its service reports what it did.
 
     Args:
-        extract: The reply itself.
-        trace: The session.
-        usage: The tokens.
-        cost: The cost in US dollars.
-        setup: The preparation.
-        error: The error.
+        places: By what stands there: `extract` (the reply itself), `trace` (the session), `usage`
+            (the tokens), `cost` (in US dollars), `setup` (the preparation), `error`; None where the
+            service does not report it.
     """
 
-    def __init__(
-        self,
-        *,
-        extract: str | None,
-        trace: str | None,
-        usage: str | None,
-        cost: str | None,
-        setup: str | None,
-        error: str | None,
-    ) -> None:
-        given = {"extract": extract, "trace": trace, "usage": usage}
-        given |= {"cost": cost, "setup": setup, "error": error}
-        self._steps = {
-            name: check_pointer(name, pointer)
-            for name, pointer in given.items()
-            if pointer is not None
-        }
-        self._written = given
-        self.tells_cost = cost is not None or trace is not None
+    def __init__(self, **places: str | None) -> None:
+        self._written = {name: one for name, one in places.items() if one is not None}
+        self._steps = {name: check_pointer(name, one) for name, one in self._written.items()}
+        self.tells_cost = not self._steps.keys().isdisjoint(("cost", "trace"))
         """Whether a reply may tell what it cost."""
 
     def __bool__(self) -> bool:
@@ -94,12 +74,12 @@ class ReportPlaces:
         return self._steps.get("extract")
 
     def read(
-        self, document: Any, reply: Reply, trial: TrialContext, trace: Trace | None = None
+        self, said: bytes, reply: Reply, trial: TrialContext, trace: Trace | None = None
     ) -> Reply:
-        """Return a reply with everything that the document reports of it.
+        """Return a reply with everything that the service reports of it.
 
         Args:
-            document: What the service said, parsed, or `Unparsed`.
+            said: What the service said.
             reply: The reply so far, whose value is the whole text.
             trial: The trial, which keeps what an unsuccessful call took.
             trace: The session, where the document does not hold it.
@@ -108,6 +88,11 @@ class ReportPlaces:
             MalformedReply: Nothing stands where the reply is expected.
             ReportedFailure: The service reports an error.
         """
+        document: Any
+        try:
+            document = parse_json(said)
+        except ValueError as error:
+            document = _Unparsed(str(error), said)
         trace = self._trace(document) or trace
         reply = add_report(
             reply,
@@ -125,7 +110,7 @@ class ReportPlaces:
 
     def _value(self, document: Any, reply: Reply, trace: Trace | None) -> Any:
         if "extract" in self._steps:
-            if isinstance(document, Unparsed):
+            if isinstance(document, _Unparsed):
                 raise MalformedReply(f"the response holds no reply: {document.why}")
             try:
                 return find(document, self._steps["extract"])
@@ -139,7 +124,7 @@ class ReportPlaces:
         if "trace" not in self._steps:
             return None
         found = self._find(document, "trace")
-        if isinstance(document, Unparsed):
+        if isinstance(document, _Unparsed):
             is_whole = self._steps["trace"] == ()
             return (
                 read_reported_trace(document.text) if is_whole else unreadable_trace(document.why)
@@ -151,7 +136,7 @@ class ReportPlaces:
     def _find(self, document: Any, name: str) -> Any:
         """Return what stands at a place; None where nothing does."""
         steps = self._steps.get(name)
-        if steps is None or isinstance(document, Unparsed):
+        if steps is None or isinstance(document, _Unparsed):
             return None
         try:
             return find(document, steps)
@@ -260,8 +245,8 @@ def _classify(fields: Fields, message: object) -> ErrorClass:
         message,
     ):
         plain = str(name).casefold().replace("_", "-")
-        if isinstance(name, str) and plain in {**_CLASSES, **_KINDS}:
-            return {**_CLASSES, **_KINDS}[plain]
+        if isinstance(name, str) and plain in _CLASSES:
+            return _CLASSES[plain]
     for status in (fields.get("status", "status_code"), fields.get("code")):
         if isinstance(status, int) and 300 <= status < 600:
             return classify_status(status)

@@ -19,7 +19,7 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services import model_apis, service_factors
-from trialwise.services._reported_sessions import Pointer, ReportPlaces, Unparsed
+from trialwise.services._reported_sessions import Pointer, ReportPlaces
 from trialwise.services.service_factors import (
     HttpFailure,
     MalformedReply,
@@ -150,7 +150,7 @@ class HttpService:
         if not self._places or not 200 <= answer.status < 300:
             return reply
         try:
-            return self._places.read(_parse(answer), reply, trial)
+            return self._places.read(answer.body, reply, trial)
         except MalformedReply as error:
             message = f"{error}; it begins {answer.head!r}"
             raise MalformedReply(self._scrub(message)) from None
@@ -222,13 +222,6 @@ class HttpService:
 
     def __repr__(self) -> str:
         return f"HttpService({self._url!r}, method={self._method!r})"
-
-
-def _parse(answer: Answer) -> Any:
-    try:
-        return model_apis.parse_json(answer.body)
-    except ValueError as error:
-        return Unparsed(str(error), answer.body)
 
 
 def _check_method(method: object) -> str:

@@ -213,13 +213,9 @@ class CommandService:
         self._parse_json = parse_json
         self._strip_newline = strip_newline
         self._wants_trace = trace == "file"
+        place = None if self._wants_trace else trace
         self._places = _reported_sessions.ReportPlaces(
-            extract=extract,
-            trace=None if self._wants_trace else trace,
-            usage=usage,
-            cost=cost,
-            setup=setup,
-            error=error,
+            extract=extract, trace=place, usage=usage, cost=cost, setup=setup, error=error
         )
         self._cwd = None if cwd is None else os.fspath(cwd)
         self._env = dict(env or {})
@@ -266,8 +262,7 @@ class CommandService:
                 reply if files.trace is None else _reported_sessions.add_report(reply, files.trace)
             )
         try:
-            document = _parse(finished.stdout)
-            return self._places.read(document, reply, trial, files.trace)
+            return self._places.read(finished.stdout, reply, trial, files.trace)
         except MalformedReply as error:
             head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
             ended = f"exit code {finished.exit_code}"
@@ -340,13 +335,6 @@ def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     if not argv or not all(isinstance(argument, str) for argument in argv) or not argv[0]:
         raise InvalidArgument("argv", argv, allowed)
     return tuple(argv)
-
-
-def _parse(output: bytes) -> Any:
-    try:
-        return parse_json(output)
-    except ValueError as error:
-        return _reported_sessions.Unparsed(str(error), output)
 
 
 def _not_started(program: str, error: OSError | ValueError) -> ServiceError:

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
 from trialwise.declarations import written
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
-from trialwise.declarations.signatures import DeclaredKind
+from trialwise.declarations.signatures import DeclaredKind, summarise
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
-from trialwise.suite.suite_services import JUDGE_KEYS, build_judge
+from trialwise.suite.suite_services import JUDGE_KEYS, JudgeSection, build_judge
 
 _ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
 
@@ -338,12 +338,7 @@ class _Grader(Kind):
 POSTCONDITION = _Postcondition()
 POSTCONDITIONS = Listing(POSTCONDITION, "a list of checks")
 
-_JUDGE = _Judge(
-    "judge",
-    JUDGE_KEYS,
-    required=("rubric", "jurors"),
-    doc="Models grade whether the reply meets a rubric. It must be the criterion's only check.",
-)
+_JUDGE = _Judge("judge", JUDGE_KEYS, doc=summarise(JudgeSection))
 #: Every check that a suite may name without another distribution, by name.
 CHECK_KINDS: dict[str, Any] = {
     **{name: DeclaredCheck(name) for name in check_names()},

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from trialwise.declarations import signatures
 from trialwise.declarations.resources import PythonFunction, SecretName
-from trialwise.declarations.scalars import Count, Duration, Flag, Scalar, Schema, Text, is_number
-from trialwise.declarations.signatures import DeclaredKind, build_declared, find_refused
+from trialwise.declarations.scalars import Count, Scalar, Schema, Text, is_number
+from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from trialwise.judges.preference import PairGold
 
 
-class DeclaredService(DeclaredKind[ServiceDeclaration]):
+class DeclaredService(signatures.DeclaredKind[ServiceDeclaration]):
     """The keys of a declared service, or its main one alone."""
 
     def __init__(self, name: str) -> None:
@@ -86,14 +88,16 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
     if context.without_services and not needed:
         return None
     try:
-        built = build_declared(_for_model(declared, given), declared.keys, given, context)
+        built = signatures.build_declared(
+            _for_model(declared, given), declared.keys, given, context
+        )
         if getattr(built, "takes_nothing", False):
             where = show_value(given.at(declared.main.name))
             message = f"{where} takes no input: give the function a parameter for it"
             return context.refuse(node, message)
         return built
     except InvalidArgument as error:
-        at, what = find_refused(error, declared.keys, given, declared.name)
+        at, what = signatures.find_refused(error, declared.keys, given, declared.name)
         # The value itself may be a secret that does not belong into the file at all.
         return context.refuse(at, f"`{what}` must {error.allowed}", hide=what == "headers")
     except (TrialwiseError, ValueError, OSError) as error:
@@ -219,66 +223,54 @@ class _Quorum(Scalar):
         ]
 
 
-JUDGE_KEYS = (
-    Key("rubric", Text(environment="kept"), "What a reply must meet completely, in words."),
-    Key(
-        "jurors",
-        Either(
-            "a service or a list of services",
-            mapping=SERVICE,
-            listing=Listing(SERVICE, "a list of services"),
-        ),
-        "The models to ask: any service that answers a conversation, such as a `chat` model.",
-    ),
-    Key(
-        "votes",
-        Count(),
-        "The number of votes. Jurors are asked in turn.",
-        default="one of each juror",
-    ),
-    Key(
-        "quorum",
-        _Quorum(),
-        "The share of votes that must pass. A `majority` is more than half, so a tie fails; with "
-        "`1/2` a tie passes. Write `2/3`, because 0.67 is more than two of three.",
-        default="majority",
-    ),
-    Key(
-        "gold",
-        _PATH,
-        "The gold set: outputs that people labelled. Without it the judge is advisory.",
-    ),
-    Key(
-        "calibration",
-        _PATH,
-        "The file with the result of `trialwise judge calibrate`.",
-        default="beside the gold set",
-    ),
-    Key(
-        "labels_count_as_trials",
-        Flag(),
-        "Whether the labelled outputs are those of the service as it is now, drawn like the "
-        "trials. The labels are then evidence for the rate, beside the trials.",
-        default="false",
-    ),
-    Key("cache", _PATH, "A folder for answers, so that you pay for the same question only once."),
-    Key("shows_input", Flag(), "Whether jurors see the input.", default="true"),
-    Key(
-        "shows_expected",
-        Flag(),
-        "Whether jurors see `expected` of the input as the reference. Every input and every entry "
-        "of the gold set then needs it.",
-        default="false",
-    ),
-    Key(
-        "output_limit", Count(), "How many characters of the reply the jurors see.", default="10000"
-    ),
-    Key("timeout", Duration(), "Time limit for one question.", default="60s"),
-    Key("retries", Count(0), "Number of further attempts after a failed one.", default="1"),
-    Key("name", Text(), "The name in reports."),
+_JURORS = Either(
+    "a service or a list of services",
+    mapping=SERVICE,
+    listing=Listing(SERVICE, "a list of services"),
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSection:
+    """Models grade whether the reply meets a rubric. It must be the criterion's only check.
+
+    Args:
+        rubric: What a reply must meet completely, in words.
+        jurors: The models to ask: any service that answers a conversation, such as a `chat` model.
+        votes: The number of votes. Jurors are asked in turn.
+        quorum: The share of votes that must pass. A `majority` is more than half, so a tie fails;
+            with `1/2` a tie passes. Write `2/3`, because 0.67 is more than two of three.
+        gold: The gold set: outputs that people labelled. Without it the judge is advisory.
+        calibration: The file with the result of `trialwise judge calibrate`.
+        labels_count_as_trials: Whether the labelled outputs are those of the service as it is now,
+            drawn like the trials. The labels are then evidence for the rate, beside the trials.
+        cache: A folder for answers, so that you pay for the same question only once.
+        shows_input: Whether jurors see the input.
+        shows_expected: Whether jurors see `expected` of the input as the reference. Every input and
+            every entry of the gold set then needs it.
+        output_limit: How many characters of the reply the jurors see.
+        timeout: Time limit for one question.
+        retries: Number of further attempts after a failed one.
+        name: The name in reports.
+    """
+
+    rubric: Annotated[str, Arg(kind=Text(environment="kept"))]
+    jurors: Annotated[Any, Arg(kind=_JURORS)]
+    votes: Annotated[int | None, Arg(kind=Count(), default="one of each juror")] = None
+    quorum: Annotated[str, Arg(kind=_Quorum())] = "majority"
+    gold: Annotated[str | None, Arg(kind=_PATH)] = None
+    calibration: Annotated[str | None, Arg(kind=_PATH, default="beside the gold set")] = None
+    labels_count_as_trials: bool = False
+    cache: Annotated[str | None, Arg(kind=_PATH)] = None
+    shows_input: bool = True
+    shows_expected: bool = False
+    output_limit: Positive = 10_000
+    timeout: Seconds = 60.0
+    retries: Natural = 1
+    name: str = ""
+
+
+JUDGE_KEYS = derive_keys(JudgeSection, texts="refused")
 _JUDGE = {key.name: key for key in JUDGE_KEYS}
 PREFERENCE = Record(
     "preference",
