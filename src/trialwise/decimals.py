@@ -38,6 +38,7 @@ def complement(level: float) -> float:
     >>> complement(0.9)
     0.1
     """
+    # 1 − 0.9 is 0.09999999999999998 in doubles, which as an alpha would shift a boundary.
     return float(1 - as_written(level))
 
 

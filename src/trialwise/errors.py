@@ -64,6 +64,7 @@ class InvalidArgument(TrialwiseError, ValueError):
     """
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
+        # One form for every refusal, so that a reader of a suite can say it again with a place.
         super().__init__(f"{argument} must {allowed}, got {value!r}")
         self.argument = argument
         self.value = value

@@ -120,6 +120,7 @@ def naming_extensions(advice: str = "") -> Iterator[None]:
 @cache
 def _list_distributions(_: tuple[str, ...]) -> dict[str, str]:
     """Return the distributions that extend trialwise by the packages that they are imported as."""
+    # It looks through the folders of all distributions: only a name that no built-in has pays.
     from importlib.metadata import entry_points
 
     return {
@@ -179,6 +180,7 @@ def _entry_points(group: str) -> dict[str, list[EntryPoint]]:
 def _load(
     group: str, name: str, declared: list[EntryPoint], accept: Callable[[object], T | None]
 ) -> T:
+    # Which of two is loaded would depend on the order of installation.
     if len(declared) > 1:
         several = " and ".join(map(_distribution, declared))
         raise ExtensionError(group, name, several, "is declared by both", "Uninstall one of them.")

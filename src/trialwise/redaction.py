@@ -58,6 +58,7 @@ def cut_text(text: str, limit: int, *, scrub: Redact | None = None) -> str:
     """
     if len(text) <= limit:
         return text
+    # Twice the limit, so that a secret that begins before the cut is seen whole.
     head = text[: max(LOOKED_AT, 2 * limit)]
     head = redact_text(head if scrub is None else scrub(head))
     return head if len(head) <= limit else head[: limit - 1] + "…"
@@ -77,7 +78,9 @@ def redact_values(value: Any, redact: Redact | None = None) -> Any:
         return redact(value)
     if isinstance(value, dict):
         return {
-            redact_values(key, redact): redact_values(item, redact) for key, item in value.items()
+            # Keys as well: a reply may be a mapping from tokens.
+            redact_values(key, redact): redact_values(item, redact)
+            for key, item in value.items()
         }
     if isinstance(value, list | tuple):
         return [redact_values(item, redact) for item in value]

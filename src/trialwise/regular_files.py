@@ -89,6 +89,8 @@ def read_bytes(path: Path, *, limit: int) -> bytes:
     sys.audit("trialwise.read", os.fspath(path))
     try:
         with open_regular(path) as file:
+            # Asked of the open file and not of its path, which may have become another file
+            # meanwhile.
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise FileUnreadable(f"has {size:,} bytes, at most {limit:,} are read: split it")

@@ -41,6 +41,7 @@ def require_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> i
 
 def require_trials(argument: str, value: SupportsIndex) -> int:
     """Return a number of trials: at least one, and few enough to keep their order in memory."""
+    # Refused here and not when the order is drawn: by then the caller would have waited for it.
     if require_count(argument, value, minimum=1) > _MOST_TRIALS:
         raise InvalidArgument(argument, value, f"be at most {_MOST_TRIALS:,}")
     return index(value)
@@ -48,6 +49,7 @@ def require_trials(argument: str, value: SupportsIndex) -> int:
 
 def require_integer(argument: str, value: SupportsIndex) -> int:
     """Return a whole number of either sign."""
+    # Python counts True as 1, and nobody means a flag by a count: `trials=True` is a mistake.
     if isinstance(value, bool):
         raise InvalidArgument(argument, value, "be a whole number")
     try:
@@ -63,6 +65,7 @@ def require_successes(
     names: tuple[str, str] = ("successes", "trials"),
 ) -> tuple[int, int]:
     """Successes among at least one trial: 0 ≤ successes ≤ trials."""
+    # The number of trials first: "at most trials" says nothing where that is itself wrong.
     n = require_count(names[1], trials, minimum=1)
     k = require_count(names[0], successes)
     if k > n:
@@ -102,6 +105,7 @@ def require_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...
     """At least one bool; a 0 or a "passed" is not an outcome."""
     allowed = "be a sequence of at least one bool"
     try:
+        # Read once: a generator would be empty at the second look.
         checked = tuple(outcomes)
     except TypeError:
         raise InvalidArgument(argument, outcomes, allowed) from None

@@ -98,6 +98,7 @@ class Check(ABC):
         given = {field.name: plain(value) for field, value in values if value != _default(field)}
         # What has to be named in Python has to be named in a suite, too.
         first = values[0][0].name if values and not values[0][0].kw_only else ""
+        # The short form, as people write it: it is what a fingerprint of the criterion is made of.
         if list(given) == [first] and not isinstance(given[first], dict):
             return {self.spelling: given[first]}
         return {self.spelling: given}
@@ -121,6 +122,7 @@ def check_flags(**flags: object) -> None:
 
 def check_texts(argument: str, texts: object) -> tuple[str, ...]:
     """One text or several, none of them empty, as a tuple."""
+    # A tuple, so that a check can be hashed and nobody can change it after the run began.
     several = tuple(texts) if isinstance(texts, (list, tuple)) else (texts,)
     if not several:
         raise InvalidArgument(argument, [], "hold at least one text")
@@ -176,6 +178,7 @@ def broken_by(error: BaseException, name: str) -> BrokenCheck:
     extension = blame_extension(error)
     head = f"In the extension {extension}, which is not part of trialwise:\n" if extension else ""
     lines = [head, "Traceback (most recent call last):\n", *traceback.format_list(own), said]
+    # An error of any other kind may be due to the reply; on each of the first replies it is not.
     raised = "" if isinstance(error, _MISTAKES) else type(error).__name__
     return BrokenCheck(name, f"raised {said}", traceback="".join(lines), raised=raised)
 
@@ -216,6 +219,7 @@ class Limits:
 
     def hold(self, value: float) -> bool:
         """Return whether a value lies within; NaN does not."""
+        # Written so that NaN, of which no comparison is true, lies outside of every limit.
         return (self.minimum is None or value >= self.minimum) and (
             self.maximum is None or value <= self.maximum
         )
@@ -292,6 +296,7 @@ class CheckDeclaration(Declaration):
                 if unknown:
                     allowed = suggest(unknown[0], known, f"be one of {', '.join(known)}")
                     raise InvalidArgument(f"{self.name}: argument", unknown[0], allowed)
+                # `min` and `minimum` are one argument, and only one of two values could count.
                 if len(given) != len(argument):
                     where = f"{self.name}: argument"
                     raise InvalidArgument(where, list(argument), "be given once each")

@@ -53,6 +53,7 @@ class AllOf(_Several, spelling="all_of"):
     joined: ClassVar[str] = "and"
 
     def _examine(self, reply: Reply) -> CheckResult:
+        # A failure of one check decides, whatever another one could not tell.
         unknown = CheckResult.ok()
         for check in self.checks:
             result = check.check(reply)
@@ -95,6 +96,7 @@ class AnyOf(_Several, spelling="any_of"):
         if FailReason.UNKNOWN in reasons:
             reason = FailReason.UNKNOWN  # the one that cannot be told might hold
         evidence = next((result.evidence for result in results if result.evidence), "")
+        # Each check has its part of the 300 characters that an explanation may have.
         share = 260 // len(results)
         parts = [printable(result.explanation, max(share, 20)) for result in results]
         return failed(f"none holds: {'; '.join(parts)}", evidence, reason=reason)
@@ -243,11 +245,13 @@ def from_spec(spec: Mapping[str, Any]) -> Check:
 def _build(spec: object, depth: int) -> Check:
     if not isinstance(spec, Mapping) or len(spec) != 1:
         raise InvalidArgument("postcondition", spec, "be an object of one name")
+    # A spec may come from a file of somebody else, and is read by recursion.
     if depth > _MAX_NESTING:
         raise InvalidArgument("postcondition", depth, f"nest at most {_MAX_NESTING} deep")
     ((name, argument),) = spec.items()
     if name in COMBINING:
         return _combine(name, argument, depth + 1)
+    # Importing a module runs it: only who reads the suite decides about that.
     if name == "python":
         allowed = "be built in; a Python function is imported by what reads the suite"
         raise InvalidArgument("postcondition", name, allowed)

@@ -75,6 +75,7 @@ def criterion_structure(criterion: Criterion, *, sampling: str | None = None) ->
         sampling: The name of its sampling, where the criterion leaves it to the contract.
     """
     scope = criterion.sampling if sampling is None else sampling
+    # Sorted, so that a baseline outlives moving one check below another.
     described: list[object] = [*sorted(describe_postconditions(criterion))]
     if criterion.is_graded:
         weights = [weight for _, weight in criterion.graders]
@@ -132,6 +133,7 @@ class _Described:
 
     def function(self, function: object) -> str:
         """Return a callable by name and fingerprint, such as `my_agent:grounded#5f3a…`."""
+        # Described once: many checks of a suite call the same helper.
         if isinstance(function, FunctionType) and function in self._known:
             return self._known[function]
         name = _name(function)
@@ -173,10 +175,13 @@ class _Described:
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__
+        # Functions that call each other would be described for ever.
         if id(code) in self._under_way:
             return None
         self._under_way.add(id(code))
         try:
+            # A counter has another value after each call, and would make each run another
+            # criterion.
             changed = set(rebound_names(code))
             cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
             return {
@@ -347,6 +352,7 @@ def find_node(code: CodeType) -> ast.AST | None:
         for node in ast.walk(tree)
         if _name_of_node(node) == code.co_name and _first_line(node) == code.co_firstlineno
     ]
+    # Their name and line are the same; only the columns of the code tell them apart.
     if len(found) > 1:  # several lambdas on a line
         found = [node for node in found if _is_compiled_to(node, code)]
     return found[0] if len(found) == 1 else None
@@ -398,6 +404,7 @@ def _without_docstring(node: ast.AST, body: object) -> object:
 
 def _write_code(code: CodeType) -> str:
     """Write the byte code with its constants, and without file, lines and docstrings."""
+    # Without file and lines: a function that was moved is the same function.
     constants = list(code.co_consts)
     if constants and isinstance(constants[0], str) and code.co_name != "<lambda>":
         constants[0] = None  # where the compiler puts a docstring

@@ -97,6 +97,7 @@ class JsonPath(Check, spelling="json_path"):
             check_base.check_flags(exists=self.exists)
         if self.count is not None:
             require_count("count", self.count)
+        # Both ask how many values there are, and could contradict each other.
         if self.exists is not None and self.count is not None:
             raise InvalidArgument("count", self.count, "not be given beside exists")
         if self._compares and (self.exists is False or self.count == 0):
@@ -149,6 +150,7 @@ class JsonPath(Check, spelling="json_path"):
         failures = [
             (where, value, problem) for where, value in nodes if (problem := self._compare(value))
         ]
+        # Of no values none fails; whether there have to be some was asked before.
         if not failures or (self.require == "any" and len(failures) < len(nodes)):
             return CheckResult.ok()
         where, value, problem = failures[0]
@@ -201,6 +203,7 @@ def select(path: str, document: Any) -> list[tuple[str, Any]]:
     """Select the values a path selects, each with its normalised place."""
     # Only a filter takes longer than the document is long.
     if "?" in path:
+        # A filter within a filter compares every value with every other.
         nodes, problem = call_limited(
             select_nodes, path, document, check=label(path), subject="one reply"
         )
@@ -238,6 +241,7 @@ def _query(path: str) -> JSONPathQuery:
 def _holds(value: Any, part: Any) -> bool:
     if isinstance(value, str):
         return isinstance(part, str) and part in value
+    # A mapping contains its keys, as in Python; its values have paths of their own.
     if isinstance(value, dict):
         return isinstance(part, str) and part in value
     elements: Iterable[Any] = value if isinstance(value, list) else ()

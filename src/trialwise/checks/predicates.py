@@ -57,6 +57,7 @@ class Predicate(Check, spelling="python"):
         return {"named": {"name": self.title, "check": found}} if self.title else found
 
     def _call(self, reply: Reply) -> Any:
+        # By name wherever it has one: the order of parameters is the user's.
         arguments = [(name, _argument(source, reply)) for name, source in self._parameters]
         positional = [value for name, value in arguments if not name]
         return partial(self.function, *positional, **{key: one for key, one in arguments if key})
@@ -69,6 +70,7 @@ class Predicate(Check, spelling="python"):
             return failed(_assertion(error), _show_reply(reply))
         except (KeyboardInterrupt, BrokenCheck):
             raise
+        # `sys.exit` in a check must not end the run with an exit code that looks like a verdict.
         except BaseException as error:  # the user's function may raise anything
             raise check_base.broken_by(error, self.name) from error
         return self._result(result, reply)
@@ -85,6 +87,7 @@ class Predicate(Check, spelling="python"):
             return failed(
                 result.explanation, result.evidence, reason=result.reason, score=result.score
             )
+        # A test with `assert` returns nothing, and so does a function whose `return` was forgotten.
         if result is None:
             if may_assert(self.function):
                 return CheckResult.ok()
@@ -96,6 +99,7 @@ class Predicate(Check, spelling="python"):
     def _refuse(self, result: object) -> BrokenCheck:
         """Return what is wrong with a result that is neither a bool nor a `CheckResult`."""
         close = getattr(result, "close", None)
+        # A coroutine that nobody awaits warns when it is collected, long after the message.
         if hasattr(result, "__await__") and callable(close):
             close()
         problem = f"returned {preview(repr(result))}, a {type(result).__name__}"
@@ -210,6 +214,7 @@ def _assign_arguments(function: object, parameters: list[Any]) -> tuple[tuple[st
     # A function may have had a default of its own by that name before inputs had one.
     found = [one for one in named if one.name in _NAMES and not _is_own(one)]
     unknown = [one.name for one in required if one.name not in _NAMES]
+    # One parameter of any name: most checks are `lambda reply: …` or `def is_short(text)`.
     if not found and len(required) == 1:
         only = required[0]
         return (("" if only.kind.name != "KEYWORD_ONLY" else only.name, _by_annotation(only)),)

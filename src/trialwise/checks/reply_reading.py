@@ -46,6 +46,8 @@ def parse_json(text: str) -> Any:
 
     _check_length("json", text)
     try:
+        # The hooks see every number and every object; the parser alone would take NaN and repeated
+        # keys.
         value = json.loads(
             text,
             object_pairs_hook=_unique_keys,
@@ -118,6 +120,7 @@ def parse_xml(text: str) -> None:
 
     _check_length("xml", text)
     parser = ParserCreate(namespace_separator=" ")
+    # See "billion laughs": ten entities of ten entities are gigabytes.
     parser.EntityDeclHandler = _refuse_entity
     try:
         parser.Parse(text, True)
@@ -297,6 +300,7 @@ def check_json(argument: str, value: object) -> Any:
 
 def same(left: Any, right: Any) -> bool:
     """Equality as JSON has it: 1 is 1.0 but not true, and the order of keys does not count."""
+    # Python says that True == 1; JSON does not.
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, list) and isinstance(right, list):
@@ -370,6 +374,7 @@ class Call:
         A namespace before the name is left aside: `functions.delete` and `mcp__files__delete` are
         calls of `delete`.
         """
+        # `__` separates a server only behind the prefix of MCP; elsewhere it may be part of a name.
         marks = (".", "/", ":", "__") if self.name.startswith("mcp__") else (".", "/", ":")
         is_named = self.name == tool or self.name.endswith(tuple(mark + tool for mark in marks))
         return is_named and (server is None or self.server == server)
@@ -408,6 +413,7 @@ def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
     if unknown is None and isinstance(omitted, Mapping) and omitted.get("calls"):
         left = shown(omitted.get("calls"))
         unknown = f"it keeps {MAX_CALLS:,} calls, and {left} more were left out"
+    # What is not shown may be just the call that is asked for: no evidence is no pass.
     if unknown is not None and not seen:
         told = f"the trace does not tell which tools were called: {unknown}"
         raise Unreadable(told, reason=FailReason.UNKNOWN)

@@ -48,6 +48,7 @@ class MaxTokens(Check, spelling="max_tokens"):
         return f"at most {self.tokens} tokens"
 
     def _examine(self, reply: Reply) -> CheckResult:
+        # Unknown is not free: a service that does not tell its tokens would pass every limit.
         if reply.usage is None:
             raise Unreadable("the reply's tokens are not known", reason=FailReason.NO_VALUE)
         total = reply.usage.total_tokens
@@ -173,6 +174,7 @@ exit_code = ExitCode
 def _last_error(reply: Reply) -> str:
     """Return the last line of standard error, where one was kept."""
     stderr: Any = reply.details.get("stderr")
+    # The end of it: a traceback ends with the error, and may be megabytes long.
     lines = stderr[-2000:].split("\n") if isinstance(stderr, str) else []
     return next((preview(line.strip()) for line in reversed(lines) if line.strip()), "")
 
@@ -342,6 +344,7 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply, seen=True)
+        # Calls that succeeded are no failures, however often they are repeated.
         for alike in _alike([call for call in calls if call.failed is not False]):
             if len(alike) <= self.repeats + 1:
                 continue
@@ -374,6 +377,7 @@ def _write_arguments(call: Call) -> str:
     import json
 
     try:
+        # A model may write the same arguments in another order from turn to turn.
         return json.dumps(_normal(call.arguments()), sort_keys=True)
     except Unreadable:
         return f"unreadable: {check_base.shown(call.given, 10_000)}"

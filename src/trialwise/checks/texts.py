@@ -71,6 +71,7 @@ class Contains(Check, spelling="contains"):
         searched = text.casefold() if self.ignore_case else text
         for part in self.text:
             sought = part.casefold() if self.ignore_case else part
+            # Without overlaps, as Python counts: "aa" occurs once in "aaa".
             count = searched.count(sought)
             if self.minimum <= count and (self.maximum is None or count <= self.maximum):
                 continue
@@ -273,6 +274,7 @@ class Matches(Check, spelling="matches"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
+        # A reply of megabytes is wrong for other reasons, and each search of it would take seconds.
         if len(text) > self.max_length:
             limit = f"the reply has {len(text)} characters, matches reads at most {self.max_length}"
             return failed(limit, preview(text))
@@ -357,6 +359,7 @@ def count_choices(pattern: str) -> float:
     """
     from re import _parser  # type: ignore[attr-defined]
 
+    # The parser of the library itself, so that nothing is counted otherwise than it is searched.
     with _no_warnings():
         return _count_parsed(_parser.parse(pattern), is_repeated=False)
 
@@ -370,6 +373,7 @@ def _count_parsed(parsed: Any, *, is_repeated: bool) -> float:
         if is_repeated and (varies or name in {"BRANCH", "GROUPREF", "GROUPREF_EXISTS"}):
             return math.inf
         choices += varies
+        # Choices within a repetition multiply with each round of it.
         many = is_repeated or (repeats and argument[1] > 1)
         for part in _parts(argument):
             choices += _count_parsed(part, is_repeated=many)

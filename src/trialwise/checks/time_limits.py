@@ -198,12 +198,14 @@ def call_with_timer(function: Callable[..., T], *arguments: Any, limit_s: float)
         arguments: What it is called with.
         limit_s: The processor time that it may take.
     """
+    # The virtual timer and not the real one, which counts while the machine sleeps.
     before = signal.signal(signal.SIGVTALRM, _interrupt)
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
         try:
             return function(*arguments)
         finally:
+            # Stopped before the handler is put back, which may be one that ends the process.
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     finally:
         signal.signal(signal.SIGVTALRM, before)

@@ -85,6 +85,7 @@ class ToolCalled(Check, spelling="tool_called"):
         calls = calls_of(reply, seen=True)
         count = sum(call.is_of(self.tool, self.server) for call in calls)
         limits = Limits(self.minimum, self.maximum)
+        # Asks for the whole trace, which refuses where calls may be missing.
         if not _is_settled(count, limits):
             calls_of(reply)
         if limits.hold(count):
@@ -171,6 +172,7 @@ class ToolsInOrder(Check, spelling="tools_in_order"):
                 return CheckResult.ok()
             return failed(f"expected exactly {', '.join(map(label, self.tools))}", names(calls))
         calls = calls_of(reply, seen=True)
+        # One iterator for all tools: each is looked for behind the one before.
         left = iter(calls)
         for done, tool in enumerate(self.tools):
             if not any(call.is_of(tool, None) for call in left):
@@ -258,6 +260,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
         closest = ("", "")
         for call in calls:
             try:
+                # Of several wrong calls the last one is explained: it is what the agent ended with.
                 closest = self._compare(call.arguments(), reply)
             except Unreadable as error:
                 unreadable = error
@@ -313,6 +316,7 @@ tool_call_count = ToolCallCount
 
 def _is_settled(count: int, limits: Limits) -> bool:
     """Return whether further calls could not change what a count says."""
+    # More calls can only make it worse.
     if limits.maximum is not None and count > limits.maximum:
         return True
     return limits.maximum is None and limits.hold(count)
@@ -336,6 +340,7 @@ def _expression(source: str) -> Expression:
 
 def _evaluate_expression(source: str, arguments: Any, reply: Reply) -> tuple[str, str]:
     """Return what an expression says of arguments, as if they were a reply to the same input."""
+    # The expression sees the same input as the one of a criterion.
     known = {key: reply.details[key] for key in ("input", "expected") if key in reply.details}
     result = _expression(source).check(Reply(value=arguments, details=known))
     if result.reason in (None, FailReason.CONDITION):

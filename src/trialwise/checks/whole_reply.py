@@ -61,6 +61,7 @@ class Equals(Check, spelling="equals"):
     def __post_init__(self) -> None:
         check_base.check_flags(ignore_case=self.ignore_case, trim=self.trim)
         if not isinstance(self.expected, str):
+            # They would do nothing to a number, and somebody relies on them.
             if self.ignore_case or self.trim:
                 raise InvalidArgument("expected", self.expected, "be text for ignore_case or trim")
             self._keep(expected=check_json("expected", self.expected))
@@ -226,13 +227,17 @@ def check_schema(argument: str, schema: Any) -> str:
     from referencing.exceptions import Unresolvable
 
     dialect = schema.get("$schema", _DIALECT) if isinstance(schema, dict) else _DIALECT
+    # Keywords mean other things in other drafts, such as `items` with a list.
     if dialect not in (_DIALECT, _DIALECT + "#"):
         raise InvalidArgument(f"{argument}.$schema", dialect, f"be {_DIALECT}")
     try:
         Draft202012Validator.check_schema(schema)
         reference = ""
+        # Looked up now: a reference that leads nowhere would fail with the first reply that reaches
+        # it.
         for reference, resolver in _references(schema):
             resolver.lookup(reference)
+        # As text it has a hash, and another process can be given it.
         source = json.dumps(schema, sort_keys=True)
         _validator(source).is_valid(None)
     except SchemaError as error:

@@ -83,6 +83,7 @@ def pace(text: str) -> float | None:
         return None
     digits, _, unit = text.partition("/")
     often = _scale_digits(digits.strip(), 1, 0)
+    # A pace of 0 would wait for ever, so that it is no pace.
     return often / _UNITS[unit.strip()][0] if often else None
 
 
@@ -99,10 +100,12 @@ def money(text: str) -> float | None:
 
 def _scale_digits(digits: str, factor: int, power: int) -> float | None:
     """Return the double nearest to digits × factor × 10^power."""
+    # Python refuses to read integers of thousands of digits, and takes long for those below.
     if len(digits) > _LONGEST:
         return None
     mantissa, _, exponent = digits.lower().partition("e")
     whole, _, part = mantissa.partition(".")
+    # Through a text and not by a product: 1.1 * 3600 is 3960.0000000000005 in doubles.
     value = float(f"{int(whole + part) * factor}e{int(exponent or 0) - len(part) + power}")
     return value if value < float("inf") else None
 

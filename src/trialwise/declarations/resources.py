@@ -27,6 +27,8 @@ class Url(Text):
         The service takes variables in the host only: a URL is written into logs.
         """
         text = node.value
+        # A variable at the beginning may hold a whole address, scheme included, which must be seen
+        # to be checked; any other reference is resolved by the service, at each call.
         if not isinstance(text, str) or not text.startswith("${"):
             return super().read(node, label, reader)
         end = text.find("}") + 1
@@ -61,6 +63,7 @@ class CommandLine(Either):
         import shlex
 
         try:
+            # As a shell would split it; nothing else of a shell applies, since none is started.
             words = shlex.split(value)
         except ValueError as error:
             problem = f"must be a command with its quotes closed ({error})"
@@ -96,6 +99,7 @@ class Folder(File):
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
         """Return the path as text."""
         folder = reader.file(".").resolve() / value
+        # Said before the first trial: a program would fail in each with a worse message.
         if not folder.is_dir():
             return reader.refuse(node, f"{label} must be a folder that exists")
         return str(folder)

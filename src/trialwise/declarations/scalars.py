@@ -144,6 +144,7 @@ class Document(Kind):
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
         """Read the document."""
+        # A schema that is written in place may have any shape; what it must be, the check says.
         if not isinstance(node.value, str):
             return Data().read(node, label, reader)
         text = Text("a path", environment="read").read(node, label, reader)
@@ -212,6 +213,7 @@ class Label(Text):
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """Read the value as text."""
+        # Before numbers, since True is one in Python, and as YAML writes it.
         if isinstance(node.value, bool):
             return str(node.value).lower()
         if isinstance(node.value, int | float):
@@ -232,6 +234,7 @@ class Scalar(Kind):
                 return self.refuse(node, label, reader)
             if value is INVALID:
                 return INVALID
+        # A list or a mapping has no value of this kind, whatever a converter would make of it.
         read = self.convert(value) if node.is_scalar else None
         if read is None and reader.takes_python and node.is_scalar:
             read = self.convert_python(value)
@@ -289,6 +292,7 @@ class Whole(Scalar):
 
     def convert(self, value: Any) -> int | None:
         """Convert the number."""
+        # `type` and not `isinstance`: True is an int in Python, and is none in a suite.
         return value if type(value) is int else None
 
     def hint(self, value: Any) -> str:
@@ -339,6 +343,7 @@ class Choice(Scalar):
 
     def convert(self, value: Any) -> str | None:
         """Convert the word."""
+        # In the words of the suite only: "Exact" for "exact" would be two spellings of one record.
         return value if isinstance(value, str) and value in self.words else None
 
     def hint(self, value: Any) -> str:
@@ -397,6 +402,7 @@ class _Written(Scalar):
 
     def convert_python(self, value: Any) -> float | None:
         """Convert a number of seconds, or for each second, as Python's own functions take it."""
+        # A suite without a unit would be a guess; a signature in Python says seconds.
         alone = is_number(value) and self.largest is None and 0 < value < float("inf")
         return float(value) if alone else None
 

@@ -92,6 +92,7 @@ def derive_keys(constructor: Callable[..., Any], *, texts: Mode = "kept") -> tup
     if isinstance(constructor, type) and "__init__" in vars(constructor):
         # Asked for by name, since a class of fields makes it only then.
         function = getattr(constructor, "__init__")  # noqa: B009
+    # With the extras: `Annotated` is where a declaration says what a type cannot.
     hints = get_type_hints(function, include_extras=True)
     described = read_arguments(constructor)
     return tuple(
@@ -130,6 +131,7 @@ def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, t
     if not arg.key and isinstance(kind, scalars.Duration | scalars.Money):
         # A suite writes the unit beside the number.
         name = name.removesuffix("_s").removesuffix("_usd")
+    # What the reader supplies is not asked of the author of a suite.
     required = parameter.default is inspect.Parameter.empty and arg.otherwise is MISSING
     default = arg.default if arg.default is not None else show_default(parameter.default, kind)
     return Key(
@@ -197,6 +199,7 @@ def _plain_kind(annotation: Any, texts: Mode) -> Kind:
         return MapOf(values, f"{values.plural} by name")
     if origin in _LISTS:
         item = _kind_of(members[0], texts)[0]
+        # A tuple of a fixed length is a fixed number of values, such as both ends of a range.
         if origin is tuple and members[-1] is not Ellipsis:
             size = len(members)
             number = {2: "two", 3: "three"}.get(size, str(size))
@@ -229,6 +232,7 @@ def build_declared(
             arguments[key.field] = value
     if INVALID in arguments.values():
         return INVALID
+    # Only a service that resolves secrets by itself asks for it; no value passes through here.
     if "environment" in inspect.signature(constructor).parameters:
         arguments["environment"] = reader.variables
     return constructor(**arguments)

@@ -161,6 +161,8 @@ class Listing(Kind):
         read = [self._item(item, label, reader) for item in reader.items(node)]
         if not self._minimum <= len(read) <= (self._maximum or len(read)):
             return reader.refuse(node, f"{label} must be {self.expected}, it has {len(read)}")
+        # The sound items are built all the same, so that what is wrong with them is said in the
+        # same run.
         return [item for item in read if item is not INVALID]
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
@@ -171,6 +173,7 @@ class Listing(Kind):
             defs["includes"] = _INCLUDES
             defs["include"] = _INCLUDE_ALONE
             item = {"anyOf": [item, {"$ref": "#/$defs/include"}]}
+        # An include may bring in further items, so that only emptiness is sure to be wrong.
         limits = {"minItems": self._minimum} if self._minimum == 1 else {}
         return {"type": "array", "items": item, **limits}
 
@@ -234,6 +237,8 @@ class MapOf(Kind):
         """Read the values by name."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
+        # Counted, and not asked of the result: a record with one bad key still has its other
+        # values.
         before = reader.problem_count
         fields = Fields(node)
         for name, (key, value) in reader.entries(node).items():
@@ -327,6 +332,7 @@ class Record(Kind):
                 if name in self._notes:
                     reader.refuse(key_node, f"unknown key `{name}`: {self._notes[name]}")
                     continue
+                # What another tool calls it is sure; a similar spelling is a guess.
                 close = self._elsewhere.get(name) or find_nearest(name, list(self._by_name))
                 reader.refuse(key_node, self._unknown(name, close, reader))
                 meant |= {self._by_name[close].name} if close else set()
@@ -391,6 +397,7 @@ class Record(Kind):
         others = [name for name in fields.nodes if name not in self._by_name]
         for group in self.one_of:
             found = [one for one in _expand(group, others) if one in present]
+            # A misspelled key was reported already, and may be the one that was meant instead.
             if len(found) > 1 and not meant:
                 both = " and ".join(f"`{one}`" for one in found)
                 reader.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")

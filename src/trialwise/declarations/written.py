@@ -124,7 +124,9 @@ def show_value(node: Written) -> str:
     if node.value is None:
         return "nothing"
     if isinstance(node.value, bool):
+        # As YAML writes it, and not as Python does.
         return f"`{str(node.value).lower()}`"
+    # A terminal would obey control codes, and a suite may come from somebody else.
     text = "".join(one if one.isprintable() else "·" for one in str(node.value))
     return f"`{text[: _LONGEST_SHOWN - 1]}…`" if len(text) > _LONGEST_SHOWN else f"`{text}`"
 

@@ -162,6 +162,7 @@ class _Server:
 
         from mcp.client.stdio import get_default_environment
 
+        # Tool servers are often programs of others, which have no need of our keys.
         variables = {**os.environ} if self.server.inherit_env else get_default_environment()
         trial = self._trial
         numbers = {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
@@ -174,6 +175,7 @@ class _Server:
         if self._piped is not None:
             # A server may send any code; whether it is still there is known without one.
             return self._piped.has_ended
+        # The status tells it more surely than the code, which a server chooses.
         gone = self._status in _MISCONFIGURED or self._status >= _SERVER_ERROR
         return gone or code == CONNECTION_CLOSED or self._status == _TOO_MANY
 
@@ -262,6 +264,7 @@ async def _greet(session: ClientSession) -> None:
     try:
         await session.initialize()
     except MCPError as error:
+        # Nobody is left to ask in another way.
         if error.code == CONNECTION_CLOSED:
             raise
         try:
@@ -339,6 +342,7 @@ async def _list_tools(server: _Server, session: ClientSession) -> list[Tool]:
             message = f"the tool server {server.name!r} has no tool {name!r}; it has: {known}"
             raise ServiceError(message, ErrorClass.PRE_VALIDATION)
     offered = [tool for tool in tools if not wanted or tool.name in wanted]
+    # Their definitions are sent to the model with every turn, and paid for.
     if len(offered) > _MOST_TOOLS:
         message = f"the tool server {server.name!r} has more than {_MOST_TOOLS:,} tools"
         raise ServiceError(f"{message}: name those to offer", ErrorClass.PRE_VALIDATION)

@@ -52,6 +52,7 @@ class _Guard:
 
     def tell(self, line: str) -> None:
         assert self._shell.stdin is not None
+        # One write of one line, below the size that pipes keep whole: threads may write at once.
         os.write(self._shell.stdin.fileno(), line.encode("ascii"))
 
     def close(self) -> None:
@@ -135,6 +136,8 @@ async def start_process(
 
     # Cancelled half-way, a start could leave a process that nobody knows of.
     with CancelScope(shield=True):
+        # In a session of its own: signals reach it and all it starts, and Ctrl-C in the terminal
+        # does not.
         process = await open_process(
             list(argv),
             stdin=PIPE if has_stdin else DEVNULL,
@@ -158,6 +161,7 @@ async def finish_process(
         return await _attend(process, stdin, limits, clock)
     finally:
         with CancelScope(shield=True):
+            # What it left running would hold ports and files that the next trial needs.
             if process.returncode is None or _group_exists(process.pid):
                 await _end_all(process, limits.grace_s)
             release_process(process.pid)
@@ -287,6 +291,7 @@ def _session(leader: int) -> list[int] | None:
     nobody collects, as in a container without an init, is not alive.
     """
     try:
+        # Not all systems have it; without it only the process group is known.
         names = os.listdir("/proc")
     except OSError:
         return None

@@ -189,6 +189,7 @@ def add_report(
         setup: The preparation.
     """
     if trace is not None:
+        # What the service says of the whole goes before what can be counted in its session.
         usage = usage or trace.known_usage
         cost_usd = trace.cost_usd if cost_usd is None else cost_usd
         reply = replace(reply, details={**reply.details, **trace.details})
@@ -248,6 +249,7 @@ def _classify(fields: Fields, message: object) -> ErrorClass:
         if isinstance(name, str) and plain in _CLASSES:
             return _CLASSES[plain]
     for status in (fields.get("status", "status_code"), fields.get("code")):
+        # Other numbers are codes of the service itself.
         if isinstance(status, int) and 300 <= status < 600:
             return classify_status(status)
     return ErrorClass.NONE

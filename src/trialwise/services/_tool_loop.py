@@ -161,6 +161,7 @@ class Session:
         """Return the messages that answer some calls; None if one of them was not made."""
         answers: list[Any] = []
         for call in calls:
+            # Written down as failed: a check on calls must see that the model wanted it.
             if is_last or len(self._calls) >= self._bounds.max_tool_calls:
                 limit = "turns" if is_last else "tool calls"
                 returned = Returned(f"not made: out of {limit}", failed=True)
@@ -174,6 +175,7 @@ class Session:
             self._called = None
             self._calls.append(self._describe(call, returned, began, self._clock()))
             content = _cut_result(returned.text, self._bounds.result_limit)
+            # Chat completions have no field for a failed call; other APIs find the word again.
             if returned.failed and not content.startswith("Error"):
                 content = f"Error: {content}"
             answers.append({"role": "tool", "tool_call_id": call.key, "content": content})
@@ -359,6 +361,7 @@ def _offers(connections: Sequence[Connection]) -> Iterator[_Offer]:
         if names[name] > 1 or not _NAME.fullmatch(name):
             whole = f"{connection.name}__{name}"
             name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)[:_LONGEST_NAME]
+        # There are as many numbers as tools, so that one is free.
         for number in range(2, len(found) + 2):
             if name not in taken:
                 break

@@ -202,6 +202,7 @@ class HttpService:
             for name, value in self._headers.items()
         }
         content, content_type = self._content(trial)
+        # A header of the suite's own prevails, in whatever case it is written.
         if content_type and not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = content_type
         return Request(self._method, url, headers, content)
@@ -333,6 +334,8 @@ class Exchange:
                 body = bytearray()
                 async for chunk in response.aiter_bytes():
                     body += chunk
+                    # Checked while it arrives: an endless answer would fill the memory before it
+                    # ends.
                     if len(body) > self._response_limit:
                         head = body[:LOOKED_AT].decode(errors="replace")
                         return ReplyTooLarge(self._response_limit, head)
@@ -397,6 +400,7 @@ def check_url(argument: str, url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         raise InvalidArgument(argument, url, allowed) from None
+    # A URL is recorded and logged, by us and by libraries.
     if parts.username is not None or parts.password is not None:
         shown = f"{parts.scheme}://***@{parts.hostname}"
         raise InvalidArgument(argument, shown, "hold no user or password: use a header")

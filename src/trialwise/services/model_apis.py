@@ -114,6 +114,7 @@ def fill_json(template: Any, trial: TrialContext) -> Any:
     """
     if isinstance(template, str):
         whole = _PLACEHOLDER.fullmatch(template)
+        # A number stays a number: `"seed": "{seed}"` is sent as `"seed": 7`.
         if whole and whole[1] != "scenario_file":
             return getattr(trial, whole[1])
         return fill_text(template, trial)
@@ -330,6 +331,7 @@ def _completion(
         asked = told.count("input_tokens")
         cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
         if asked is not None:
+            # Anthropic counts cached tokens apart, OpenAI among the input.
             asked += sum(told.count(name) or 0 for name in cached)
         usage = {"prompt_tokens": asked, "completion_tokens": told.count("output_tokens")}
     kept = {name: document[name] for name in ("model", "error") if name in document}
@@ -402,6 +404,7 @@ def _make_turns(messages: Any) -> list[dict[str, Any]]:
             block["is_error"] = True
         last = turns[-1] if turns else {}
         if last.get("role") == "user" and isinstance(last.get("content"), list):
+            # All results of one turn belong into one message, right after the calls.
             last["content"].append(block)
         else:
             turns.append({"role": "user", "content": [block]})

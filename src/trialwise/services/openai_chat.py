@@ -233,8 +233,10 @@ class ChatService:
         if send_seed and not self._api.takes_seed:
             raise InvalidArgument("send_seed", send_seed, f"be false: the API {api} takes no seed")
         api_key_env = self._api.usual_key if api_key_env == model_apis.OPENAI_KEY else api_key_env
+        # Refused before the first trial; each would fail with 401.
         if api_key_env is not None and not self._environment.get(api_key_env):
             raise InvalidArgument("api_key_env", api_key_env, _no_key(api_key_env))
+        # By name and not by value: the key is looked up for each call and never kept.
         self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
         self._system = system
         self._prompt = None if prompt is None else PromptTemplate(prompt)

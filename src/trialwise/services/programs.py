@@ -204,6 +204,7 @@ class CommandService:
             input_via = "file" if "scenario_file" in found else "argument"
         self._input_via = require_choice("input_via", input_via, get_args(InputVia))
         needed = _NEEDED.get(input_via)
+        # The program would be called without its input, and answer every one alike.
         if needed is not None and needed not in found:
             allowed = f"hold {{{needed}}} in an argument when input_via is {input_via!r}"
             if needed == "input":
@@ -294,6 +295,7 @@ class CommandService:
             # The first line lost its beginning, and what is left of a secret is not recognised.
             details["stderr"] = details["stderr"].partition("\n")[2] or details["stderr"]
             details["stderr_truncated"] = True
+        # For the record: a program that leaves servers behind makes trials depend on each other.
         if finished.left_children:
             details["left_children"] = True
         text = finished.stdout.decode(errors="replace")

@@ -162,6 +162,7 @@ class CallableService:
             # Leaving the interpreter is a failure of the service, not the end of the run.
             raise RuntimeError(f"the service called sys.exit({stop.code!r})") from stop
         except BaseException as error:
+            # A cancellation that nobody asked for would end the run without a verdict.
             if is_unasked(error):
                 raise RuntimeError("the service cancelled itself") from error
             if _is_of_other_loop(error):

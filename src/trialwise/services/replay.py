@@ -284,6 +284,7 @@ def input_hash(value: Any) -> str:
     """
     from hashlib import sha256
 
+    # An input that JSON changes would have the hash of another one.
     check_plain("the input", value, ErrorClass.PRE_VALIDATION)
     text = _dump(value, sort_keys=True)
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
@@ -449,9 +450,6 @@ class KeptReplies:
         """Close the service."""
         if self._service is not None:
             await self._service.aclose()
-
-
-# Replies that an earlier run of a watch got are used again; what is missing is asked for.
 
 
 class ReusingService:

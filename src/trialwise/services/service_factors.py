@@ -157,6 +157,7 @@ def scrub(text: str, templates: Iterable[str], environment: Mapping[str, str]) -
     'bad key ${KEY}'
     """
     names = {name for template in templates for name in _REFERENCE.findall(template)}
+    # The longest first: one secret may be the beginning of another.
     for name in sorted(names, key=lambda name: -len(environment.get(name, ""))):
         if environment.get(name):
             text = text.replace(environment[name], f"${{{name}}}")
@@ -184,6 +185,7 @@ def name_endpoint(url: str) -> str:
     if not parts.scheme:
         return url  # a reference stands for its beginning
     host = parts.netloc.rpartition("@")[2]
+    # A test server has another port each time, and would be another endpoint in each baseline.
     if parts.hostname in _LOCAL:
         is_chosen = parts.port is not None and parts.port < _FIRST_RANDOM_PORT
         host = f"localhost:{parts.port}" if is_chosen else "localhost"
@@ -230,6 +232,7 @@ def describe_code(arguments: Iterable[str], folder: str | None) -> str | None:
     for one in arguments:
         path = Path(folder or ".") / one
         try:
+            # The content counts and not the path: two clones of a repository are the same service.
             if path.is_file() and path.stat().st_size <= _LARGEST:
                 found.append(fingerprint(path.read_bytes()))
         except (OSError, ValueError):  # what cannot be read cannot be known

@@ -74,10 +74,13 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         sound: Fields = fields
+        # Built later and for each contract: two contracts that share a judge must not share its
+        # costs.
         return CheckSpec(self.name, node, lambda context: self._build(sound, context))
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Either form."""
+        # Any JSON may stand here, so that a schema could only refuse what the loader takes.
         if self.declared.holds_mapping:
             return {}
         name = f"postcondition-{self.name}"
@@ -142,6 +145,8 @@ class _Combined(Kind):
             return INVALID
         parts = tuple(read) if isinstance(read, list) else (read,)
         for part in parts:
+            # The errors of a judge were measured for its own answers; those of a mixture nobody
+            # knows.
             if any(one.name == "judge" for one in (part, *part.parts)):
                 return reader.refuse(part.node, f"a judge cannot stand in `{self.name}`: {_ALONE}")
         # An item that was refused is missing; without any, nothing is left to build.
@@ -252,11 +257,13 @@ class _Postcondition(Kind):
         if not node.is_mapping:
             return self.refuse(node, label, reader)
         entries = reader.entries(node)
+        # Two checks under one item would be joined by "and" here and by "or" in `any_of`.
         if len(entries) != 1:
             message = f"{label} must be one postcondition, this holds {len(entries)}"
             return reader.refuse(node, message)
         ((name, (key, value)),) = entries.items()
         try:
+            # Built-in names first: an installed package must not change what a suite means.
             kind = CHECK_KINDS.get(name) or _find_kind(name)
         except TrialwiseError as error:
             return reader.refuse(key, str(error))
@@ -324,6 +331,7 @@ class _Grader(Kind):
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         weight = fields.get("weight", 1.0)
+        # A weight of 0 would hide that the check is not part of the score.
         if weight <= 0:
             at = fields.at("weight")
             return reader.refuse(at, f"the weight must be above 0, got {written.show_value(at)}")

@@ -130,6 +130,7 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
         check_sampling(latency, names, "`latency`", context)
     if isinstance(arms := fields.get("arms"), Fields):
         check_arm_names(arms, context)
+    # Nothing is built on what is wrong: its errors would be those of the mistake, said again.
     if len(context.problems) > before or not fields.sound:
         return []
     # A service that several contracts share is reported once.
@@ -195,6 +196,7 @@ class _Making(NamedTuple):
 
 def _place(node: Node) -> str:
     """Return where a node stands, as file:line; an option of the command line has no lines."""
+    # Counted from 1, as editors and compilers count.
     return f"{node.source.name}:{node.line + 1}" if node.source.is_file else node.source.name
 
 
@@ -244,6 +246,7 @@ def _inherit_keys(own: Fields, top: Fields) -> list[str]:
 
 def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | None:
     """Return the service for each model, or None once something is wrong with one."""
+    # Reported beside all other problems of the contract, and not instead of them.
     if "service" not in fields.nodes:
         context.refuse(fields.node, "there is no `service`: say what is under test")
     found: list[_Service] = []
@@ -272,6 +275,7 @@ def _service(
         found = top.named_service(given, fields.at("service"))
     if not isinstance(found, Fields):
         return None
+    # An arm may name one service for all models, such as the one that is in use now.
     if is_arm and not _mentions(found) and not isinstance(found.get("python"), Fields):
         model = None
     service = top.service(found, model, node, is_arm=is_arm)
@@ -297,6 +301,8 @@ def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
     for place, name in enumerate(names):
         # Included ones stand in other files.
         at = items[place] if len(items) == len(names) else node
+        # A blank would split an argument of a command in two, and a brace would be filled in
+        # itself.
         if _UNFIT & set(name) or any(one.isspace() for one in name):
             context.refuse(at, "the name of a model has neither blanks nor braces")
         elif name in names[:place]:
@@ -334,6 +340,7 @@ def with_model(
     if isinstance(python, Fields):
         # A function is given it by name.
         changed = _copy_fields(fields)
+        # A copy: other contracts share the service, each with models of its own.
         changed.values["python"] = given = _copy_fields(python)
         given.values |= {"model": model, "needs_model": not is_arm}
         return changed

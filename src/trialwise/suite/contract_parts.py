@@ -147,6 +147,7 @@ def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:
             node = one.at("name")
         if isinstance(made_one, Invalid):
             continue
+        # Two values of one condition could not be matched with the one of a baseline.
         if made_one.name in built:
             context.refuse(node, f"the covariate `{made_one.name}` is declared twice")
         built[made_one.name] = made_one
@@ -157,6 +158,7 @@ def _covariate(given: Fields) -> Covariate:
     values = given.given("name", "kind", "value", "environment", "critical", "zone")
     if "window" in given:
         hours = given["window"] / 3600
+        # A window is named by the hours it begins at, such as 08:00/4h, in baselines as well.
         if hours != int(hours):
             raise InvalidArgument("window_hours", hours, "be whole hours, such as 4h")
         values["window_hours"] = int(hours)
@@ -175,6 +177,8 @@ def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
         elif value.sound and "environment" in value:
             variable = value["environment"]
             found = context.variables.get(variable)
+            # An unset variable is no value: a baseline would be compared with a factor nobody
+            # knows.
             if found is None:
                 message = f"the environment variable {variable} is not set"
                 context.refuse(value.at("environment"), message)
@@ -201,6 +205,7 @@ _QUESTIONS = ("at_least", "no_worse_than", "never_fails", "mean_at_least")
 
 def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | Invalid:
     """Build the samplings of a contract by name."""
+    # Neither goes before the other: which of the lists is meant, only the author knows.
     if "inputs" in fields.nodes and "samplings" in fields.nodes:
         message = "`inputs` and `samplings` exclude one another: keep one"
         return context.refuse(fields.keys["samplings"], message)
@@ -243,6 +248,7 @@ def build_criteria(
         message = "there are no `criteria`: say what is promised, or add a gate such as `metrics`"
         context.refuse(fields.node, message)
     given: list[Fields] = fields.get("criteria", [])
+    # By name, since baselines and reports find a criterion by nothing else.
     lines: dict[str, int] = {}
     for one in given:
         name = one.get("name", "")
@@ -298,10 +304,12 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
     graders = fields.get("graders", [])
     checks = [spec.build(context) for spec in (*specs, *graders)]
     keys = setting_keys(Criterion)
+    # A value that was refused must not be replaced by its default.
     if any(key.name in fields.nodes and key.name not in fields for key in keys):
         return INVALID
     values = {key.field: fields[key.name] for key in keys if key.name in fields}
     asked = sum(name in values and values[name] is not False for name in _QUESTIONS)
+    # Reported when the keys were read: a criterion asks one question.
     if asked != 1 and (asked or not values.get("report_only")):
         return INVALID
     if graders and all(one is not INVALID for one in checks):

@@ -235,6 +235,7 @@ def build_gates(
         expect = _expectations(name, given, context)
         if not given.sound or expect is None or not _weights_are_sound(given, context):
             continue
+        # The weights of graders are those of the gate, unless the gate says otherwise.
         weights = {}
         if name == "metrics" and not {"weights", "criterion"} & given.nodes.keys():
             weights = {one.name: one.weight for one in fields.get("graders", [])}
@@ -282,6 +283,7 @@ def _check_criteria(
 ) -> None:
     only = samplings[0] if len(samplings) == 1 else None
     looked_at = [one or only for one in gate.all_samplings]
+    # Which sampling is meant was asked for already; its criteria are not known until then.
     if None in looked_at:
         return
     names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
@@ -325,6 +327,7 @@ def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectatio
     asked: list[Fields] = given.get("expect", [])
     for one in asked:
         target, matcher = one.get("target"), one.get("matcher")
+        # Reported when it was read.
         if target is None or not isinstance(matcher, Fields) or not one.sound:
             continue
         if find_target(target) is None or not target.startswith(f"{gate}."):
@@ -339,6 +342,7 @@ def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectatio
             # The limit is in words, since its mapping would be shown as one.
             message = f"`matcher` must {error.allowed}, got `{match}`"
             context.refuse(one.at("matcher"), message)
+    # A gate without one of its expectations would pass too easily, so that it is not built.
     return tuple(found) if len(found) == len(asked) else None
 
 

@@ -55,6 +55,7 @@ class Found:
         except InvalidArgument as error:
             refuse(error.argument, f"`{error.argument}` must {error.allowed}")
             return
+        # Trials are told apart by the id of their input, and `each_input` decides by it.
         if one.id in self._places:
             refuse(
                 "id", f"the id `{one.id}` is that of the input on {self._places[one.id]} already"
@@ -120,6 +121,7 @@ class _Table:
             except ValueError as error:
                 self._refuse(number, f"this is not JSON: {error}")
                 continue
+            # An input of null could not be told from none in a record.
             if value is None:
                 self._refuse(number, "an input cannot be null")
             else:
@@ -136,6 +138,7 @@ class _Table:
         number = 0
         try:
             for row in rows:
+                # A file without line ends is one row: each of its cells would become a column.
                 if len(row) > _MAX_COLUMNS:
                     most = f"at most {_MAX_COLUMNS:,} are read"
                     self._refuse(number, f"the table has {len(row):,} columns, {most}")
@@ -155,6 +158,7 @@ class _Table:
     def _header(self, number: int, names: list[str]) -> list[str]:
         counts = Counter(names)
         twice = next((name for name in names if counts[name] > 1), None)
+        # A mapping keeps the last of two columns and drops the other without a word.
         if twice is not None:
             self._refuse(number, f"two columns are called `{twice}`")
         return names
@@ -203,6 +207,7 @@ class _Table:
             taken = {key: value[key] for key in self._list_known() if key in value}
             # The whole object is the input, but for what the service must not see.
             hidden = self._column("expected")
+            # A service that sees the expected answer could give it.
             sent = {key: part for key, part in value.items() if key != hidden}
             self._put(number, {**taken, "value": sent}, "value")
         elif unknown := [key for key in value if key not in self._list_known()]:
@@ -304,6 +309,7 @@ def _convert_field(name: str, value: Any) -> Any:
     if isinstance(value, str):
         text = value.strip()
         pattern = r"[0-9]{1,9}" if name == "repetitions" else r"[0-9]{0,12}\.?[0-9]{1,12}"
+        # An empty cell is how a table leaves a field out.
         if text == "" or not re.fullmatch(pattern, text):
             return "" if text == "" else None
         return int(text) if name == "repetitions" else float(text)
@@ -327,6 +333,7 @@ def _texts(fields: Fields, found: Found, context: Context) -> None:
             except FileUnreadable as error:
                 context.refuse(node, f"{name} {error.reason}")
                 return
+            # Of all files together: a pattern may find thousands.
             left -= len(text)
             shown = Path(name).as_posix()
             found.add(
@@ -378,6 +385,7 @@ def parse_json(text: str) -> Any:
         raise ValueError("it nests too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg.removesuffix(' at')} at column {error.colno}") from None
+    # Half a pair cannot be written as UTF-8, so that the run could not be kept.
     if "\\u" in text and not _encodes(value):
         raise ValueError("it holds half a surrogate pair")
     return value

@@ -31,6 +31,7 @@ class _Delimiter(Kind):
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """Read the character."""
         text = node.value
+        # The reader of the library takes one character, and needs line ends and quotes itself.
         if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
             return self.refuse(node, label, reader)
         return text
@@ -131,6 +132,7 @@ class _FilePath(Kind):
         """Read the same as if it were written with its key."""
         path = _PATH.read(node, label, reader) if isinstance(node.value, str) else INVALID
         kind = path.lower().rpartition(".")[2] if isinstance(path, str) else ""
+        # By its ending alone: what is in a file is looked at when its inputs are read.
         if kind not in ("csv", "jsonl"):
             return reader.refuse(node, f"{label} must be a list of inputs, or {self.expected}")
         fields = Fields(node)
@@ -191,6 +193,7 @@ def build_inputs(
     else:
         _in_place(given, found, context)
     # Items that are not sound were reported when they were read.
+    # Without some of its inputs a sampling would be another one, with another fingerprint.
     sound = len(context.problems) == before and found.inputs
     return tuple(found.inputs) if sound else INVALID
 

@@ -40,6 +40,7 @@ class Redaction:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        # The longest first: one value may be the beginning of another, whose rest would stay.
         longest_first = dict(sorted(self.secrets.items(), key=lambda item: -len(item[1])))
         put(self, "secrets", MappingProxyType(longest_first))
         spelled = {
@@ -63,6 +64,7 @@ class Redaction:
 
     def without_secrets(self, text: str) -> str:
         """Return the text with the values of variables replaced by their names."""
+        # Secrets go before patterns, which could cut one of them in two.
         for name, spellings in self._spellings.items():
             for spelling in spellings:
                 text = text.replace(spelling, f"${{{name}}}")

@@ -55,6 +55,7 @@ def _load(node: Node, context: Context) -> None:
     except FileUnreadable as error:
         context.refuse(node, f"the file {error.reason}")
         return
+    # The programs that services start inherit it; a test that hands in variables must not leak.
     if context.variables is os.environ:
         for name, value in found.items():
             os.environ.setdefault(name, value)
@@ -166,6 +167,7 @@ def load_suite(
         # Each file is bounded; includes within includes add up.
         context.problems.add_at(Source(path, ""), 0, 0, "the suite nests too deeply")
         suite = None
+    # An excerpt of the suite may show what a variable holds.
     context.problems.check(Redaction((), context.taken))
     assert suite is not None
     return suite
@@ -185,6 +187,7 @@ def _suite(context: Context, settings: Sequence[str]) -> Suite | None:
     contracts = _contracts(fields, context)
     compare = build_compare(fields.get("compare"), context)
     patterns = _patterns(fields, context)
+    # The stores and reports of a suite with mistakes are of no use to anybody.
     if len(context.problems):
         return None
     store = fields.get("store")
@@ -268,6 +271,7 @@ def _check_names(built: list[Built], context: Context) -> None:
                 f"{lines[contract.name]} already: give this one a `name` of its own"
             )
             context.refuse(node, message)
+        # The first one keeps the name: the message points from the second to it.
         lines.setdefault(contract.name, contract.line)
 
 

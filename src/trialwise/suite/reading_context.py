@@ -198,6 +198,7 @@ class Context:
         """
         if "include" not in node.entries:
             return node.entries
+        # In place first, so that `setdefault` below lets the nearest file prevail.
         entries = {key: entry for key, entry in node.entries.items() if key != "include"}
         for root in self._read_included(node.entries["include"][1]):
             if not root.is_mapping:
@@ -240,6 +241,7 @@ class Context:
             return None
         try:
             root = self.folder.resolve()
+            # Resolved, so that neither `..` nor a link leads out of the folder.
             path = (node.source.path.parent / text).resolve()
         except (OSError, ValueError, RuntimeError):
             self.refuse(node, "`include` must be the path of a YAML file")
@@ -275,6 +277,7 @@ class Context:
         if self._bytes > _MAX_TOTAL_BYTES:
             self.refuse(node, f"the files of a suite have at most {_MAX_TOTAL_BYTES:,} characters")
             return None
+        # Once each, for `run --watch`, however often it is included.
         if path not in self.files:
             self.files.append(path)
         source = Source(path, text, chain=(*chain, path.resolve()))
@@ -315,6 +318,7 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
     name, _, attributes = where.partition(":")
     folder = context.folder.resolve()
     add_to_path(str(folder))
+    # Python would import its own module, and the function would be missing there.
     if is_hidden(name, folder):
         message = f"`{name}` is a module of Python itself: give your file another name"
         return context.refuse(node, message)
@@ -330,6 +334,7 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
             found = getattr(found, attribute)
         except Exception:  # a module's own __getattr__ may raise anything
             return context.refuse(node, _missing(name, attributes, attribute, found))
+    # Said here with a place; in a trial it would be a failure of the service.
     if not callable(found):
         return context.refuse(node, f"`{attributes}` in the module `{name}` is no function")
     function: Callable[..., Any] = found
@@ -347,6 +352,7 @@ def add_to_path(folder: str) -> None:
     standard = os.path.dirname(os.__file__)
     own = {standard, os.path.join(standard, "lib-dynload")}
     last = max((place for place, one in enumerate(sys.path) if one in own), default=-1)
+    # After the standard library: a `json.py` beside the suite would break every import of it.
     sys.path.insert(last + 1, folder)
 
 

@@ -103,6 +103,7 @@ def suite_reference(*, installed: bool = False) -> str:
     """
     found = {record.name: record for record in records()}
     suite, contract = found.pop("suite"), found.pop("contract")
+    # What a contract may say as well is described there, once.
     shared = {key.name for key in contract.keys}
     own = tuple(key for key in suite.keys if key.name not in shared)
     parts = [

@@ -100,9 +100,11 @@ class Problems:
     ) -> None:
         """Something is wrong at a place; line and column count from 0."""
         self._reports += 1
+        # Printed in terminals and logs: a name in a suite must not move the cursor.
         message = _printable(message[:_LONGEST])
         text = source.line(line)
         if hide:
+            # What stands before it is kept: the reader must find the line.
             text = text[:column] + "…"
         key = (source.name, line, column, message)
         self._files.setdefault(source.name, len(self._files))
@@ -147,6 +149,7 @@ def _message(problems: Sequence[Problem]) -> str:
     count = len(problems)
     number = "one problem" if count == 1 else f"{count} problems"
     head = f"{problems[0].file}: {number}; nothing was run"
+    # The first ones, since later problems often follow from them.
     shown = [str(problem) for problem in problems[:_SHOWN]]
     if count > _SHOWN:
         shown.append(f"… and {count - _SHOWN} more")

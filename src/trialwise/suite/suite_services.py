@@ -85,12 +85,14 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
         if isinstance(key.kind, SecretName):
             # Made or not, its key is to be kept out of records.
             context.note_variable(given.get(key.name, _usual_key(key, given)))
+    # A recording stands for it, on a machine that may have neither its keys nor its libraries.
     if context.without_services and not needed:
         return None
     try:
         built = signatures.build_declared(
             _for_model(declared, given), declared.keys, given, context
         )
+        # Every input would get the same reply, and a high rate would say nothing.
         if getattr(built, "takes_nothing", False):
             where = show_value(given.at(declared.main.name))
             message = f"{where} takes no input: give the function a parameter for it"
@@ -206,6 +208,7 @@ class _Quorum(Scalar):
         from trialwise.judges.votes import quorum_of
 
         text = str(value).strip() if is_number(value) or isinstance(value, str) else ""
+        # Read as text: 2/3 has no decimal, and 0.67 is more than two votes of three.
         if not re.fullmatch(_SHARE, text):
             return None
         text = re.sub(r"\s", "", text)
@@ -358,6 +361,7 @@ def _read_measured(
     fields: Fields, context: Context, read: Callable[[Path], GoldSet | PairGold]
 ) -> dict[str, Any] | Invalid:
     """Read the files of a judge's calibration, and the calibration where there is one."""
+    # Without labels nobody knows how often it is wrong, so that it only advises.
     if "gold" not in fields:
         for key in ("calibration", "labels_count_as_trials"):
             if key in fields:
@@ -372,6 +376,7 @@ def _read_measured(
     at = "gold"
     try:
         gold = read(files.gold)
+        # The gold set comes first; `trialwise judge calibrate` writes the other file.
         if not files.calibration.exists():
             return {"files": files}
         at = "calibration"

@@ -54,6 +54,7 @@ def scalar_of(text: str) -> Any:
     """
     if text in _WORDS:
         return _WORDS[text]
+    # Most scalars are words, and need none of the expressions below.
     if text[0] not in "+-.0123456789":
         return text
     if re.fullmatch(_INTEGER, text):
@@ -148,6 +149,7 @@ class _Tree:
 
     def _document(self, event: Any) -> None:
         self._documents += 1
+        # Which of two documents is the suite nobody could say.
         if self._documents > 1:
             self._stop(event, "a second YAML document begins here: one file holds one suite")
         if event.version not in (None, (1, 2)):
@@ -179,6 +181,7 @@ class _Tree:
     def _open(self, event: Any, *, is_mapping: bool) -> None:
         if event.tag is not None and str(event.tag) not in (_TAGS + "map", _TAGS + "seq", "!"):
             self._stop(event, f"the tag {event.tag} is unknown: values need no tags here")
+        # Everything that reads the tree walks it by recursion.
         if len(self._frames) >= MAX_DEPTH:
             self._stop(event, f"nested more than {MAX_DEPTH} deep")
         before = self.values
@@ -204,6 +207,7 @@ class _Tree:
         node, size, height = self._anchors[name]
         if len(self._frames) + height > MAX_DEPTH:
             self._stop(event, f"nested more than {MAX_DEPTH} deep once aliases are followed")
+        # As if it were a copy: ten aliases of ten aliases are how a small file fills the memory.
         self._count(event, size)
         self._add(node, None, size, height)
 
@@ -233,10 +237,12 @@ class _Tree:
             # Nothing has no place of its own; the parser would point at the next line.
             value = Node(None, key.source, (key.line, key.column), (key.end_line, key.end_column))
         name = key.value
+        # `1: …` would be another key than `"1": …`, and JSON has none but text.
         if not isinstance(name, str):
             self._problems.add(key, "a key must be text: put quotes around it")
         elif name == "<<":
             self._merge(frame, value)
+        # Most readers let the last one win, and one line of a suite would not count.
         elif name in frame.node.entries:
             first = frame.node.entries[name][0]
             self._problems.add(key, f"`{name}` is given twice, first on line {first.line + 1}")
@@ -269,6 +275,7 @@ def _add_parser_error(source: Source, problems: Problems, error: Exception) -> N
         position = getattr(error, "position", 0)
         before = source.text[: position if isinstance(position, int) else 0]
         line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
+    # The messages of the library run over several lines.
     said = " ".join(said.split())[:200]
     advice = next((advice for words, advice in _ADVICE if words in said), "")
     message = f"this is not YAML: {said}"
