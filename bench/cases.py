@@ -153,7 +153,7 @@ def _same(setup: str, ours: str, *peers: tuple[str, str, str]) -> tuple[Benchmar
 def _fisher(n: int, k: int, x: int) -> tuple[Benchmark, ...]:
     table = [[k, n - k], [x, n - x]]
     return _same(
-        "from trialwise.stats.fisher import fisher_one_sided",
+        "from trialwise.stats.unconditional import fisher_one_sided",
         f"fisher_one_sided({k}, {n}, {x}, {n})",
         (
             f"scipy fisher_exact({table})",

@@ -23,11 +23,11 @@ from trialwise.stats.paired_designs import find_two_sided_cap, search_two_sided
 from trialwise.stats.scheme_levels import search_scheme, start_scheme
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.best_rules import usual_cap
-from trialwise.stats.sequential.bound import first_deciding
-from trialwise.stats.sequential.hypotheses import (
+from trialwise.stats.sequential.bound import (
     Hypotheses,
     even_mix,
     find_shared_caps,
+    first_deciding,
     resolve_cap,
 )
 from trialwise.stats.sequential.shipped_designs import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trialwise.engine.criterion_progress import issue_places
 from trialwise.model.claim import SamplingMode
 from trialwise.model.plan import ExperimentPlan
-from trialwise.stats.sequential.trial_order import Draw
+from trialwise.stats.sequential.concurrency import Draw
 
 REPETITIONS = st.lists(st.integers(1, 4), min_size=1, max_size=6)
 

@@ -47,7 +47,7 @@ from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.run_reliability import reliability_decay_curve, summarize
-from trialwise.stats.trace_shape import TraceShape
+from trialwise.stats.trace_stability import TraceShape
 
 MEGABYTE = 1_000_000
 Call = Mapping[str, Any]

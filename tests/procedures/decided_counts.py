@@ -18,8 +18,8 @@ from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.latency import decide_latency
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Rule
+from trialwise.stats.sequential.concurrency import Draw
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.trial_order import Draw
 
 PASSED = Outcome(criterion="c", result=CheckResult.ok())
 FAILED = Outcome(criterion="c", result=CheckResult.fail("no"))

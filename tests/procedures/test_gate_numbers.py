@@ -51,7 +51,7 @@ from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.procedures.metrics import Intervals, Measured, Reach
 from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.trace_shape import TraceShape
+from trialwise.stats.trace_stability import TraceShape
 
 PASSED, FAILED = CheckResult.ok(), CheckResult.fail("no")
 

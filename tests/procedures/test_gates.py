@@ -49,7 +49,7 @@ from trialwise.procedures.metrics import Intervals, Reach
 from trialwise.procedures.run_plan import plan_run
 from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.trace_shape import TraceShape
+from trialwise.stats.trace_stability import TraceShape
 
 OK, BAD = CheckResult.ok(), CheckResult.fail("no")
 GONE = CheckResult.fail("no reply", reason=FailReason.NO_VALUE)

@@ -25,7 +25,7 @@ from trialwise.procedures.sequential_designs import (
     expected_longest,
 )
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stats.sequential.hypotheses import likely_mix
+from trialwise.stats.sequential.bound import likely_mix
 
 
 def run_lengths(design: SequentialDesign, rate: float) -> tuple[np.ndarray, float, float]:

@@ -28,7 +28,7 @@ from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.run_plan import plan_run
 from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.trace_shape import TraceShape, read_trace
+from trialwise.stats.trace_stability import TraceShape, read_trace
 
 STARTED = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31mred\u202etxt.exe"

@@ -29,8 +29,8 @@ from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 from trialwise.pages.run_report import render_html
 from trialwise.procedures.run_verdict import decide_run
 from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score
+from trialwise.stats.sequential.bound import likely_mix
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.hypotheses import likely_mix
 
 PASS, FAIL, INCONCLUSIVE = Decision.PASS, Decision.FAIL, Decision.INCONCLUSIVE
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from statsmodels.tsa.stattools import acf
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.autocorrelation import (
+from trialwise.stats.cluster_correlation import (
     AutocorrelationTest,
     autocorrelation_test,
     lag_one_autocorrelation,

@@ -10,9 +10,8 @@ import math
 
 import pytest
 
-from trialwise.stats.binomial import binomial_cdf
+from trialwise.stats.binomial import binomial_cdf, normal_sf, upper_z
 from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
-from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.rate_intervals import rule_of_three, wald, wilson_interval, wilson_lower
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Refusal

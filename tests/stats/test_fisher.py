@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, fisher_exact, hypergeom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.fisher import FisherLevel, fisher_corners, fisher_one_sided
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.toolbox.fisher_decision import fisher_rejects
+from trialwise.stats.unconditional import FisherLevel, fisher_corners, fisher_one_sided
 
 
 @st.composite

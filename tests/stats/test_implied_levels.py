@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.implied_levels import (
+from trialwise.stats.compliance_cutoffs import (
     SOUND_ALPHA,
     ImpliedLevel,
+    compliance_cutoff,
     implied_alpha_of_cutoff,
     implied_confidence_of_observation,
     implied_confidence_of_threshold,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.mean_bets import betting_capital, betting_mean_interval, fewest_scores
+from trialwise.stats.bounded_means import betting_capital, betting_mean_interval, fewest_scores
 from trialwise.stats.rate_intervals import clopper_pearson
 
 

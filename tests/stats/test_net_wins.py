@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.net_wins import weigh_net_wins
 from trialwise.stats.paired import sign_test
+from trialwise.stats.signed_ranks import weigh_net_wins
 
 
 @pytest.mark.parametrize(

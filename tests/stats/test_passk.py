@@ -17,7 +17,8 @@ from scipy.optimize import brentq
 from scipy.stats import beta, binom, norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.passk import (
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import (
     pass_at_k,
     pass_at_k_interval,
     pass_at_k_naive,
@@ -25,7 +26,6 @@ from trialwise.stats.passk import (
     pass_hat_k_interval,
     pass_hat_k_plugin,
 )
-from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.toolbox.task_means import TaskMean, mean_pass_at_k, mean_pass_hat_k
 
 COUNTS = st.integers(1, 60).flatmap(

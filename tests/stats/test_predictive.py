@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom, binom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.predictive import (
     JEFFREYS,
@@ -22,6 +21,7 @@ from trialwise.stats.toolbox.predictive import (
     predictive_cutoff,
     predictive_false_alarm,
 )
+from trialwise.stats.unconditional import fisher_one_sided
 
 shapes = st.floats(0.05, 20)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import permutation_test
 
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.sign_flips import sign_flip_mean
+from trialwise.stats.signed_ranks import sign_flip_mean
 
 scores = st.lists(st.integers(-10, 10).map(lambda one: one / 10), min_size=1, max_size=10)
 
@@ -77,10 +77,10 @@ def test_the_arrangements_are_a_group_so_that_the_level_is_exact() -> None:
     """
     Over the orbit of the arrangements themselves, at most the level's share is rejected.
     """
-    from trialwise.stats import sign_flips
+    from trialwise.stats import signed_ranks
 
     n, count = 20, 2**13
-    codes = sign_flips._list_codes(n)
+    codes = signed_ranks._list_codes(n)
     sizes = [((7 * i) % 11 + 1) / 10 for i in range(n)]
     rng = np.random.default_rng(2)
     sums = np.array(

@@ -19,9 +19,12 @@ from trialwise.stats.binomial import (
     beta_sf,
     binomial_weight,
     deviance,
+    normal_cdf,
+    normal_quantile,
+    normal_sf,
     stirling_error,
+    upper_z,
 )
-from trialwise.stats.normal import normal_cdf, normal_quantile, normal_sf, upper_z
 
 DIGITS = 40
 SHAPES = (0.5, 1.0, 1.5, 2.0, 7.5, 10.0, 33.0, 120.5)

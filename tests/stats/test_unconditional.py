@@ -16,12 +16,11 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, boschloo_exact, hypergeom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff, boschloo_size
 from trialwise.stats.toolbox.fisher_decision import fisher_rejects
-from trialwise.stats.unconditional import boschloo
+from trialwise.stats.unconditional import boschloo, fisher_one_sided
 
 Cells: TypeAlias = frozenset[tuple[int, int]]
 Floats: TypeAlias = npt.NDArray[np.float64]

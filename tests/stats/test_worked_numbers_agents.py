@@ -21,12 +21,15 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from trialwise import stats
-from trialwise.stats.passk import pass_at_k, pass_at_k_naive, pass_hat_k, pass_hat_k_plugin
 from trialwise.stats.rate_intervals import rule_of_three, wald, wilson_interval
 from trialwise.stats.result_types import Interval
 from trialwise.stats.run_reliability import (
     confidence_band,
     graceful_degradation,
+    pass_at_k,
+    pass_at_k_naive,
+    pass_hat_k,
+    pass_hat_k_plugin,
     recommend_runs,
     recommend_runs_wilson,
     reliability_decay_curve,

@@ -314,7 +314,7 @@ def _table(metrics: Metrics) -> str:
 def _list_inputs(one: CriterionMetrics) -> Iterator[str]:
     """List the passes of each input with its pass@k and pass^k, at one telling k."""
     from trialwise.pages.gate_facts import pick_telling_k
-    from trialwise.stats.passk import pass_at_k, pass_hat_k
+    from trialwise.stats.run_reliability import pass_at_k, pass_hat_k
 
     k = pick_telling_k([row.k for row in one.pass_k], min(mine.trials for mine in one.inputs))
     if len(one.inputs) == 1 or k is None:

@@ -17,7 +17,7 @@ from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import combine
 from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.registry import find_procedure
-from trialwise.stats.sequential.trial_order import issue_order
+from trialwise.stats.sequential.concurrency import issue_order
 
 if TYPE_CHECKING:
     from trialwise.engine.ports import CriterionStanding

@@ -206,7 +206,7 @@ class ReplyChecker:
         if "trace" not in reply.details and "tool_calls" not in reply.details:
             return _NO_SESSION
         from trialwise.model.trace import Trace
-        from trialwise.stats.trace_shape import read_trace
+        from trialwise.stats.trace_stability import read_trace
 
         try:
             trace = Trace.of(reply)

@@ -30,7 +30,7 @@ from trialwise.model.claim import Intent
 from trialwise.model.trial import Analysis
 from trialwise.stats.multiplicity import FAMILY_CORRECTIONS, FamilyCorrection
 from trialwise.stats.result_types import RULES, Rule
-from trialwise.stats.sequential.trial_order import DRAWS, Draw
+from trialwise.stats.sequential.concurrency import DRAWS, Draw
 from trialwise.validation import (
     require_choice,
     require_count,

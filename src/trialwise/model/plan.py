@@ -18,7 +18,7 @@ from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design
 from trialwise.stats.multiplicity import FamilyCorrection
 from trialwise.stats.result_types import Rule
-from trialwise.stats.sequential.trial_order import Draw
+from trialwise.stats.sequential.concurrency import Draw
 
 if TYPE_CHECKING:
     # As in `verdict`: not every run is sequential, and few have gates.

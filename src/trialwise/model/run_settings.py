@@ -13,7 +13,7 @@ from trialwise.model.options import AbortRule, Budget, Horizon
 from trialwise.model.trial import Analysis
 from trialwise.stats.multiplicity import FamilyCorrection
 from trialwise.stats.result_types import Rule
-from trialwise.stats.sequential.trial_order import Draw
+from trialwise.stats.sequential.concurrency import Draw
 
 
 class RunSettings(TypedDict, total=False):

@@ -115,7 +115,7 @@ def _write_shape(shape: TraceShape) -> list[Any]:
 
 def _read_shape(counts: list[Any]) -> TraceShape:
     # Few services tell their sessions, and every journal is read by way of here.
-    from trialwise.stats.trace_shape import TraceShape
+    from trialwise.stats.trace_stability import TraceShape
 
     total, distinct, tools, lengths, tokens = counts
     return TraceShape(

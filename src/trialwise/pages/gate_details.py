@@ -15,8 +15,8 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Verdict
 from trialwise.pages import gate_facts
 from trialwise.pages.verdict_meaning import make_badge
-from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import pass_at_k, pass_hat_k
 from trialwise.stats.trace_stability import SUB_SCORES
 
 #: Inputs listed; the rest is counted.

@@ -23,8 +23,8 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.metrics import Intervals, PassFigure, Reach, mean_of, usual_ks
-from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.trace_stability import SUB_SCORES
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}

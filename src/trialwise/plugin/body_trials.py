@@ -73,7 +73,7 @@ def describe_trial(
 def _describe_session(trace: Trace, excerpts: Excerpts) -> dict[str, Any]:
     """Return the fields of a trial that tell the session of an agent."""
     from trialwise.model.reply import Reply
-    from trialwise.stats.trace_shape import read_trace
+    from trialwise.stats.trace_stability import read_trace
 
     return {
         "tool_calls": excerpts.tool_calls(Reply(value="", details=trace.details)),

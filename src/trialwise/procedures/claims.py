@@ -24,7 +24,7 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.procedures.base import Procedure
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Undefined
-from trialwise.stats.sequential.trial_order import Draw
+from trialwise.stats.sequential.concurrency import Draw
 
 #: Up to this share of a corpus the binomial law stands in for the hypergeometric one: it makes the
 #: standard error at most 2.6 % too large (the usual 5 % rule of survey sampling).

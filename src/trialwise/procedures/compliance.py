@@ -17,9 +17,8 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures import base, partial_findings
 from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels
-from trialwise.stats.binomial import exact_tail
+from trialwise.stats.binomial import exact_tail, normal_sf, upper_z
 from trialwise.stats.compliance_cutoffs import find_most_failing
-from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_high, wilson_low
 from trialwise.validation import require_count
 

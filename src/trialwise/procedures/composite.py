@@ -16,8 +16,8 @@ from trialwise.procedures.chances import bound_errors, describe_inputs, list_fin
 from trialwise.procedures.compliance import NOT_SHOWN
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Refusal
+from trialwise.stats.unconditional import fisher_one_sided
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding

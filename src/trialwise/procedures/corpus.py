@@ -22,8 +22,7 @@ from trialwise.procedures import compliance
 from trialwise.procedures.base import Conclusion, Counts, Refused, Situation
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.estimated_rates import NOT_POSTERIOR, ClaimedCounts
-from trialwise.stats.finite import most_failing_successes
-from trialwise.stats.finite_hypergeometric import exact_tail, tail
+from trialwise.stats.finite import exact_tail, most_failing_successes, tail
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section

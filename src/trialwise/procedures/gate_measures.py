@@ -24,7 +24,7 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.trial import Trial
 from trialwise.procedures import metrics
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import upper_z
 from trialwise.stats.run_reliability import WALD_LEVELS
 from trialwise.stats.trace_stability import SUB_SCORES, is_short
 

@@ -1,7 +1,7 @@
 """Mean score: is the mean of the replies' scores as high as required?
 
 Scores lie between 0 and 1 and may have any distribution, so the bound is one that holds for all of
-them (`stats.mean_bets`). The number of trials is fixed beforehand.
+them (`stats.bounded_means`). The number of trials is fixed beforehand.
 """
 
 from __future__ import annotations

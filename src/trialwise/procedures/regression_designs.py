@@ -19,9 +19,8 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, Refused, rate_below
 from trialwise.procedures.characteristic import Chance
-from trialwise.stats.bisection import find_first
-from trialwise.stats.implied_levels import SOUND_ALPHA
-from trialwise.stats.normal import normal_quantile, upper_z
+from trialwise.stats.binomial import find_first, normal_quantile, upper_z
+from trialwise.stats.compliance_cutoffs import SOUND_ALPHA
 from trialwise.stats.scheme_levels import find_level, find_scheme
 from trialwise.stats.staged_regression import (
     apply_scheme,

@@ -21,7 +21,7 @@ from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.families import find_family_size, plan_corrected
 from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.procedures.registry import find_procedure
-from trialwise.stats.sequential.trial_order import Draw
+from trialwise.stats.sequential.concurrency import Draw
 
 if TYPE_CHECKING:
     from trialwise.model.baseline import Baseline, BaselineReference

@@ -31,11 +31,11 @@ from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures import base, characteristic
 from trialwise.procedures import sequential_designs as designs
 from trialwise.procedures.compliance import observed_status
+from trialwise.stats.binomial import upper_z
 from trialwise.stats.confidence_sequences import anytime_interval
-from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval
+from trialwise.stats.sequential.bound import MOST_TRIALS
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.hypotheses import MOST_TRIALS
 from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget
 from trialwise.procedures.base import Refused, Situation, rate_below
-from trialwise.stats.sequential.bound import fixed_size
+from trialwise.stats.sequential.bound import find_shared_caps, fixed_size, likely_mix, shared_mix
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import find_shared_caps, likely_mix, shared_mix
 from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
 
 if TYPE_CHECKING:

@@ -3,25 +3,25 @@
 Every function takes plain numbers and returns a number or a small frozen value. Sources such as
 "companion §5.3" are named in `docs/bibliography.md`.
 
-- rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus)
-- against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `boschloo_regions`,
-  `precedence`, `likely_counts`; decided after every trial: `staged_schemes` with `scheme_levels`,
-  and `staged_regression`; another rule: `margin_tests`; `implied_levels`: what a threshold amounts
-  to that somebody chose
+- rates: `rate_intervals`, `compliance_cutoffs` (and what a chosen threshold amounts to), `finite`
+  (part of a corpus)
+- against a baseline: `regression_cutoffs`, `unconditional` (Boschloo and Fisher),
+  `boschloo_regions`, `precedence`; decided after every trial: `staged_regression`, by
+  `staged_schemes` with `scheme_levels`; another rule: `margin_tests`
 - two conditions on the same inputs: `paired`, with the questions that can be asked; `paired_rules`
   that decide: `split_rules` without a margin, on `paired_designs` that stop early; with a margin
   `margin_rules` on `paired_margins`, and `betting_rules`;
-  amounts and scores: `signed_ranks`, `sign_flips`
+  amounts, scores and net wins: `signed_ranks`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
-- repeated inputs: `net_wins`, `cluster_estimators`, `cluster_models`, `cluster_correlation`,
-  `beta_binomial`, `autocorrelation`
-- scores: `mean_bets`, `skill_scores`
-- judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
+- repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`, `beta_binomial`
+- scores: `bounded_means`, `skill_scores`
+- judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`,
+  `judged_tests`, `judged_looks`
 - guardrails: `guardrail_bounds`
-- agents: `passk`, `run_reliability`, `trace_shape`, `trace_stability`
+- agents: `run_reliability` (pass@k and pass^k too), `trace_stability`
 - several tests: `multiplicity`, `e_values`
-- distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
+- distributions: `binomial`, with the normal quantile and the search by bisection
 - `result_types`: what answers are made of
 - `toolbox`: what no verdict uses
 
@@ -38,20 +38,21 @@ from trialwise.stats.toolbox import MODULES as _TOOLBOX
 # fmt: off
 _MODULES = {
     "agreement": (
-        "Confusion MeasurementLevel cohen_kappa cohen_kappa_interval "
-        "confusion_of krippendorff_alpha krippendorff_alpha_interval"
+        "Confusion MeasurementLevel cohen_kappa cohen_kappa_interval confusion_of "
+        "krippendorff_alpha krippendorff_alpha_interval"
     ),
     "arm_selection": "ArmCounts ArmSelection ChoiceOutcome measure_sign_evidence",
-    "autocorrelation": (
-        "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
+    "cluster_correlation": (
+        "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation "
+        "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
+        "is_materially_clustered kish_cluster_size summarise_clusters"
     ),
     "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
     "boschloo_regions": "BoschlooRegion boschloo_region",
-    "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
-    "cluster_correlation": (
-        "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
-        "is_materially_clustered kish_cluster_size summarise_clusters"
+    "bounded_means": (
+        "bounded_mean_interval bounded_variance_interval weighted_mean_interval MeanDesign "
+        "betting_capital betting_mean_interval fewest_scores"
     ),
     "cluster_estimators": (
         "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "
@@ -61,7 +62,10 @@ _MODULES = {
         "BootstrapMethod ClusterBootstrap GeeFit ModelMethod cluster_bootstrap fit_gee "
         "modelled_rate"
     ),
-    "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
+    "compliance_cutoffs": (
+        "ComplianceCutoff compliance_cutoff minimum_trials ImpliedLevel implied_alpha_of_cutoff "
+        "implied_confidence_of_observation implied_confidence_of_threshold"
+    ),
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",
     "e_values": (
         "EProcess EvidenceAdjustment calibrated_e_value e_bh e_process e_value fixed_e_value"
@@ -70,15 +74,11 @@ _MODULES = {
         "ExactCorpusRate FiniteCorpusCutoff FiniteCorpusInterval exact_corpus_rate "
         "finite_corpus_cutoff finite_corpus_interval"
     ),
-    "fisher": "fisher_one_sided",
+    "unconditional": "fisher_one_sided BoschlooTest boschloo",
     "guardrail_bounds": (
         "ChallengeStratum GuardrailBound GuardrailQuantity PrevalenceSource ResidualHarm "
         "StratifiedContainment guardrail_sensitivity guardrail_specificity residual_harm_bound "
         "stratified_containment"
-    ),
-    "implied_levels": (
-        "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
-        "implied_confidence_of_threshold"
     ),
     "judge_certification": "Certification alpha_lower_bound certify_judge labels_to_certify",
     "judge_correction": (
@@ -88,9 +88,9 @@ _MODULES = {
     "judged_decision": "JudgedDecision JudgedSequence OpenBecause decide_judged",
     "judged_tests": "Correction JudgedTest",
     "latency_baseline": (
-        "ExceedanceCutoff OrderStatisticBound PrecedenceExistence PrecedenceThreshold TIE_POLICY "
-        "exceedance_cutoff order_statistic_bound order_statistic_false_alarm precedence_existence "
-        "precedence_threshold"
+        "ExceedanceCutoff OrderStatisticBound PrecedenceExistence PrecedenceThreshold "
+        "TIE_POLICY exceedance_cutoff order_statistic_bound order_statistic_false_alarm "
+        "precedence_existence precedence_threshold"
     ),
     "latency_limits": (
         "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff"
@@ -100,48 +100,41 @@ _MODULES = {
         "nearest_rank_percentile"
     ),
     "latency_planning": (
-        "GateOutcome Intent NondegeneracyDecision PrecedencePlan ThresholdSource VerificationGate "
-        "existence_minimum nondegeneracy_decision planned_trials_needed precedence_planning "
-        "verification_gate"
+        "GateOutcome Intent NondegeneracyDecision PrecedencePlan ThresholdSource "
+        "VerificationGate existence_minimum nondegeneracy_decision planned_trials_needed "
+        "precedence_planning verification_gate"
     ),
-    "margin_tests": (
-        "NonInferiority difference_interval noninferiority noninferiority_size"
-    ),
-    "mean_bets": "MeanDesign betting_capital betting_mean_interval fewest_scores",
+    "margin_tests": "NonInferiority difference_interval noninferiority noninferiority_size",
     "multiplicity": "Adjustment adjust",
-    "net_wins": "NetWinsTest weigh_net_wins",
+    "signed_ranks": (
+        "NetWinsTest weigh_net_wins MeanShift sign_flip_mean ShiftEstimate hodges_lehmann "
+        "select_walsh_average signed_rank_tail"
+    ),
     "paired": (
-        "PairCounts SignTest minimum_discordant paired_difference_interval "
-        "pairs_from_outcomes sign_test PairedCharacteristic PairedOutcome PairedQuestion "
-        "decide_outcome"
+        "PairCounts SignTest minimum_discordant paired_difference_interval pairs_from_outcomes "
+        "sign_test PairedCharacteristic PairedOutcome PairedQuestion decide_outcome"
     ),
     "paired_designs": "PairedDesign discordant_rates fixed_discordant plan_paired_design",
     "paired_rules": "PairedConclusion PairedRule plan_paired_rule",
-    "passk": (
+    "run_reliability": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "
-        "pass_hat_k_plugin"
+        "pass_hat_k_plugin ReliabilitySummary confidence_band graceful_degradation "
+        "recommend_runs recommend_runs_wilson reliability_decay_curve summarize "
+        "variance_amplification"
     ),
     "rate_intervals": (
         "clopper_pearson rule_of_three wald wilson_interval wilson_lower wilson_upper"
     ),
     "regression_cutoffs": "RegressionCutoff design_false_alarm design_power regression_cutoff",
     "result_types": "Decision Interval Refusal Rule Undefined",
-    "run_reliability": (
-        "ReliabilitySummary confidence_band graceful_degradation recommend_runs "
-        "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"
-    ),
-    "sign_flips": "MeanShift sign_flip_mean",
-    "signed_ranks": "ShiftEstimate hodges_lehmann select_walsh_average signed_rank_tail",
     "skill_scores": (
-        "Flakiness GraderResult MultiTrialMetrics SkillMetrics SkillScore StimulusScore flakiness "
-        "multi_trial_metrics skill_score stimulus_score"
+        "Flakiness GraderResult MultiTrialMetrics SkillMetrics SkillScore StimulusScore "
+        "flakiness multi_trial_metrics skill_score stimulus_score"
     ),
-    "trace_shape": "TraceShape",
     "trace_stability": (
-        "DEFAULT_GATE DEFAULT_MINIMUM StabilityFloors StabilityGate StabilityReport drift_flags "
-        "stability_of_shape"
+        "TraceShape DEFAULT_GATE DEFAULT_MINIMUM StabilityFloors StabilityGate StabilityReport "
+        "drift_flags stability_of_shape"
     ),
-    "unconditional": "BoschlooTest boschloo",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(

@@ -9,10 +9,6 @@ from trialwise.stats.arm_selection import ArmCounts as ArmCounts
 from trialwise.stats.arm_selection import ArmSelection as ArmSelection
 from trialwise.stats.arm_selection import ChoiceOutcome as ChoiceOutcome
 from trialwise.stats.arm_selection import measure_sign_evidence as measure_sign_evidence
-from trialwise.stats.autocorrelation import Alternative as Alternative
-from trialwise.stats.autocorrelation import AutocorrelationTest as AutocorrelationTest
-from trialwise.stats.autocorrelation import autocorrelation_test as autocorrelation_test
-from trialwise.stats.autocorrelation import lag_one_autocorrelation as lag_one_autocorrelation
 from trialwise.stats.beta_binomial import BetaBinomialFit as BetaBinomialFit
 from trialwise.stats.beta_binomial import FitLocation as FitLocation
 from trialwise.stats.beta_binomial import beta_binomial_fit as beta_binomial_fit
@@ -21,16 +17,24 @@ from trialwise.stats.binomial import binomial_pmf as binomial_pmf
 from trialwise.stats.binomial import binomial_tail as binomial_tail
 from trialwise.stats.boschloo_regions import BoschlooRegion as BoschlooRegion
 from trialwise.stats.boschloo_regions import boschloo_region as boschloo_region
+from trialwise.stats.bounded_means import MeanDesign as MeanDesign
+from trialwise.stats.bounded_means import betting_capital as betting_capital
+from trialwise.stats.bounded_means import betting_mean_interval as betting_mean_interval
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
+from trialwise.stats.bounded_means import fewest_scores as fewest_scores
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval
+from trialwise.stats.cluster_correlation import Alternative as Alternative
+from trialwise.stats.cluster_correlation import AutocorrelationTest as AutocorrelationTest
 from trialwise.stats.cluster_correlation import ClusterSummary as ClusterSummary
 from trialwise.stats.cluster_correlation import IccMethod as IccMethod
+from trialwise.stats.cluster_correlation import autocorrelation_test as autocorrelation_test
 from trialwise.stats.cluster_correlation import design_effect as design_effect
 from trialwise.stats.cluster_correlation import effective_trials as effective_trials
 from trialwise.stats.cluster_correlation import intraclass_correlation as intraclass_correlation
 from trialwise.stats.cluster_correlation import is_materially_clustered as is_materially_clustered
 from trialwise.stats.cluster_correlation import kish_cluster_size as kish_cluster_size
+from trialwise.stats.cluster_correlation import lag_one_autocorrelation as lag_one_autocorrelation
 from trialwise.stats.cluster_correlation import summarise_clusters as summarise_clusters
 from trialwise.stats.cluster_estimators import ClusterEstimate as ClusterEstimate
 from trialwise.stats.cluster_estimators import ClusterMethod as ClusterMethod
@@ -49,7 +53,15 @@ from trialwise.stats.cluster_models import cluster_bootstrap as cluster_bootstra
 from trialwise.stats.cluster_models import fit_gee as fit_gee
 from trialwise.stats.cluster_models import modelled_rate as modelled_rate
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
+from trialwise.stats.compliance_cutoffs import ImpliedLevel as ImpliedLevel
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
+from trialwise.stats.compliance_cutoffs import implied_alpha_of_cutoff as implied_alpha_of_cutoff
+from trialwise.stats.compliance_cutoffs import (
+    implied_confidence_of_observation as implied_confidence_of_observation,
+)
+from trialwise.stats.compliance_cutoffs import (
+    implied_confidence_of_threshold as implied_confidence_of_threshold,
+)
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
 from trialwise.stats.confidence_sequences import BoundedSequence as BoundedSequence
 from trialwise.stats.confidence_sequences import anytime_interval as anytime_interval
@@ -67,7 +79,6 @@ from trialwise.stats.finite import FiniteCorpusInterval as FiniteCorpusInterval
 from trialwise.stats.finite import exact_corpus_rate as exact_corpus_rate
 from trialwise.stats.finite import finite_corpus_cutoff as finite_corpus_cutoff
 from trialwise.stats.finite import finite_corpus_interval as finite_corpus_interval
-from trialwise.stats.fisher import fisher_one_sided as fisher_one_sided
 from trialwise.stats.guardrail_bounds import ChallengeStratum as ChallengeStratum
 from trialwise.stats.guardrail_bounds import GuardrailBound as GuardrailBound
 from trialwise.stats.guardrail_bounds import GuardrailQuantity as GuardrailQuantity
@@ -78,14 +89,6 @@ from trialwise.stats.guardrail_bounds import guardrail_sensitivity as guardrail_
 from trialwise.stats.guardrail_bounds import guardrail_specificity as guardrail_specificity
 from trialwise.stats.guardrail_bounds import residual_harm_bound as residual_harm_bound
 from trialwise.stats.guardrail_bounds import stratified_containment as stratified_containment
-from trialwise.stats.implied_levels import ImpliedLevel as ImpliedLevel
-from trialwise.stats.implied_levels import implied_alpha_of_cutoff as implied_alpha_of_cutoff
-from trialwise.stats.implied_levels import (
-    implied_confidence_of_observation as implied_confidence_of_observation,
-)
-from trialwise.stats.implied_levels import (
-    implied_confidence_of_threshold as implied_confidence_of_threshold,
-)
 from trialwise.stats.judge_certification import Certification as Certification
 from trialwise.stats.judge_certification import alpha_lower_bound as alpha_lower_bound
 from trialwise.stats.judge_certification import certify_judge as certify_judge
@@ -142,14 +145,8 @@ from trialwise.stats.margin_tests import NonInferiority as NonInferiority
 from trialwise.stats.margin_tests import difference_interval as difference_interval
 from trialwise.stats.margin_tests import noninferiority as noninferiority
 from trialwise.stats.margin_tests import noninferiority_size as noninferiority_size
-from trialwise.stats.mean_bets import MeanDesign as MeanDesign
-from trialwise.stats.mean_bets import betting_capital as betting_capital
-from trialwise.stats.mean_bets import betting_mean_interval as betting_mean_interval
-from trialwise.stats.mean_bets import fewest_scores as fewest_scores
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import adjust as adjust
-from trialwise.stats.net_wins import NetWinsTest as NetWinsTest
-from trialwise.stats.net_wins import weigh_net_wins as weigh_net_wins
 from trialwise.stats.paired import PairCounts as PairCounts
 from trialwise.stats.paired import PairedCharacteristic as PairedCharacteristic
 from trialwise.stats.paired import PairedOutcome as PairedOutcome
@@ -167,12 +164,6 @@ from trialwise.stats.paired_designs import plan_paired_design as plan_paired_des
 from trialwise.stats.paired_rules import PairedConclusion as PairedConclusion
 from trialwise.stats.paired_rules import PairedRule as PairedRule
 from trialwise.stats.paired_rules import plan_paired_rule as plan_paired_rule
-from trialwise.stats.passk import pass_at_k as pass_at_k
-from trialwise.stats.passk import pass_at_k_interval as pass_at_k_interval
-from trialwise.stats.passk import pass_at_k_naive as pass_at_k_naive
-from trialwise.stats.passk import pass_hat_k as pass_hat_k
-from trialwise.stats.passk import pass_hat_k_interval as pass_hat_k_interval
-from trialwise.stats.passk import pass_hat_k_plugin as pass_hat_k_plugin
 from trialwise.stats.rate_intervals import clopper_pearson as clopper_pearson
 from trialwise.stats.rate_intervals import rule_of_three as rule_of_three
 from trialwise.stats.rate_intervals import wald as wald
@@ -191,17 +182,25 @@ from trialwise.stats.result_types import Undefined as Undefined
 from trialwise.stats.run_reliability import ReliabilitySummary as ReliabilitySummary
 from trialwise.stats.run_reliability import confidence_band as confidence_band
 from trialwise.stats.run_reliability import graceful_degradation as graceful_degradation
+from trialwise.stats.run_reliability import pass_at_k as pass_at_k
+from trialwise.stats.run_reliability import pass_at_k_interval as pass_at_k_interval
+from trialwise.stats.run_reliability import pass_at_k_naive as pass_at_k_naive
+from trialwise.stats.run_reliability import pass_hat_k as pass_hat_k
+from trialwise.stats.run_reliability import pass_hat_k_interval as pass_hat_k_interval
+from trialwise.stats.run_reliability import pass_hat_k_plugin as pass_hat_k_plugin
 from trialwise.stats.run_reliability import recommend_runs as recommend_runs
 from trialwise.stats.run_reliability import recommend_runs_wilson as recommend_runs_wilson
 from trialwise.stats.run_reliability import reliability_decay_curve as reliability_decay_curve
 from trialwise.stats.run_reliability import summarize as summarize
 from trialwise.stats.run_reliability import variance_amplification as variance_amplification
-from trialwise.stats.sign_flips import MeanShift as MeanShift
-from trialwise.stats.sign_flips import sign_flip_mean as sign_flip_mean
+from trialwise.stats.signed_ranks import MeanShift as MeanShift
+from trialwise.stats.signed_ranks import NetWinsTest as NetWinsTest
 from trialwise.stats.signed_ranks import ShiftEstimate as ShiftEstimate
 from trialwise.stats.signed_ranks import hodges_lehmann as hodges_lehmann
 from trialwise.stats.signed_ranks import select_walsh_average as select_walsh_average
+from trialwise.stats.signed_ranks import sign_flip_mean as sign_flip_mean
 from trialwise.stats.signed_ranks import signed_rank_tail as signed_rank_tail
+from trialwise.stats.signed_ranks import weigh_net_wins as weigh_net_wins
 from trialwise.stats.skill_scores import Flakiness as Flakiness
 from trialwise.stats.skill_scores import GraderResult as GraderResult
 from trialwise.stats.skill_scores import MultiTrialMetrics as MultiTrialMetrics
@@ -331,13 +330,14 @@ from trialwise.stats.toolbox.stopping_bias import naive_interval as naive_interv
 from trialwise.stats.toolbox.task_means import TaskMean as TaskMean
 from trialwise.stats.toolbox.task_means import mean_pass_at_k as mean_pass_at_k
 from trialwise.stats.toolbox.task_means import mean_pass_hat_k as mean_pass_hat_k
-from trialwise.stats.trace_shape import TraceShape as TraceShape
 from trialwise.stats.trace_stability import DEFAULT_GATE as DEFAULT_GATE
 from trialwise.stats.trace_stability import DEFAULT_MINIMUM as DEFAULT_MINIMUM
 from trialwise.stats.trace_stability import StabilityFloors as StabilityFloors
 from trialwise.stats.trace_stability import StabilityGate as StabilityGate
 from trialwise.stats.trace_stability import StabilityReport as StabilityReport
+from trialwise.stats.trace_stability import TraceShape as TraceShape
 from trialwise.stats.trace_stability import drift_flags as drift_flags
 from trialwise.stats.trace_stability import stability_of_shape as stability_of_shape
 from trialwise.stats.unconditional import BoschlooTest as BoschlooTest
 from trialwise.stats.unconditional import boschloo as boschloo
+from trialwise.stats.unconditional import fisher_one_sided as fisher_one_sided

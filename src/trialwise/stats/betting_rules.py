@@ -25,8 +25,7 @@ from typing import Any, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.bisection import find_end, find_first
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import find_end, find_first, upper_z
 from trialwise.stats.paired import (
     OUTCOMES,
     PairCounts,

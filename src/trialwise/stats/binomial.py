@@ -10,6 +10,7 @@ sums of log-gammas lose one digit for every tenfold growth of n. The tests hold 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from trialwise.validation import require_count, require_integer, require_rate
 
@@ -240,3 +241,94 @@ def _logit_quantile(q: float, a: float, b: float) -> float:
         if abs(step) < _NEWTON_DONE:
             break
     return u
+
+
+# --- Bisection: where a condition that changes once stops or begins to hold -----------------------
+
+
+def find_end(inside: float, outside: float, holds: Callable[[float], bool]) -> float:
+    """Return where a condition ends on the way from inside to outside, rounded outward.
+
+    It halves down to neighbouring doubles, so that no tolerance has to be chosen.
+    """
+    while (middle := (inside + outside) / 2) not in (inside, outside):
+        if holds(middle):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def find_first(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Return the smallest integer above low from which on a condition holds, as it does at high."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+# --- The standard normal distribution, from the standard library alone ----------------------------
+
+_SQRT2 = math.sqrt(2)
+
+#: The package exports none of these: Python has `statistics.NormalDist`.
+
+
+def normal_cdf(x: float) -> float:
+    """P(Z ≤ x), accurate in the lower tail.
+
+    >>> normal_cdf(0.0)
+    0.5
+    """
+    return math.erfc(-x / _SQRT2) / 2
+
+
+def normal_sf(x: float) -> float:
+    """P(Z > x), accurate in the upper tail."""
+    return math.erfc(x / _SQRT2) / 2
+
+
+def normal_quantile(q: float) -> float:
+    """The z with P(Z ≤ z) = q, for 0 < q < 1 (Wichura's AS 241, as the standard library has it).
+
+    >>> round(normal_quantile(0.95), 6)
+    1.644854
+    """
+    # `statistics` costs as much to import as the interpreter to start; a help page needs none.
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(q)
+
+
+def upper_z(alpha: float) -> float:
+    """The one-sided critical value z with P(Z > z) = alpha.
+
+    Taken from the lower tail and reflected: 1 − alpha would round a small alpha away.
+    """
+    return -normal_quantile(alpha) + 0.0
+
+
+# --- The binomial counts that matter: all whose probability can move a sum of doubles -------------
+
+#: Counts rarer than this, relative to the likeliest, cannot move a sum of doubles.
+NEGLIGIBLE = 1e-19
+
+
+def likely_counts(n: int, p: float, *, negligible: float = NEGLIGIBLE) -> tuple[int, list[float]]:
+    """The first binomial count that matters, and the probabilities from there to the last."""
+    if p in (0, 1):
+        return (n if p else 0), [1.0]
+    mode = min(int((n + 1) * p), n)
+    odds = p / (1 - p)
+    peak = binomial_weight(mode, n, p, 1 - p)
+    below, weight, k = [], peak, mode
+    while k > 0 and weight > negligible * peak:
+        weight *= k / ((n - k + 1) * odds)
+        k -= 1
+        below.append(weight)
+    above, weight, first, k = [peak], peak, k, mode
+    while k < n and weight > negligible * peak:
+        weight *= (n - k) * odds / (k + 1)
+        k += 1
+        above.append(weight)
+    return first, below[::-1] + above

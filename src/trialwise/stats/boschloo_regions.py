@@ -17,11 +17,15 @@ from operator import mul
 from typing import NamedTuple
 
 from trialwise.decimals import RELATIVE_BAND
-from trialwise.stats.bisection import find_first
-from trialwise.stats.fisher import FisherLevel, fisher_corners
-from trialwise.stats.likely_counts import likely_counts
+from trialwise.stats.binomial import find_first, likely_counts
 from trialwise.stats.precedence import lattice_weight
-from trialwise.stats.unconditional import RejectionRegion, find_supremum, highest_point
+from trialwise.stats.unconditional import (
+    FisherLevel,
+    RejectionRegion,
+    find_supremum,
+    fisher_corners,
+    highest_point,
+)
 
 #: Half of the distance between two rates of the grid, in standard deviations of the total.
 _REACH = 0.35

@@ -32,8 +32,7 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import beta_quantile
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import beta_quantile, upper_z
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
     require_choice,

@@ -19,6 +19,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.beta_binomial import beta_binomial_fit
+from trialwise.stats.binomial import normal_cdf, normal_quantile
 from trialwise.stats.cluster_estimators import (
     ESTIMANDS,
     POPULATIONS,
@@ -31,7 +32,6 @@ from trialwise.stats.cluster_estimators import (
     prompt_weighted,
     student_z,
 )
-from trialwise.stats.normal import normal_cdf, normal_quantile
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 

@@ -24,8 +24,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import beta_cdf, continued_fraction, deviance, stirling_error
-from trialwise.stats.bisection import find_end
+from trialwise.stats.binomial import (
+    beta_cdf,
+    continued_fraction,
+    deviance,
+    find_end,
+    stirling_error,
+)
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.decimals import as_written, at_most, ceil_product
 from trialwise.errors import InvalidArgument
-from trialwise.stats.bisection import find_first
-from trialwise.stats.finite_hypergeometric import exact_tail, tail
+from trialwise.stats.binomial import find_first
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
@@ -24,6 +23,9 @@ from trialwise.validation import (
     require_rate,
     require_successes,
 )
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,3 +275,64 @@ def fewest_trials(M: int, N: int, alpha: float) -> int:
     while high <= M and not enough(high):
         high *= 2
     return find_first(high // 2, min(high, M + 1), enough)
+
+
+# --- The hypergeometric law: trials drawn from a finite corpus without replacement ----------------
+#
+# A module of its own because a distribution is one job and a claim about a corpus another. It is
+# written here, and not as log-gammas, because those lose a digit for every tenfold growth of the
+# corpus, and a corpus may be large.
+
+#: The package exports the checked forms, from `toolbox.hypergeometric_law`.
+
+#: A further term below this share of its sum no longer moves a double.
+_NEGLIGIBLE = 1e-18
+
+
+def tail(k: int, n: int, M: int, N: int) -> float:
+    """P(K ≥ k) without checks: the weight from k on, over the whole weight."""
+    lowest, highest = max(0, n - (N - M)), min(n, M)
+    if k <= lowest:
+        return 1.0
+    if k > highest:
+        return 0.0
+    mode = (n + 1) * (M + 1) // (N + 2)
+    below = above = 0.0
+    # Upward from the mode, relative to the weight of the mode.
+    weight, j = 1.0, mode
+    while j <= highest and weight:
+        if j < k:
+            below += weight
+        elif weight > _NEGLIGIBLE * above:
+            above += weight
+        else:
+            break
+        weight *= (M - j) * (n - j) / ((j + 1) * (N - M - n + j + 1))
+        j += 1
+    # Downward from the mode.
+    weight, j = 1.0, mode
+    while j > lowest and weight:
+        weight *= j * (N - M - n + j) / ((M - j + 1) * (n - j + 1))
+        j -= 1
+        if j >= k:
+            above += weight
+        elif weight > _NEGLIGIBLE * below:
+            below += weight
+        else:
+            break
+    return above / (above + below)
+
+
+def exact_tail(k: int, n: int, M: int, N: int) -> Fraction:
+    """P(K ≥ k) in rationals for 0 ≤ k ≤ n, for the exact-boundary convention."""
+    from fractions import Fraction
+    from math import comb
+
+    first = max(k, n - (N - M))
+    term = comb(M, first) * comb(N - M, n - first)
+    total = 0
+    # The next term is a small factor away: no further binomial coefficient is formed.
+    for j in range(first, min(n, M) + 1):
+        total += term
+        term = term * (M - j) * (n - j) // ((j + 1) * (N - M - n + j + 1))
+    return Fraction(total, comb(N, n))

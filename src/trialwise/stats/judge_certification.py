@@ -6,7 +6,7 @@ import math
 from enum import StrEnum
 
 from trialwise.stats.agreement import ALL_ALIKE, Confusion
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 

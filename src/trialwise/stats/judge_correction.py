@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.agreement import Confusion
+from trialwise.stats.binomial import upper_z
 from trialwise.stats.judged_tests import Correction, JudgedTest
-from trialwise.stats.normal import upper_z
 from trialwise.stats.paired import paired_difference_interval
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import RULES, Interval, Rule, Undefined

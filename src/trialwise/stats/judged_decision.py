@@ -13,7 +13,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first, upper_z
 from trialwise.stats.confidence_sequences import BoundedSequence
 from trialwise.stats.judge_correction import (
     CorrectedRate,
@@ -27,9 +27,7 @@ from trialwise.stats.judge_correction import (
     shares,
     unit,
 )
-from trialwise.stats.judged_errors import error_by_class, error_of_shares
-from trialwise.stats.judged_tests import Correction, JudgedTest
-from trialwise.stats.normal import upper_z
+from trialwise.stats.judged_tests import Correction, JudgedTest, error_by_class, error_of_shares
 from trialwise.stats.result_types import Decision, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 

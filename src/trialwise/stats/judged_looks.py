@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first
 from trialwise.stats.judged_tests import UNLIKE, Correction, JudgedTest, compare_labels
 
 #: The share of the trials that are in at a look, and the share of the error limit that it spends.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import as_written, ceil_product, complement, floor_product
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first
 from trialwise.stats.compliance_cutoffs import minimum_trials
 from trialwise.stats.latency_baseline import precedence_existence
 from trialwise.stats.latency_percentiles import check_percentile, emission_minimum

@@ -16,7 +16,7 @@ from typing import Any
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.likely_counts import likely_counts
+from trialwise.stats.binomial import likely_counts
 from trialwise.stats.paired import (
     OUTCOMES,
     PairCounts,

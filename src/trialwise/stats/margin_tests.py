@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.bisection import find_end
-from trialwise.stats.fisher import check_two_runs
-from trialwise.stats.likely_counts import likely_counts
-from trialwise.stats.normal import normal_cdf, normal_sf, upper_z
+from trialwise.stats.binomial import find_end, likely_counts, normal_cdf, normal_sf, upper_z
 from trialwise.stats.rate_intervals import wilson_high, wilson_low
 from trialwise.stats.regression_cutoffs import cdf_window
 from trialwise.stats.result_types import Interval
+from trialwise.stats.unconditional import check_two_runs
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 IntervalMethod: TypeAlias = Literal["miettinen-nurminen", "farrington-manning", "newcombe"]

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import binomial_tail, exact_tail
-from trialwise.stats.bisection import find_end
-from trialwise.stats.normal import normal_quantile, upper_z
+from trialwise.stats.binomial import binomial_tail, exact_tail, find_end, normal_quantile, upper_z
 from trialwise.stats.result_types import Decision, Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 

@@ -23,11 +23,11 @@ from typing import Any, Literal, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first
 from trialwise.stats.paired import PairedCharacteristic, PairedOutcome, half_tail
 from trialwise.stats.result_types import Decision
+from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.shipped_designs import EDITION, DesignCache, normalize, paired_mix
 from trialwise.stats.sequential.walks import decision_at, stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate

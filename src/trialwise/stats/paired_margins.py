@@ -25,9 +25,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from trialwise.stats.binomial import binomial_weight
-from trialwise.stats.bisection import find_end
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import binomial_weight, find_end, upper_z
 
 #: The proven maximum exceeds the greatest value on the grid by about this share at the level.
 _SLACK = 0.025

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import paired
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first
 from trialwise.stats.result_types import Decision, Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 

@@ -22,8 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
-from trialwise.stats.binomial import binomial_weight
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import binomial_weight, upper_z
 
 if TYPE_CHECKING:
     from fractions import Fraction

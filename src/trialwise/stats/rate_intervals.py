@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 
-from trialwise.stats.binomial import beta_quantile
-from trialwise.stats.normal import normal_quantile, upper_z
+from trialwise.stats.binomial import beta_quantile, normal_quantile, upper_z
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate, require_successes
 

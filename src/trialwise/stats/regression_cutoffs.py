@@ -19,10 +19,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
-from trialwise.stats.binomial import binomial_weight, raw_cdf
+from trialwise.stats.binomial import binomial_weight, likely_counts, raw_cdf, upper_z
 from trialwise.stats.boschloo_regions import LARGEST_SEARCH, boschloo_region
-from trialwise.stats.likely_counts import likely_counts
-from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Refusal, Rule

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from trialwise.stats.likely_counts import likely_counts
+from trialwise.stats.binomial import likely_counts
 from trialwise.stats.staged_schemes import Boundaries, StagedScheme, list_nodes
 from trialwise.stats.unconditional import RejectionRegion, find_supremum
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.passk import pass_at_k, pass_hat_k, pass_hat_k_plugin
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.run_reliability import pass_at_k, pass_hat_k, pass_hat_k_plugin
 from trialwise.validation import require_outcomes, require_positive, require_rate
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from typing import Any, Literal
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import beta_quantile, binomial_pmf, binomial_tail
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import beta_quantile, binomial_pmf, binomial_tail, find_first
 from trialwise.stats.paired import PairCounts, PairedCharacteristic, PairedOutcome, half_tail
 from trialwise.stats.paired_designs import DiscordantArrivals, plan_paired_design
 from trialwise.stats.paired_margins import find_low_end

@@ -19,9 +19,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from trialwise.stats.binomial import raw_cdf
+from trialwise.stats.binomial import likely_counts, raw_cdf
 from trialwise.stats.boschloo_regions import boschloo_region
-from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.sequential.walks import Rule, characteristic
 from trialwise.stats.staged_schemes import Boundaries, StagedScheme

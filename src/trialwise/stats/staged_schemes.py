@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from trialwise.stats.normal import normal_quantile, upper_z
+from trialwise.stats.binomial import normal_quantile, upper_z
 
 #: After 0, 1, … trials, the most failures that PASS and the fewest that FAIL.
 Boundaries: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

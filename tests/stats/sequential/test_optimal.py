@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from trialwise.stats.sequential import SequentialDesign, fixed_size
+from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.design_methods import find_optimal
-from trialwise.stats.sequential.hypotheses import Hypotheses
 
 Exactly = Callable[..., Any]
 PAIRS = [(0.90, 0.80), (0.95, 0.85), (0.80, 0.70), (0.99, 0.97)]

@@ -18,8 +18,8 @@ from trialwise.stats.sequential import (
     design_key,
     shipped_designs,
 )
+from trialwise.stats.sequential.bound import Hypotheses, Mix, even_mix
 from trialwise.stats.sequential.design_methods import find_optimal
-from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix
 from trialwise.stats.sequential.shipped_designs import MARGIN_MIXES, shipped_design
 
 SHIPPED = list(list_catalogue())

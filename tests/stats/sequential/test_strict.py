@@ -26,7 +26,7 @@ from trialwise.stats.sequential import (
     price_search,
 )
 from trialwise.stats.sequential.best_rules import StrictObjective, default_objective
-from trialwise.stats.sequential.hypotheses import Hypotheses
+from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.shipped_designs import (
     DEFAULT_CAPS,
     default_strict_cap,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential.trial_order import issue_order
+from trialwise.stats.sequential.concurrency import issue_order
 
 SIZES = st.integers(1, 30)
 TRIALS = st.integers(0, 200)

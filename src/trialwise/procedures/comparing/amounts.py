@@ -22,13 +22,12 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing import findings
 from trialwise.procedures.comparing.pairing import Pair, Pairing, pair_trials
+from trialwise.stats.binomial import upper_z
+from trialwise.stats.bounded_means import betting_mean_interval
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.mean_bets import betting_mean_interval
-from trialwise.stats.normal import upper_z
 from trialwise.stats.paired import sign_test
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.sign_flips import sign_flip_mean
-from trialwise.stats.signed_ranks import hodges_lehmann
+from trialwise.stats.signed_ranks import hodges_lehmann, sign_flip_mean
 from trialwise.validation import require_open_rate
 
 Reader: TypeAlias = Callable[[Trial], float | None]

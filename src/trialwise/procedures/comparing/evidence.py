@@ -24,8 +24,8 @@ from trialwise.procedures.comparing.pair_following import fit_rule
 from trialwise.stats import paired
 from trialwise.stats.confidence_sequences import anytime_p_value
 from trialwise.stats.difference_bounds import bound_unpaired_difference, find_margin_p_value
-from trialwise.stats.net_wins import weigh_net_wins
 from trialwise.stats.paired_rules import PairedConclusion, PairedRule, plan_paired_rule
+from trialwise.stats.signed_ranks import weigh_net_wins
 from trialwise.stats.unconditional import boschloo
 
 

@@ -17,11 +17,14 @@ from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_points
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
-from trialwise.stats.binomial import binomial_tail
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import (
+    binomial_tail,
+    find_first,
+    likely_counts,
+    normal_quantile,
+    upper_z,
+)
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
-from trialwise.stats.likely_counts import likely_counts
-from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.paired import approximate_pairs, minimum_discordant
 from trialwise.stats.regression_cutoffs import design_power
 from trialwise.stats.toolbox.choice_forecast import ChoiceForecast, forecast_choice

@@ -19,15 +19,13 @@ from trialwise.procedures.sizing.sizing_base import (
     SizingQuestion,
     even_rates,
 )
-from trialwise.stats.binomial import binomial_tail
+from trialwise.stats.binomial import binomial_tail, likely_counts, upper_z
 from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
     check_required_rate,
     compliance_cutoff,
     minimum_trials,
 )
-from trialwise.stats.likely_counts import likely_counts
-from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
 from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
 from trialwise.stats.toolbox import rate_sizing

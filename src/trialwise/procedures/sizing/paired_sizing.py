@@ -21,8 +21,7 @@ from trialwise.procedures.comparison import limit_pairs
 from trialwise.procedures.sizing.comparison_sizing import find_size
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats import paired
-from trialwise.stats.binomial import raw_cdf
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import raw_cdf, upper_z
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.shipped_designs import DesignCache

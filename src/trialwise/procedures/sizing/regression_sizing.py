@@ -22,9 +22,12 @@ from trialwise.procedures.sizing.sizing_base import (
     even_rates,
 )
 from trialwise.stats import latency_baseline
-from trialwise.stats.binomial import binomial_cdf
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.implied_levels import SOUND_ALPHA, implied_confidence_of_threshold
+from trialwise.stats.binomial import binomial_cdf, normal_cdf
+from trialwise.stats.compliance_cutoffs import (
+    SOUND_ALPHA,
+    ComplianceCutoff,
+    implied_confidence_of_threshold,
+)
 from trialwise.stats.latency_limits import latency_limit_cutoff
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_planning import (
@@ -33,7 +36,6 @@ from trialwise.stats.latency_planning import (
     planned_trials_needed,
     precedence_planning,
 )
-from trialwise.stats.normal import normal_cdf
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.toolbox.risk_sizing import (

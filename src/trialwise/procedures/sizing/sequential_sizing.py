@@ -18,10 +18,14 @@ from trialwise.procedures.sequential_designs import choose_shared
 from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
 from trialwise.stats.compliance_cutoffs import check_required_rate
-from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound, fixed_size
+from trialwise.stats.sequential.bound import (
+    Shortfall,
+    default_alternative,
+    expected_trials_bound,
+    fixed_size,
+)
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import default_alternative
 from trialwise.stats.sequential.shipped_designs import DesignCache
 
 #: The longest design planned for: a search takes seconds at a thousand trials, a minute here.

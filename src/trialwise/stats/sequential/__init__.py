@@ -1,14 +1,12 @@
 """Sequential designs for a rate: as few trials as two exact errors allow.
 
 - `design`: `SequentialDesign`, the way in
-- `hypotheses`: the two rates to tell apart and the errors
 - `design_methods`: the methods that find a design
 - `shipped_designs`, `designs.json`, `strict_designs.json`: designs that are shipped or kept
 - `walks`: the one walk: boundaries, error rates and expected trials of a rule
-- `bound`: what no design can beat
+- `bound`: the two rates to tell apart, the errors, and what no design can beat
 - `stopped_rates`: estimates and intervals after an early stop
-- `concurrency`: how many trials to start at once
-- `trial_order`: the order of inputs
+- `concurrency`: the order of inputs, and how many trials to start at once
 - `best_rules`, `price_search`, `flip_search`: the search
 
 A name loads its module on first use, so importing this package imports none of them. Type checkers
@@ -21,14 +19,14 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
+    "bound": (
+        "FixedSize Shortfall expected_trials_bound fixed_size shortfall Mix default_alternative"
+    ),
     "shipped_designs": "DesignCache design_key",
     "walks": "OperatingCharacteristic",
-    "concurrency": "trials_to_start",
+    "concurrency": "trials_to_start Draw issue_order",
     "design": "Method SequentialDesign",
-    "hypotheses": "Mix default_alternative",
     "stopped_rates": "naive_bias stopped_estimate stopped_interval",
-    "trial_order": "Draw issue_order",
     "trialwise.stats.result_types": "Decision",
     "trialwise.stats.toolbox.blaker_intervals": "blaker_interval",
     "trialwise.stats.toolbox.concurrent_rounds": (

@@ -33,8 +33,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from trialwise.stats.bisection import find_first
-from trialwise.stats.sequential.hypotheses import Mix
+from trialwise.stats.binomial import find_first
+from trialwise.stats.sequential.bound import Mix
 from trialwise.stats.sequential.walks import Rule, monotone, never, stopping_probabilities
 
 #: Rates are kept this far from 0 and 1, where a likelihood ratio is infinite.
@@ -127,7 +127,7 @@ def usual_cap(rate: float, alpha: float = 0.05, beta: float = 0.05) -> float:
     The normal approximation for a fixed sample with a power of 80 %, and a tenth more for looking
     after every trial.
     """
-    from trialwise.stats.normal import normal_quantile
+    from trialwise.stats.binomial import normal_quantile
 
     half = (1 + rate) / 2
     level = normal_quantile(1 - min(alpha, beta))

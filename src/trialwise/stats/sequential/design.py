@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision, Interval, Undefined
-from trialwise.stats.sequential.hypotheses import (
+from trialwise.stats.sequential.bound import (
     Hypotheses,
     Mix,
     check_cap,

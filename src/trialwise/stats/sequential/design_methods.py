@@ -37,13 +37,15 @@ from trialwise.stats.sequential.best_rules import (
     log_ratios,
 )
 from trialwise.stats.sequential.bound import (
+    Hypotheses,
+    Mix,
     deciding_look,
     fewest_failing,
     first_deciding,
+    list_looks,
     most_passing,
 )
 from trialwise.stats.sequential.flip_search import TIMES_SHORTER, search_flips, stricter
-from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, list_looks
 from trialwise.stats.sequential.price_search import (
     WARM_UP,
     Relaxation,

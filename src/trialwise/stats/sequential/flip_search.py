@@ -32,7 +32,7 @@ from trialwise.stats.sequential.best_rules import (
     induct,
     order_boundaries,
 )
-from trialwise.stats.sequential.hypotheses import Hypotheses
+from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.price_search import Relaxation, keeps
 from trialwise.stats.sequential.walks import Rule, decision_at, monotone, orderly, walk
 

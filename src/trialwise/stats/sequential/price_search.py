@@ -31,8 +31,7 @@ from trialwise.stats.sequential.best_rules import (
     log_ratios,
     order_boundaries,
 )
-from trialwise.stats.sequential.bound import fewest_failing, most_passing
-from trialwise.stats.sequential.hypotheses import Hypotheses
+from trialwise.stats.sequential.bound import Hypotheses, fewest_failing, most_passing
 from trialwise.stats.sequential.walks import Rule
 
 #: Bound and mixture agree to this share of the objective: far below the digits anyone is shown.

@@ -18,8 +18,7 @@ from typing import Any, Protocol
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import (
+from trialwise.stats.sequential.bound import (
     Hypotheses,
     Mix,
     even_mix,
@@ -27,6 +26,7 @@ from trialwise.stats.sequential.hypotheses import (
     list_looks,
     shared_mix,
 )
+from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.walks import Rule, never
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.

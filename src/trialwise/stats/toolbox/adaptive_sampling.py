@@ -18,8 +18,7 @@ from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
-from trialwise.stats.sequential.bound import fixed_size
-from trialwise.stats.sequential.hypotheses import Hypotheses, resolve_cap
+from trialwise.stats.sequential.bound import Hypotheses, fixed_size, resolve_cap
 from trialwise.validation import require_count, require_positive, require_rate
 
 _PASS, _FAIL = -1, -2

@@ -6,9 +6,14 @@ from bisect import bisect_right
 from typing import SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND
-from trialwise.stats.fisher import FisherLevel, fisher_corners, fisher_p_value
 from trialwise.stats.precedence import lattice_weight, smallest_count
-from trialwise.stats.unconditional import find_supremum, rejection_region
+from trialwise.stats.unconditional import (
+    FisherLevel,
+    find_supremum,
+    fisher_corners,
+    fisher_p_value,
+    rejection_region,
+)
 from trialwise.validation import require_count, require_open_rate, require_successes
 
 #: The step in which a critical level above alpha is looked for.

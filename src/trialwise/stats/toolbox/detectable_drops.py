@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import upper_z
 from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.toolbox.rate_sizing import approximate_power

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.normal import normal_sf, upper_z
+from trialwise.stats.binomial import normal_sf, upper_z
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.toolbox.binomial_weights import raw_pmfs
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate

@@ -6,8 +6,7 @@ from operator import index
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.finite import fewest_trials, required_successes_of
-from trialwise.stats.finite_hypergeometric import tail
+from trialwise.stats.finite import fewest_trials, required_successes_of, tail
 from trialwise.validation import require_count, require_open_rate
 
 

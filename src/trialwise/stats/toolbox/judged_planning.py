@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.bisection import find_first
+from trialwise.stats.binomial import find_first, normal_cdf, upper_z
 from trialwise.stats.judge_certification import FEWEST_UNITS, labels_to_certify
-from trialwise.stats.judged_errors import error_by_class, error_of_shares
-from trialwise.stats.judged_tests import Correction
-from trialwise.stats.normal import normal_cdf, upper_z
+from trialwise.stats.judged_tests import Correction, error_by_class, error_of_shares
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_open_rate, require_rate
 

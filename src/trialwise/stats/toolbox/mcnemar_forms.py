@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats.normal import normal_sf
+from trialwise.stats.binomial import normal_sf
 from trialwise.stats.paired import SignAlternative, half_tail, sign_test
 from trialwise.validation import require_choice, require_count
 

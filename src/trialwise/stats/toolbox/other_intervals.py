@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
-from trialwise.stats.binomial import beta_quantile
-from trialwise.stats.normal import normal_quantile
+from trialwise.stats.binomial import beta_quantile, normal_quantile
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_count, require_open_rate, require_rate, require_successes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import upper_z
 from trialwise.stats.paired import PairCounts, check_pair_counts
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval

@@ -22,8 +22,7 @@ from typing import SupportsIndex, TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import binomial_weight
-from trialwise.stats.likely_counts import likely_counts
+from trialwise.stats.binomial import binomial_weight, likely_counts
 from trialwise.stats.regression_cutoffs import cdf_window
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import (

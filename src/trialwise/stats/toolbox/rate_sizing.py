@@ -16,9 +16,15 @@ from typing import Literal
 
 from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import exact_tail, raw_pmf, raw_tail
+from trialwise.stats.binomial import (
+    exact_tail,
+    normal_cdf,
+    normal_quantile,
+    raw_pmf,
+    raw_tail,
+    upper_z,
+)
 from trialwise.stats.compliance_cutoffs import check_required_rate, minimum_trials, wilson_cutoff
-from trialwise.stats.normal import normal_cdf, normal_quantile, upper_z
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import require_choice, require_open_rate, require_rate
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.decimals import complement
-from trialwise.stats.binomial import raw_cdf
-from trialwise.stats.bisection import find_first
-from trialwise.stats.normal import upper_z
+from trialwise.stats.binomial import find_first, raw_cdf, upper_z
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.regression_cutoffs import regression_cutoff

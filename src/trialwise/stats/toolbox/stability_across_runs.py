@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from statistics import mean, pvariance
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.trace_shape import read_trace
 from trialwise.stats.trace_stability import (
     DEFAULT_GATE,
     StabilityGate,
     StabilityReport,
+    read_trace,
     stability_of_shape,
 )
 from trialwise.validation import require_choice

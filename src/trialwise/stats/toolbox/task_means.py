@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.binomial import upper_z
 from trialwise.stats.bounded_means import bounded_mean_interval
-from trialwise.stats.normal import upper_z
-from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import pass_at_k, pass_hat_k
 from trialwise.validation import require_choice, require_count, require_open_rate, require_successes
 
 Metric: TypeAlias = Literal["pass@k", "pass^k"]

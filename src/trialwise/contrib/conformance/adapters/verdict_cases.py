@@ -38,7 +38,7 @@ CONFORMANCE_STATUS = {
 def older_verdict(case: Case) -> dict[str, Any]:
     """The withdrawn point-estimate rule with its Wald statistic: diagnostic, decides nothing."""
     from trialwise.decimals import as_written
-    from trialwise.stats.normal import normal_cdf
+    from trialwise.stats.binomial import normal_cdf
 
     inputs = case.inputs
     k, n, threshold = inputs["successes"], inputs["trials"], inputs["threshold"]
