@@ -172,7 +172,10 @@ class GroupedCommand(click.Command):
         _write_section(formatter, "Help", ctx, pages)
         if ctx.meta.get(_WHOLE) and "settings" in {one.name for one in self.params}:
             with formatter.section("Settings of the suite, and of --set KEY=VALUE"):
-                formatter.write_dl([(_key(name), doc) for name, _, _, doc in _list_settings()])
+                # What has no option to be shown is changed by `--set` alone.
+                shown = (*_EVERYDAY, *_NO_OPTION)
+                rows = [(_key(name), doc) for name, _, _, doc in OPTIONS if name not in shown]
+                formatter.write_dl(rows)
 
     @staticmethod
     def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -348,11 +351,6 @@ def _say_replaced(_: click.Context, param: click.Parameter, value: Any) -> Any:
         name = option_name(param).removeprefix("--")
         click.echo(f"trialwise: --{name} is now --set {_key(name)}=…", err=True)
     return value
-
-
-def _list_settings() -> list[tuple[str, str, str, str]]:
-    """List the settings that have no option to be shown."""
-    return [one for one in OPTIONS if one[0] not in (*_EVERYDAY, *_NO_OPTION)]
 
 
 def _key(option: str) -> str:

@@ -21,7 +21,6 @@ from trialwise.stats.result_types import Undefined
 if TYPE_CHECKING:
     from trialwise.outcomes.outcome_rows import Outcomes
     from trialwise.outcomes.outcome_trials import CriterionMetrics, Metrics
-    from trialwise.runtime.outcome_scoring import Scored
     from trialwise.runtime.reply_scoring import ScoredTraces
     from trialwise.runtime.result import Result
     from trialwise.suite.loaded_suite import Suite, SuiteContract
@@ -29,16 +28,8 @@ if TYPE_CHECKING:
 
 #: Options that are arguments of the same name, of `score` and of `read_outcomes`.
 _QUESTION = (
-    *(
-        "no_worse_than",
-        "never_fails",
-        "mean_at_least",
-        "trials",
-        "max_trials",
-        "confidence",
-        "rule",
-    ),
-    *("each_input", "order", "baselines"),
+    *("no_worse_than", "never_fails", "mean_at_least", "trials", "max_trials", "confidence"),
+    *("rule", "each_input", "order", "baselines"),
 )
 _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at", "delimiter")
 
@@ -125,10 +116,33 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
             raise click.BadParameter(f"{path} is no file", param_hint="FILES")
     if given["suite"] is not None:
         return _score_traces(files, given)
+    outcomes = _read_outcomes(files, given)
+    asked = [given["rates"], given["never_fails"], given["no_worse_than"] is not None]
+    count = sum(map(bool, [*asked, given["mean_at_least"] is not None]))
+    if count > 1:
+        raise click.UsageError(
+            "ask one thing: --at-least, --no-worse-than, --never-fails or --mean-at-least"
+        )
+    if not count:
+        return _show_metrics(outcomes, given)
+    from trialwise.runtime.outcome_scoring import score
+
+    scored = score(
+        outcomes,
+        at_least=_read_rates(given["rates"]),
+        design="sequential" if given["sequential"] else "fixed",
+        intent=given["intent"].upper(),
+        **{name: given[name] for name in _QUESTION},
+    )
+    return _show_result(scored.result, given, scored.to_dict(), below=_tabulate(scored.metrics))
+
+
+def _read_outcomes(files: tuple[Path, ...], given: dict[str, Any]) -> Outcomes:
     from trialwise.outcomes.outcome_reading import read_outcomes
 
     layout = {name: given[name] for name in _LAYOUT if given[name] is not None}
     if given["mean_at_least"] is not None:
+        # A mean takes every score; which of them pass is then a matter of the table alone.
         layout.setdefault("pass_at", given["mean_at_least"])
     if given["order_field"] is not None:
         layout["order"] = given["order_field"]
@@ -137,16 +151,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         outcomes = outcomes.only(*given["criteria"])
     for note in outcomes.notes:
         click.echo(note, err=True)
-    questions = ("no_worse_than", "mean_at_least")
-    asked = bool(given["rates"]) + given["never_fails"]
-    asked += sum(given[name] is not None for name in questions)
-    if asked > 1:
-        raise click.UsageError(
-            "ask one thing: --at-least, --no-worse-than, --never-fails or --mean-at-least"
-        )
-    if not asked:
-        return _metrics(outcomes, given)
-    return _report(_score(outcomes, given), given)
+    return outcomes
 
 
 #: What a suite says of its own, so that no option may.
@@ -202,19 +207,7 @@ def _show_scored(scored: ScoredTraces, given: dict[str, Any]) -> int:
     return _show_result(scored.result, given, scored.result.to_dict())
 
 
-def _score(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
-    from trialwise.runtime.outcome_scoring import score
-
-    return score(
-        outcomes,
-        at_least=_rates(given["rates"]),
-        design="sequential" if given["sequential"] else "fixed",
-        intent=given["intent"].upper(),
-        **{name: given[name] for name in _QUESTION},
-    )
-
-
-def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
+def _read_rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
     """One rate for all, or one for each that is named."""
     from trialwise.declarations.amounts import rate
 
@@ -231,10 +224,6 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
             return share
         found[name] = share
     return found or None
-
-
-def _report(scored: Scored, given: dict[str, Any]) -> int:
-    return _show_result(scored.result, given, scored.to_dict(), below=_table(scored.metrics))
 
 
 def _show_result(
@@ -265,7 +254,7 @@ def _show_result(
     return code
 
 
-def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
+def _show_metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
     from trialwise.outcomes.outcome_trials import Order, gather, metrics_of
 
     # A file in the order of its trials is taken at its word, as it is where a question is asked.
@@ -276,7 +265,7 @@ def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
     if given["as_json"]:
         click.echo(json.dumps(metrics.to_dict(), indent=2))
     else:
-        click.echo(_table(metrics))
+        click.echo(_tabulate(metrics))
         asking = "--at-least, --no-worse-than, --never-fails or --mean-at-least"
         click.echo(f"no question was asked: give {asking}", err=True)
     return ExitCode.PASS
@@ -286,7 +275,7 @@ def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
 _MOST_CURVES = 20
 
 
-def _table(metrics: Metrics) -> str:
+def _tabulate(metrics: Metrics) -> str:
     """Rates, flaky inputs and pass@k, a block for each criterion."""
     lines = []
     for one in metrics.criteria:

@@ -233,12 +233,9 @@ def read_outcomes(
 
 def _read(path: Path, form: str | None, layout: Layout) -> Outcomes:
     chosen = find_format(form or detect_format(path))
-    return chosen.read(path, name=_stem(path), layout=layout, problems=Problems(str(path)))
-
-
-def _stem(path: Path) -> str:
-    """Name what was tested after the file, without its extensions."""
-    return path.name.split(".")[0].strip() or path.name or "outcomes"
+    # What was tested is named after the file, without its extensions, unless the file says it.
+    name = path.name.split(".")[0].strip() or path.name or "outcomes"
+    return chosen.read(path, name=name, layout=layout, problems=Problems(str(path)))
 
 
 def _several(words: Iterable[str]) -> tuple[str, ...]:
@@ -372,7 +369,8 @@ def read_own_results(
         where = f"line {number}"
         try:
             if one["type"] == "run":
-                _check_version(one, where, problems)
+                if one.get("schema") != f"{OWN_SCHEMA}1":
+                    problems.add(where, f"{one.get('schema')} is not read, only {OWN_SCHEMA}1")
                 runs[str(one["run_id"])] = one
             elif one["type"] == "trial":
                 rows += _list_trial_rows(one, where)
@@ -384,21 +382,25 @@ def read_own_results(
     if not rows:
         raise problems.refuse("", "the file holds no trials")
     if len(runs) > 1:
-        rows = [_name_contract(row, runs) for row in rows]
+        contracts = {name: str(run.get("contract", "?")) for name, run in runs.items()}
+        rows = [
+            replace(
+                row, criterion=f"{contracts.get(row.group.partition(' ')[0], '?')}: {row.criterion}"
+            )
+            for row in rows
+        ]
+    # What was under test is known where all trials are of one run.
+    given = next(iter(runs.values())).get("factors") if len(runs) == 1 else None
+    factors = given if isinstance(given, dict) else {}
     named = [str(run.get("contract") or name) for run in runs.values()]
     found = Outcomes(
         rows=tuple(rows),
         name=named[0] if len(named) == 1 else name,
         source=problems.path,
         format="trialwise",
-        factors=_find_factors(runs),
+        factors={str(key): str(value) for key, value in factors.items()},
     )
     return found.only(*layout.result) if layout.result else found
-
-
-def _check_version(run: dict[str, Any], where: str, problems: Problems) -> None:
-    if run.get("schema") != f"{OWN_SCHEMA}1":
-        problems.add(where, f"{run.get('schema')} is not read, only {OWN_SCHEMA}1")
 
 
 def _list_trial_rows(one: dict[str, Any], where: str) -> list[OutcomeRow]:
@@ -447,17 +449,6 @@ def _find_text(one: dict[str, Any], name: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError(f"`{name}` must be a text")
     return value
-
-
-def _name_contract(row: OutcomeRow, runs: dict[str, dict[str, Any]]) -> OutcomeRow:
-    contract = runs.get(row.group.partition(" ")[0], {}).get("contract", "?")
-    return replace(row, criterion=f"{contract}: {row.criterion}")
-
-
-def _find_factors(runs: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Find what was under test, where all trials are of one run."""
-    given = next(iter(runs.values())).get("factors") if len(runs) == 1 else None
-    return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
 
 
 def _read_own(path: Path, **arguments: Any) -> Outcomes:

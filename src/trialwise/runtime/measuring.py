@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
 from trialwise import __version__
 from trialwise.checks.criterion_scopes import scopes_of
@@ -84,8 +84,8 @@ def measure(contract: Contract, **arguments: Unpack[MeasureArguments]) -> Measur
         BaselineError: The run ended before its plan did, so no baseline was written.
     """
     warn_inside_loop("measure", contract)
-    started = _start(contract, {**arguments})
-    return drive(started.space.open_run(started.prepared), started.write)
+    prepared, space, write = _prepare(contract, {**arguments})
+    return drive(space.open_run(prepared), write)
 
 
 async def ameasure(contract: Contract, **arguments: Unpack[MeasureArguments]) -> Measurement:
@@ -97,56 +97,42 @@ async def ameasure(contract: Contract, **arguments: Unpack[MeasureArguments]) ->
     Raises:
         BaselineError: The run ended before its plan did, so no baseline was written.
     """
-    started = await prepare_in_thread(lambda: _start(contract, {**arguments}))
-    opening = started.space.open_run(started.prepared, in_thread=True)
-    return await adrive(opening, started.write)
+    prepared, space, write = await prepare_in_thread(lambda: _prepare(contract, {**arguments}))
+    return await adrive(space.open_run(prepared, in_thread=True), write)
 
 
-class _Started(NamedTuple):
-    """A measurement that is ready to run."""
-
-    prepared: PreparedRun
-    space: Workspace
-    scopes: Mapping[str, CriterionScope]
-    contract: Contract
-    identifier: str | None
-    valid_days: float | None
-    grace_days: float
-
-    def write(self, run: OpenRun, outcome: RunOutcome) -> Measurement:
-        """Write the baseline of a run that is complete."""
-        check_complete(outcome, run.stored)
-        valid_days, grace_days = self.valid_days, self.grace_days
-        validity = self.contract.validity
-        if valid_days is None and validity is not None:
-            valid_days, grace_days = validity.days, grace_days or validity.grace_days
-        return write_baseline(
-            run.plan,
-            outcome.trials,
-            run.stored,
-            scopes=self.scopes,
-            baselines=self.space.baselines,
-            created_at=self.space.clock.now(),
-            identifier=self.identifier,
-            valid_days=valid_days,
-            grace_days=grace_days,
-            gates=measure_gates(self.contract, run.plan, outcome.trials),
-        )
-
-
-def _start(contract: Contract, given: dict[str, Any]) -> _Started:
-    kept = (
-        given.pop("identifier", None),
-        given.pop("valid_days", None),
-        given.pop("grace_days", 0.0),
-    )
+def _prepare(
+    contract: Contract, given: dict[str, Any]
+) -> tuple[PreparedRun, Workspace, Callable[[OpenRun, RunOutcome], Measurement]]:
+    """Prepare a measurement; return what to run, where, and what writes its baseline."""
+    kept = {name: given.pop(name, None) for name in ("identifier", "valid_days", "grace_days")}
     space = Workspace.take(given)
     whole, options = take_contract(contract, given)
     prepared = prepare_run(whole, options, space, measuring=True)
     # Found out before the trials are paid for.
     BaselineStore(space.baselines).check_writable(contract.name)
     # Before the trials: a check with a state of its own may change while they run.
-    return _Started(prepared, space, scopes_of(whole), whole, *kept)
+    scopes, validity = scopes_of(whole), whole.validity
+    if kept["valid_days"] is None and validity is not None:
+        kept["valid_days"] = validity.days
+        kept["grace_days"] = kept["grace_days"] or validity.grace_days
+
+    def write(run: OpenRun, outcome: RunOutcome) -> Measurement:
+        check_complete(outcome, run.stored)
+        return write_baseline(
+            run.plan,
+            outcome.trials,
+            run.stored,
+            scopes=scopes,
+            baselines=space.baselines,
+            created_at=space.clock.now(),
+            identifier=kept["identifier"],
+            valid_days=kept["valid_days"],
+            grace_days=kept["grace_days"] or 0.0,
+            gates=measure_gates(whole, run.plan, outcome.trials),
+        )
+
+    return prepared, space, write
 
 
 def check_complete(

@@ -110,7 +110,7 @@ def prepare(
     return plan_run(
         contract,
         options,
-        seed=_seed(options) if seed is None else seed,
+        seed=next(one for one in (seed, options.seed, randbits(53)) if one is not None),
         structure={name: scope.structure for name, scope in scopes.items()},
         fingerprints={
             contract.experiment_of(one): scopes[one.name].sampling_fingerprint
@@ -260,13 +260,6 @@ def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
         return options
 
     return replace(options, seed=derive_seed("contract", options.seed, contract.name))
-
-
-def _seed(options: RunOptions) -> int:
-    if options.seed is not None:
-        return options.seed
-
-    return randbits(53)
 
 
 def design_cache() -> DesignCache:
