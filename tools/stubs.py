@@ -158,11 +158,10 @@ def _replace_part(text: str, part: str, *, mark: str) -> str:
 def render_run_settings(package: Path) -> str:
     """Return the module that types the keyword arguments of a run."""
     tree = ast.parse((package / "model" / "options.py").read_text(encoding="utf-8"))
-    (options,) = (
-        one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == "RunOptions"
-    )
+    wanted = ("TrialOptions", "RunOptions")
+    classes = [one for one in tree.body if isinstance(one, ast.ClassDef) and one.name in wanted]
     lines: list[str] = []
-    for one in options.body:
+    for one in (part for options in classes for part in options.body):
         if isinstance(one, ast.AnnAssign):
             annotation = ast.unparse(one.annotation)
             # A word does as well as the member of an enumeration.

@@ -186,8 +186,8 @@ class Horizon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunOptions:
-    """Everything about a run that the contract does not say."""
+class TrialOptions:
+    """Which trials a run takes, in which order, and which of them decide by which rules."""
 
     trials: int | Mapping[str, int] | None = setting(
         Either(
@@ -226,6 +226,36 @@ class RunOptions:
         default=None,
         words="what keeps the error rates exact",
     )
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        intent = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
+        put(self, "intent", Intent(intent))
+        analysis = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
+        put(self, "analysis", Analysis(analysis))
+        require_choice("rule", self.rule, RULES)
+        if self.draw is not None:
+            require_choice("draw", self.draw, DRAWS)
+        sizes = self.trials.values() if isinstance(self.trials, Mapping) else (self.trials,)
+        for size in sizes:
+            if size is not None:
+                require_trials("trials", size)
+        require_given(self, "max_trials", require_trials)
+        if self.trials is not None and self.max_trials is not None:
+            allowed = "be left out where trials fixes the number"
+            raise InvalidArgument("max_trials", self.max_trials, allowed)
+
+    def trials_of(self, experiment: str) -> int | None:
+        """Return the fixed number of trials of an experiment, if there is one."""
+        if isinstance(self.trials, Mapping):
+            return self.trials.get(experiment)
+        return self.trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(TrialOptions):
+    """Everything about a run that the contract does not say."""
+
     concurrency: int = setting(
         Count(),
         "Number of concurrent trials.",
@@ -343,27 +373,13 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        intent = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
-        put(self, "intent", Intent(intent))
-        analysis = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
-        put(self, "analysis", Analysis(analysis))
-        require_choice("rule", self.rule, RULES)
+        TrialOptions.__post_init__(self)
         require_choice("smoke_refuses", self.smoke_refuses, ("nothing", "hard", "major"))
         require_choice("inconclusive", self.inconclusive, ("undecided", "fail"))
-        if self.draw is not None:
-            require_choice("draw", self.draw, DRAWS)
-        sizes = self.trials.values() if isinstance(self.trials, Mapping) else (self.trials,)
-        for size in sizes:
-            if size is not None:
-                require_trials("trials", size)
-        if self.trials is not None and self.max_trials is not None:
-            allowed = "be left out where trials fixes the number"
-            raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
         put(self, "executor", _write_executor(self.executor))
         require_choice("correction", self.correction, FAMILY_CORRECTIONS)
-        require_given(self, "max_trials", require_trials)
         require_given(self, "family_size", require_count, minimum=1)
         written: object = self.horizon
         if isinstance(written, Mapping):  # as a suite writes it
@@ -410,9 +426,3 @@ class RunOptions:
         """The number of runs in the horizon, however it is declared."""
         given = self.horizon
         return given.count_runs() if isinstance(given, Horizon) else given
-
-    def trials_of(self, experiment: str) -> int | None:
-        """Return the fixed number of trials of an experiment, if there is one."""
-        if isinstance(self.trials, Mapping):
-            return self.trials.get(experiment)
-        return self.trials
