@@ -15,9 +15,11 @@ from trialwise.errors import InvalidArgument
 # `typing` costs half an interpreter's start, and nothing here needs it to run.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from enum import Enum
     from typing import SupportsIndex, TypeVar
 
     T = TypeVar("T")
+    E = TypeVar("E", bound=Enum)
 
 #: The order of so many trials fits into memory.
 _MOST_TRIALS = 10_000_000
@@ -119,6 +121,11 @@ def require_choice(argument: str, value: T, choices: tuple[T, ...]) -> T:
     if value not in choices:
         raise InvalidArgument(argument, value, f"be one of {', '.join(map(repr, choices))}")
     return value
+
+
+def require_member(argument: str, value: object, kind: type[E]) -> E:
+    """The member of an enumeration that a word names."""
+    return kind(require_choice(argument, str(value), tuple(map(str, kind))))
 
 
 def require_given(

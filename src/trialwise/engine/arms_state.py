@@ -38,7 +38,6 @@ class RoundSchedule(Protocol):
             arm: The place of its arm.
             trial: It is durable.
         """
-        ...
 
     def takes_part(self, arm: int, experiment: str, index: int) -> bool:
         """Return whether an arm is asked in a round; once it is not, it is not asked again.
@@ -48,11 +47,9 @@ class RoundSchedule(Protocol):
             experiment: The name of the experiment.
             index: The place of the round in the order of inputs.
         """
-        ...
 
     def is_decided(self, experiment: str) -> bool:
         """Return whether no further round of an experiment is needed, so that it ends now."""
-        ...
 
 
 class ArmStart(NamedTuple):

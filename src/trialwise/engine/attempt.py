@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -69,6 +69,7 @@ class Response:
     """The hash of where the service raised."""
 
 
+@dataclass(slots=True)
 class Caller:
     """Calls a service until there is a reply or no use in trying again.
 
@@ -85,30 +86,17 @@ class Caller:
         before: Called before each attempt, outside of its time limit.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        *,
-        timeout_s: float | None,
-        retries: int,
-        clock: Timer,
-        excerpts: Excerpts,
-        abandon: Callable[[Sequence[Reply]], None] = lambda _: None,
-        seconds_left: Callable[[], float] = lambda: math.inf,
-        reach: Reach | None = None,
-        note_raised: Callable[[BaseException], str] = lambda _: "",
-        before: Callable[[TrialContext], Awaitable[Setup]] | None = None,
-    ) -> None:
-        self._service = service
-        self._before = before
-        self._timeout_s = timeout_s
-        self._retries = retries
-        self._clock = clock
-        self._excerpts = excerpts
-        self._abandon = abandon
-        self._seconds_left = seconds_left
-        self._reach = Reach() if reach is None else reach
-        self._note_raised = note_raised
+    service: Service
+    _: KW_ONLY
+    timeout_s: float | None
+    retries: int
+    clock: Timer
+    excerpts: Excerpts
+    abandon: Callable[[Sequence[Reply]], None] = lambda _: None
+    seconds_left: Callable[[], float] = lambda: math.inf
+    reach: Reach = field(default_factory=Reach)
+    note_raised: Callable[[BaseException], str] = lambda _: ""
+    before: Callable[[TrialContext], Awaitable[Setup]] | None = None
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
         """Return the response to one trial.
@@ -127,18 +115,18 @@ class Caller:
                 context = TrialContext(index=index, input=own, seed=seed, attempt=len(earlier) + 1)
                 prepared: Setup | None = None
                 try:
-                    if self._before is not None:
-                        prepared = await self._before(context)
+                    if self.before is not None:
+                        prepared = await self.before(context)
                     ATTEMPT.set(context)
-                    if self._timeout_s is None:  # one coroutine less for most calls
-                        reply = await self._service.call(context)
+                    if self.timeout_s is None:  # one coroutine less for most calls
+                        reply = await self.service.call(context)
                     else:
-                        reply = await call_in_time(self._service, context, self._timeout_s)
+                        reply = await call_in_time(self.service, context, self.timeout_s)
                     if context.ended or type(reply) is not Reply:
                         _require_reply(reply, context.ended)
                     context.ended = True
-                    if not self._reach.has_worked:
-                        self._reach.note_reply()
+                    if not self.reach.has_worked:
+                        self.reach.note_reply()
                     if not earlier and prepared is None:
                         return Response(reply)
                     made = len(earlier) + 1
@@ -147,10 +135,10 @@ class Caller:
                 except BaseException as caught:
                     context.ended = True
                     error = own_failure(caught)
-                message = self._excerpts.text(error_text(error))
+                message = self.excerpts.text(error_text(error))
                 made = len(earlier) + 1
                 trouble = classify_error(error)
-                error_class = self._reach.settle(trouble)
+                error_class = self.reach.settle(trouble)
                 delay = self._delay(error, trouble, seed, made)
                 # Read once and forgotten: what an attempt took must not be abandoned as well.
                 partial, context = context.partial, None
@@ -158,19 +146,19 @@ class Caller:
                     # Apart from what the service says: it may say nothing.
                     lost += (Reply(value="", setup=prepared),)
                 if delay is None:
-                    raised = self._note_raised(error)
+                    raised = self.note_raised(error)
                     return Response(
                         None, error_class, message, made, earlier, partial, lost, raised
                     )
                 earlier += (message,)
                 lost += () if partial is None else (partial,)
-                if delay > self._seconds_left():
+                if delay > self.seconds_left():
                     raise OutOfTime(message)
-                await self._clock.sleep(delay)
+                await self.clock.sleep(delay)
         except BaseException:
             # Nobody waits for this trial any more, and what it took is paid for.
             partial = None if context is None else context.partial
-            self._abandon(lost if partial is None else (*lost, partial))
+            self.abandon(lost if partial is None else (*lost, partial))
             raise
 
     def _delay(
@@ -182,7 +170,7 @@ class Caller:
             raise error
         # Only what says nothing about the service is tried again. A retried timeout or wrong answer
         # would measure the best of several tries and call it one.
-        if trouble.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
+        if trouble.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self.retries:
             return None
         return retry_delay(trouble.retry_after_s, seed=seed, attempt=attempts)
 

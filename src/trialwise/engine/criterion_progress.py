@@ -9,6 +9,7 @@ from itertools import accumulate, islice, takewhile
 from random import Random
 from typing import TYPE_CHECKING
 
+from trialwise.engine.ports import CriterionStanding
 from trialwise.model.claim import SamplingMode
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
@@ -20,7 +21,6 @@ from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.concurrency import issue_order
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import CriterionStanding
     from trialwise.stats.sequential import SequentialDesign
 
 
@@ -45,8 +45,6 @@ class Progress:
         self._trials = 0
         self._failures = 0
         self._inputs = inputs
-        # Looked up once, where somebody listens: importing takes a while even when it is done.
-        self._make_standing: type[CriterionStanding] | None = None
         self._decision: Decision | None = None
         self.is_given_up = False
         """Whether the run no longer waits for it, because its judge does not answer."""
@@ -111,14 +109,10 @@ class Progress:
 
     def standing(self) -> CriterionStanding:
         """Counts and decision, for listeners."""
-        if self._make_standing is None:
-            from trialwise.engine.ports import CriterionStanding
-
-            self._make_standing = CriterionStanding
         trials, failures = self._trials, self._failures
         if not self.each_input:
             trials, failures = self.streams[0].trials, self.streams[0].failures
-        return self._make_standing(
+        return CriterionStanding(
             criterion=self.plan.criterion,
             trials=trials,
             passed=trials - failures,

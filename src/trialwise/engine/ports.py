@@ -102,11 +102,9 @@ class Service(Protocol):
         failure. Cancelling the call must leave nothing running. What was paid for before either
         is told by `TrialContext.keep`.
         """
-        ...
 
     async def aclose(self) -> None:
         """Release what the service holds; closing twice is harmless."""
-        ...
 
 
 class TrialLog(Protocol):
@@ -119,11 +117,9 @@ class TrialLog(Protocol):
             Where it stands, by which the trials from before a restart are read as well; None where
             nothing is read back.
         """
-        ...
 
     def sync(self) -> None:
         """Wait until everything appended survives a power cut."""
-        ...
 
 
 class RecordLog(Protocol):
@@ -131,11 +127,9 @@ class RecordLog(Protocol):
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record over: from here on it survives the death of this process."""
-        ...
 
     def sync(self) -> None:
         """Wait until everything appended survives a power cut."""
-        ...
 
 
 class Clock(Protocol):
@@ -143,11 +137,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that never go back: for latencies, budgets and pacing."""
-        ...
 
     def now(self) -> datetime:
         """Return the date and time, with its zone: for records only, since it may jump."""
-        ...
 
 
 class Timer(Clock, Protocol):
@@ -155,7 +147,6 @@ class Timer(Clock, Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait, by the monotonic clock."""
-        ...
 
 
 class Interrupt(Protocol):
@@ -166,11 +157,9 @@ class Interrupt(Protocol):
 
     def is_set(self) -> bool:
         """Return whether somebody asked; true at once, even while the event loop is kept busy."""
-        ...
 
     async def wait(self) -> None:
         """Wait until somebody asks."""
-        ...
 
 
 class SystemClock:
@@ -190,8 +179,6 @@ class SystemClock:
 
 
 # What listeners hear of a run while it goes on.
-#
-# Imported only when an event is sent: a run without a listener loads nothing of it.
 
 
 # Not frozen, like `TrialDone`: one is made of every criterion after every trial.
@@ -270,7 +257,6 @@ class Listener(Protocol):
 
     def on_event(self, event: Event) -> None:
         """Take note of one event."""
-        ...
 
 
 # Runs several calls at once, and finds out which call was cancelled or ended the program.

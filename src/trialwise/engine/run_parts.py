@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Required, TypedDict, Unpack
+from typing import Required, TypedDict, Unpack
 
 from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.excerpts import Excerpts, TextKeeper
-from trialwise.engine.ports import Clock, RecordLog, Service, SystemClock, Timer, TrialLog
+from trialwise.engine.ports import (
+    Clock,
+    CriterionDecided,
+    Event,
+    Listener,
+    RecordLog,
+    RunEnded,
+    RunStarted,
+    Service,
+    SystemClock,
+    Timer,
+    TrialDone,
+    TrialLog,
+)
 from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
+from trialwise.engine.spending_meter import Meter
 from trialwise.engine.trial_runner import TrialRunner
 from trialwise.model.claim import Input
 from trialwise.model.contract import Contract
@@ -18,11 +32,6 @@ from trialwise.model.plan import Plan
 from trialwise.model.run import RunTexts
 from trialwise.model.trial import Trial
 from trialwise.model.trial_lines import spell_trial
-
-if TYPE_CHECKING:
-    from trialwise.engine.criterion_progress import Progress
-    from trialwise.engine.ports import Event, Listener, TrialDone
-    from trialwise.engine.spending_meter import Meter
 
 
 class Announcer:
@@ -35,15 +44,14 @@ class Announcer:
 
     def __init__(self, state: RunState, listener: Listener | None) -> None:
         self._state = state
-        self._emit: Callable[[Event], None] | None = None
+        self._listener = listener
+        self._wants_trial = getattr(listener, "wants_trial", lambda _trials: True)
         self.is_heard = listener is not None
         """Whether anybody listens."""
-        self._wants_trial: Callable[[int], bool] | None = None
-        if listener is not None:
-            self._emit = listener.on_event
-            self._wants_trial = getattr(listener, "wants_trial", None)
-        # Looked up once: importing takes a while even when it has been done.
-        self._make_event: type[TrialDone] | None = None
+
+    def _emit(self, event: Event) -> None:
+        if self._listener is not None:
+            self._listener.on_event(event)
 
     def tell_start(self, run_id: str, plan: Plan, resumed: int) -> None:
         """Tell that the run starts, and what trials from before a restart have decided.
@@ -53,46 +61,30 @@ class Announcer:
             plan: What is run.
             resumed: How many trials were in the journal.
         """
-        if self._emit is None:
-            return
-        from trialwise.engine.ports import CriterionDecided, RunStarted
-
         self._emit(RunStarted(run_id=run_id, plan=plan, resumed=resumed))
-        for one in self._state.progress:
-            if one.is_settled:
-                self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
+        self._tell_decided([one for one in self._state.progress if one.is_settled])
 
     def tell_trial(self, trial: Trial, settled: Sequence[Progress]) -> None:
         """Tell that a trial counts, and which criteria it settled."""
-        if self._emit is None:
-            return
         state = self._state
-        wants = self._wants_trial
-        if wants is not None and not settled and not wants(state.meter.trials):
+        if not self.is_heard or not (settled or self._wants_trial(state.meter.trials)):
             return
-        if self._make_event is None:
-            from trialwise.engine.ports import TrialDone
-
-            self._make_event = TrialDone
         self._emit(
-            self._make_event(
+            TrialDone(
                 trial=trial,
                 standings=tuple([one.standing() for one in state.progress]),
                 spending=state.meter.spending(),
                 in_flight=state.in_flight,
             )
         )
-        for one in settled:
-            from trialwise.engine.ports import CriterionDecided
+        self._tell_decided(settled)
 
+    def _tell_decided(self, settled: Sequence[Progress]) -> None:
+        for one in settled:
             self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
 
     def tell_end(self, outcome: RunOutcome) -> None:
         """Tell that no further trial will run."""
-        if self._emit is None:
-            return
-        from trialwise.engine.ports import RunEnded
-
         self._emit(RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message))
 
 

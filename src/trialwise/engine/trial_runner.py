@@ -87,11 +87,9 @@ class RunsTrials(Protocol):
 
     async def run(self, start: TrialStart, started_s: float) -> Trial:
         """Run a trial to its end; see `TrialRunner.run`."""
-        ...
 
     async def aclose(self) -> None:
         """Release what it holds."""
-        ...
 
 
 class TrialRunner:

@@ -305,7 +305,6 @@ class WorkerPool(Protocol):
     @property
     def slots(self) -> int:
         """How many batches can run at once."""
-        ...
 
     def submit(self, number: int, batch: Batch) -> None:
         """Send a batch to a worker; does not wait.
@@ -314,7 +313,6 @@ class WorkerPool(Protocol):
             number: Names the batch when it comes back.
             batch: The trials.
         """
-        ...
 
     def wait(self, timeout_s: float) -> Sequence[EndedBatch]:
         """Return the batches that have ended; nothing if none has within the time.
@@ -324,15 +322,12 @@ class WorkerPool(Protocol):
         Raises:
             PoolLost: No batch will ever come back.
         """
-        ...
 
     def cancel(self) -> None:
         """End every batch that was submitted; none of them need come back."""
-        ...
 
     def close(self) -> None:
         """Release the workers; called once, whatever happened before."""
-        ...
 
 
 class PoolOpener(Protocol):
@@ -350,7 +345,6 @@ class PoolOpener(Protocol):
         Raises:
             ExecutorUnusable: It cannot run this job.
         """
-        ...
 
 
 def find_opener(name: str) -> PoolOpener:

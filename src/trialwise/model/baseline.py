@@ -17,8 +17,8 @@ from trialwise.model.claim import Claim
 from trialwise.model.criterion import CriterionScope
 from trialwise.model.evidence import Tally
 from trialwise.validation import (
-    require_choice,
     require_count,
+    require_member,
     require_positive,
     require_real,
     require_text,
@@ -294,8 +294,7 @@ class Covariate:
     where machines of several zones share baselines."""
 
     def __post_init__(self) -> None:
-        kind = require_choice("kind", str(self.kind), tuple(map(str, CovariateKind)))
-        object.__setattr__(self, "kind", CovariateKind(kind))
+        object.__setattr__(self, "kind", require_member("kind", self.kind, CovariateKind))
         require_text("name", self.name, "be a text that names the covariate")
         if self.kind in _BY_CLOCK:
             if self.value is not None or self.environment is not None:

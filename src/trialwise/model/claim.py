@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
-from trialwise.validation import require_choice, require_count, require_positive, require_text
+from trialwise.validation import require_count, require_member, require_positive, require_text
 
 
 class PopulationClaim(StrEnum):
@@ -117,13 +117,10 @@ class Claim:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        given = require_choice("population", str(self.population), tuple(map(str, PopulationClaim)))
-        put(self, "population", PopulationClaim(given))
-        given = require_choice("estimand", str(self.estimand), tuple(map(str, TargetEstimand)))
-        put(self, "estimand", TargetEstimand(given))
+        put(self, "population", require_member("population", self.population, PopulationClaim))
+        put(self, "estimand", require_member("estimand", self.estimand, TargetEstimand))
         if self.estimator is not None:
-            given = require_choice("estimator", str(self.estimator), tuple(map(str, Estimator)))
-            put(self, "estimator", Estimator(given))
+            put(self, "estimator", require_member("estimator", self.estimator, Estimator))
         if self.population is PopulationClaim.SUPERPOPULATION and not self.population_name.strip():
             allowed = "name the population that a superpopulation claim is about"
             raise InvalidArgument("population_name", self.population_name, allowed)
@@ -234,8 +231,7 @@ class Sampling:
         object.__setattr__(self, "inputs", tuple(self.inputs))
         if not self.inputs:
             raise InvalidArgument("inputs", [], "hold at least one input")
-        role = require_choice("role", str(self.role), tuple(map(str, SamplingRole)))
-        object.__setattr__(self, "role", SamplingRole(role))
+        object.__setattr__(self, "role", require_member("role", self.role, SamplingRole))
         positions: dict[str, int] = {}
         for position, one in enumerate(self.inputs):
             if one.id in positions:

@@ -299,7 +299,7 @@ class Contract:
 
     def with_inputs(self, sampling: Any) -> Contract:
         """Return the same promise, tried on other inputs."""
-        return self._change(sampling=sampling)
+        return replace(self, sampling=sampling)
 
     def with_only_inputs(self, input_ids: Collection[str]) -> Contract | None:
         """Return the same promise, tried on some of its inputs; None where it has none of them.
@@ -324,15 +324,15 @@ class Contract:
             gate = getattr(self, name)
             if gate is not None and not kept.keys() >= set(self.gate_experiments(gate)):
                 changes[name] = None
-        return self._change(**changes)
+        return replace(self, **changes)
 
     def with_service(self, service: Any) -> Contract:
         """Return the same promise of another service, such as a recording of this one."""
-        return self._change(service=service)
+        return replace(self, service=service)
 
     def with_criteria(self, criteria: Sequence[Criterion]) -> Contract:
         """Return the same service on the same inputs, held to other criteria."""
-        return self._change(criteria=criteria)
+        return replace(self, criteria=criteria)
 
     def with_only(self, names: Collection[str]) -> Contract:
         """Return the same service, held to some of its criteria and to nothing else.
@@ -343,14 +343,10 @@ class Contract:
         criteria = [one for one in self.criteria if one.name in names]
         held = {self.experiment_of(one) for one in criteria}
         sampling = {name: one for name, one in self.samplings.items() if name in held}
-        dropped = dict.fromkeys(("latency", "prevalence", "reliability", "stability", "metrics"))
-        return self._change(criteria=criteria, sampling=sampling, **dropped)
-
-    def _change(self, **changes: Any) -> Contract:
-        from dataclasses import fields
-
-        given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
-        return Contract(**{**given, **changes})
+        dropped: dict[str, Any] = dict.fromkeys(
+            ("latency", "prevalence", "reliability", "stability", "metrics")
+        )
+        return replace(self, criteria=criteria, sampling=sampling, **dropped)
 
 
 #: What the criterion is called that stands for "the service replied".

@@ -17,6 +17,7 @@ from trialwise.validation import (
     require_choice,
     require_count,
     require_given,
+    require_member,
     require_open_rate,
     require_positive,
     require_rate,
@@ -249,17 +250,14 @@ class Criterion:
         self._check_numbers()
         self._check_grading()
         if self.analysis is not None:
-            given = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
-            put(self, "analysis", Analysis(given))
+            put(self, "analysis", require_member("analysis", self.analysis, Analysis))
         if self.intent is not None:
-            given = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
-            put(self, "intent", Intent(given))
+            put(self, "intent", require_member("intent", str(self.intent).upper(), Intent))
         self._check_clause()
         origin = self.origin
         if origin is None:
             origin = Origin.EMPIRICAL if self.no_worse_than else Origin.UNSPECIFIED
-        given = require_choice("origin", str(origin), tuple(map(str, Origin)))
-        put(self, "origin", Origin(given))
+        put(self, "origin", require_member("origin", origin, Origin))
 
     def _check_numbers(self) -> None:
         require_open_rate("confidence", self.confidence)

@@ -35,6 +35,7 @@ from trialwise.validation import (
     require_choice,
     require_count,
     require_given,
+    require_member,
     require_positive,
     require_rate,
     require_trials,
@@ -229,10 +230,8 @@ class TrialOptions:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        intent = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
-        put(self, "intent", Intent(intent))
-        analysis = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
-        put(self, "analysis", Analysis(analysis))
+        put(self, "intent", require_member("intent", str(self.intent).upper(), Intent))
+        put(self, "analysis", require_member("analysis", self.analysis, Analysis))
         require_choice("rule", self.rule, RULES)
         if self.draw is not None:
             require_choice("draw", self.draw, DRAWS)

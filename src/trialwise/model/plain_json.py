@@ -149,10 +149,7 @@ def _encoder() -> Callable[[object], str]:
 
 
 def make_encoder(*, ensure_ascii: bool, separators: tuple[str, str]) -> Callable[[object], str]:
-    """Return what encodes values as JSON on one line.
-
-    Made once and kept: `json` makes one for every value, which costs as much as encoding a trial.
-    Looking for cycles costs a little, and one is a RecursionError anyway.
+    """Return what encodes values as JSON on one line; made once and kept, which is quicker.
 
     >>> make_encoder(ensure_ascii=False, separators=(", ", ": "))({"a": [1, None]})
     '{"a": [1, null]}'
@@ -161,19 +158,12 @@ def make_encoder(*, ensure_ascii: bool, separators: tuple[str, str]) -> Callable
         ensure_ascii: Whether other characters are escaped.
         separators: What stands between items, and after a key.
     """
-    from json import JSONEncoder, encoder
+    from json import JSONEncoder
 
-    plain = JSONEncoder(
+    # Looking for cycles costs a little, and one is a RecursionError anyway.
+    return JSONEncoder(
         separators=separators, ensure_ascii=ensure_ascii, allow_nan=False, check_circular=False
-    )
-    make: Any = getattr(encoder, "c_make_encoder", None)
-    if make is None:
-        return plain.encode
-    # Its inner part, which `encode` makes anew for every object.
-    text = encoder.encode_basestring_ascii if ensure_ascii else encoder.encode_basestring
-    between, after_key = separators
-    pieces = make(None, plain.default, text, None, after_key, between, False, False, False)
-    return lambda value: "".join(pieces(value, 0))
+    ).encode
 
 
 def unplain(value: Any, place: str = "") -> tuple[str, str] | None:

@@ -134,7 +134,6 @@ class LineReader(Protocol):
 
     def read(self, at: int) -> Mapping[str, Any]:
         """Return the record of the line that begins at a byte of the journal."""
-        ...
 
 
 class KeptTrial(Trial):

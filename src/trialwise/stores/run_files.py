@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +12,6 @@ from trialwise.model.codec import from_plain
 from trialwise.model.plain_json import CHECKSUM
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.procedures.registry import load_procedures
-from trialwise.regular_files import open_regular
 from trialwise.stores._files import StoreUnusable, checksum_of, read_json
 
 PLAN_FORMAT = "trialwise.plan-record/2"
@@ -25,8 +21,6 @@ _FORMATS = {
     "plan.json": (PLAN_FORMAT, "trialwise.plan-record/1"),
     "record.json": (RECORD_FORMAT, "trialwise.run/1"),
 }
-
-_STARTED = re.compile(rb'\n  "started_at": "([^"]+)"')
 
 
 def summarize_files(path: Path) -> RunSummary:
@@ -45,20 +39,6 @@ def summarize_files(path: Path) -> RunSummary:
         return from_plain(RunSummary, {"run_id": path.name, **shown})
     except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
         return RunSummary(run_id=path.name, damage=str(error))
-
-
-def read_start(path: Path) -> float:
-    """Return when a run started, in seconds; 0 where its files cannot be read.
-
-    Args:
-        path: The folder of the run.
-    """
-    with suppress(OSError, ValueError), open_regular(path / "plan.json") as file:
-        # It is in the third line. A whole plan takes ten times as long to read.
-        if found := _STARTED.search(file.read(500)):
-            return datetime.fromisoformat(found[1].decode()).timestamp()
-    started_at = summarize_files(path).started_at
-    return 0.0 if started_at is None else started_at.timestamp()
 
 
 def read_kept(path: Path) -> dict[str, Any]:

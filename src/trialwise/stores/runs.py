@@ -46,7 +46,6 @@ from trialwise.stores.run_files import (
     name_session,
     read_kept,
     read_part,
-    read_start,
     summarize_files,
 )
 from trialwise.stores.run_journals import TextLog
@@ -462,7 +461,7 @@ class RunStore:
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
             runs = [self._runs / name for name in same if self._is_run(name)]
             if len(runs) > 1:
-                runs.sort(key=read_start, reverse=True)
+                runs.sort(key=_read_start, reverse=True)
             # One by one: there may be thousands, and the first is often enough.
             yield from runs
 
@@ -492,6 +491,12 @@ class RunStore:
         near = (holding or get_close_matches(run.name, names, cutoff=0.5))[:3] or names[:1]
         label = "The newest is" if near == names[:1] and not holding else "Near it:"
         return f"{self._runs}: no run {str(run)!r}. {label} {', '.join(near)}"
+
+
+def _read_start(folder: Path) -> float:
+    """Return when a run started, in seconds; 0 where its files cannot be read."""
+    started_at = summarize_files(folder).started_at
+    return 0.0 if started_at is None else started_at.timestamp()
 
 
 def _list_asked(plan: Plan) -> list[object]:

@@ -322,23 +322,18 @@ class Executor(Protocol[T_co]):
     @property
     def in_flight(self) -> int:
         """How many trials were started and not handed back."""
-        ...
 
     def start(self, start: TrialStart) -> None:
         """Begin a trial; it may also run to its end here."""
-        ...
 
     def wait(self) -> Sequence[T_co]:
         """Hand back the trials that have ended since, at least one."""
-        ...
 
     def let_go(self) -> None:
         """End what can be ended: no result of what is in flight is needed."""
-        ...
 
     def close(self) -> None:
         """Tear down whatever is still open."""
-        ...
 
 
 def drive(
