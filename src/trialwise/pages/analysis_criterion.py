@@ -117,10 +117,7 @@ def _list_reasons(breakdown: Breakdown | None) -> Rows:
 
 def _list_other_counts(finding: Finding) -> Rows:
     """List the counts that did not decide, where they differ from those that did."""
-    other = (
-        ("Intent-to-treat", finding.intent_to_treat),
-        ("Per protocol", finding.per_protocol),
-    )
+    other = (("Intent-to-treat", finding.intent_to_treat), ("Per protocol", finding.per_protocol))
     return [
         (label, _write_counts(tally))
         for label, tally in other

@@ -66,10 +66,7 @@ def build_details_section(record: RunRecord, charted: int) -> blocks.Section | N
     builder = _SectionBuilder(record, charted)
     return blocks.Section(
         heading="In detail",
-        blocks=(
-            *(() if strips is None else (strips,)),
-            *(builder.build(one) for one in findings),
-        ),
+        blocks=(*(() if strips is None else (strips,)), *(builder.build(one) for one in findings)),
         note="The rule that decided, where the run went, and what the same rule does elsewhere.",
     )
 
@@ -223,10 +220,7 @@ def make_strip(finding: Finding, word: str) -> Strip | None:
     if rate is None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)
-    required, alternative = (
-        facts.find_required(finding),
-        facts.find_alternative(finding),
-    )
+    required, alternative = (facts.find_required(finding), facts.find_alternative(finding))
     name = finding.criterion if finding.input_id is None else finding.input_id
     return Strip(
         low=low,

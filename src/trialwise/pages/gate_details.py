@@ -224,11 +224,7 @@ def _list_metrics(
             (f"pass^{k}", lambda one: _write_number(pass_hat_k(one.trials, one.passed, k))),
         ]
     yield blocks.build_table(
-        "Inputs",
-        worst[:MOST],
-        *columns,
-        words=(0, len(columns) - 1),
-        notes=_count_rest(len(worst)),
+        "Inputs", worst[:MOST], *columns, words=(0, len(columns) - 1), notes=_count_rest(len(worst))
     )
     passes = gate_facts.build_passes_table(gate)
     if passes is not None:

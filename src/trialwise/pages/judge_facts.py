@@ -400,9 +400,7 @@ def _word_answer(answer: JudgedDecision) -> str:
 
 
 def _estimate(
-    value: float | Undefined,
-    interval: Interval | Undefined,
-    shown: float | Undefined | None = None,
+    value: float | Undefined, interval: Interval | Undefined, shown: float | Undefined | None = None
 ) -> dict[str, Any]:
     if isinstance(value, Undefined):
         return {"undefined": value.reason}

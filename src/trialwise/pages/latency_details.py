@@ -284,10 +284,7 @@ def _explain_limit(evidence: LatencyLimitDecision) -> Rows:
     counts = f"{evidence.within} of {evidence.trials}, {needed}"
     lower = evidence.clopper_pearson_lower
     return [
-        (
-            "  within the limit",
-            "" if evidence.within is None else counts,
-        ),
+        ("  within the limit", "" if evidence.within is None else counts),
         ("  share within, at least", _write_computed(lower, " at 1 − α, exact")),
         ("  achieved size", _write_computed(evidence.false_compliance, ", exact")),
     ]

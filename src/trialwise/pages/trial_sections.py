@@ -26,13 +26,7 @@ from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.pages.failure_groups import NOTE
 from trialwise.pages.finding_facts import REASONS
-from trialwise.pages.trial_cards import (
-    BRIEF,
-    FULL,
-    NAME,
-    SHORT,
-    build_trial_card,
-)
+from trialwise.pages.trial_cards import BRIEF, FULL, NAME, SHORT, build_trial_card
 from trialwise.procedures.criterion_rows import Rows
 
 #: Passing trials shown beside the failing ones, spread over the run, and their part of the room.

@@ -190,13 +190,7 @@ _COLOURS = {
 }
 LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
-PAPER = {
-    **LIGHT,
-    "page": "#ffffff",
-    "ink": "#000000",
-    "quiet": "#3d4248",
-    "edge": "#b9b6af",
-}
+PAPER = {**LIGHT, "page": "#ffffff", "ink": "#000000", "quiet": "#3d4248", "edge": "#b9b6af"}
 
 
 def declare_colours(colours: Mapping[str, str]) -> str:
