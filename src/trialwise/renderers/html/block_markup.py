@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from trialwise.documents import blocks
 from trialwise.documents.charts import Bars, Chart, Strip, Strips
 from trialwise.documents.numbers import as_count
-from trialwise.renderers.html.figures import draw_strip, render_bars, render_strips, render_timeline
+from trialwise.renderers.html import shapes
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, make_safe, quote
-from trialwise.renderers.html.shapes import draw_glyph, pick_shade, render_badge, render_chart
 
 #: Shares of failures at which a shade grows darker.
 _STEPS = (0.0, 0.02, 0.10, 0.25, 0.50, 0.75)
@@ -39,13 +38,13 @@ def render_under(heading: str, block: blocks.Block, outline: Outline) -> Markup:
         case blocks.Facts() | blocks.Prose() | blocks.Items():
             return render_block(replace(block, heading=""), outline)
         case Chart():
-            return render_chart(block, None, _render_values(block, outline))
+            return shapes.render_chart(block, None, _render_values(block, outline))
         case _:
             return render_block(block, outline)
 
 
 def _render_chart(chart: Chart, outline: Outline) -> Markup:
-    return render_chart(chart, outline, _render_values(chart, outline))
+    return shapes.render_chart(chart, outline, _render_values(chart, outline))
 
 
 def _render_values(chart: Chart, outline: Outline) -> Markup:
@@ -148,7 +147,7 @@ def _render_details(block: blocks.Details, outline: Outline) -> Markup:
 def _render_part(block: blocks.Section, outline: Outline) -> Markup:
     """Render a section inside another: one of several under a heading of its own."""
     identity = outline.find(block.name) if block.name else None
-    badges = [part for badge in block.badges for part in (" ", render_badge(badge))]
+    badges = [part for badge in block.badges for part in (" ", shapes.render_badge(badge))]
     aside = (" ", element("small", block.aside)) if block.aside else ()
     kind, colon, name = block.heading.partition(": ")
     # The analysis shouts its headings, which a terminal needs; names keep their letters.
@@ -238,7 +237,9 @@ def _render_value(value: blocks.Value, _: Outline) -> Markup:
     parts: list[object] = [text]
     if value.tone in ("pass", "fail", "open"):
         heard = element("span", f"{value.mark} ", class_="heard") if value.mark else None
-        flag = element("span", draw_glyph(value.tone), heard, class_=pick_shade(value.tone))
+        flag = element(
+            "span", shapes.draw_glyph(value.tone), heard, class_=shapes.pick_shade(value.tone)
+        )
         parts.insert(0, flag)
     if value.share is not None:
         filled = element("span", style=f"width:{100 * min(1.0, max(0.0, value.share)):.1f}%")
@@ -317,6 +318,67 @@ def _render_link(link: blocks.Link, outline: Outline) -> Markup:
     return element("a", element("bdi", link.text), href=f"#{outline.find(link.target)}")
 
 
+# --- Sessions -----------------------------------------------------------------------------------
+
+
+def _render_timeline(timeline: blocks.Timeline, outline: Outline) -> Markup:
+    """Render the messages and calls in their order, under how many there were."""
+    rows = [shapes.render_ticks(list(timeline.ticks))] if timeline.ticks else []
+    for step in timeline.steps:
+        if isinstance(step, str):
+            rows.append(element("li", element("p", step, class_="note"), class_="gap"))
+        elif isinstance(step, blocks.Message):
+            rows.append(_render_message(step, outline))
+        else:
+            rows.append(_render_call(step, outline))
+    steps = element("ol", *rows, class_="calls") if rows else None
+    return element("div", element("p", timeline.heading, class_="label"), steps, class_="quoted")
+
+
+def _render_message(message: blocks.Message, outline: Outline) -> Markup:
+    said = join_markup(_list_excerpt(message.text, outline))
+    return element(
+        "li",
+        element("span", element("bdi", message.speaker), class_="who"),
+        element("div", element("div", said), class_="said"),
+        class_="message",
+    )
+
+
+def _render_call(call: blocks.Call, outline: Outline) -> Markup:
+    texts = [join_markup(_list_excerpt(one, outline)) for one in call.texts]
+    return element(
+        "li",
+        element("span", call.place, class_="place"),
+        element("span", element("b", element("bdi", call.name)), call.about, class_="who"),
+        element("span", call.when, class_="when"),
+        _draw_lane(call),
+        element("div", *(element("div", text) for text in texts), class_="said"),
+        class_="failing" if call.tone == "fail" else None,
+    )
+
+
+def _draw_lane(call: blocks.Call) -> Markup:
+    """Draw where the call stood in the session: decoration, the words beside it say the same."""
+    if call.start is None:
+        return Markup("")
+    place = f"left:{100 * call.start:.2f}%;width:{100 * call.width:.2f}%"
+    bar = element("span", style=place, class_="endless" if call.is_endless else None)
+    return element("span", bar, class_="lane", aria_hidden="true")
+
+
+def _list_excerpt(excerpt: blocks.Excerpt, outline: Outline) -> Iterator[object]:
+    if excerpt.tone == "fail":
+        yield shapes.draw_glyph("fail")
+    if excerpt.label:
+        yield element("span", excerpt.label, class_="label")
+        yield " "
+    if excerpt.text:
+        yield element("code", quote(excerpt.text), dir="auto")
+    if excerpt.rest is not None:
+        yield _render_details(excerpt.rest, outline)
+
+
 _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     blocks.Facts: lambda block, outline: _render_headed(
         block.heading, render_facts(block.pairs, outline), outline
@@ -330,21 +392,19 @@ _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     blocks.Columns: _render_columns,
     blocks.Section: _render_part,
     Chart: _render_chart,
-    Strips: render_strips,
-    Bars: render_bars,
+    Strips: shapes.render_strips,
+    Bars: shapes.render_bars,
     blocks.Cards: _render_cards,
-    blocks.Timeline: lambda block, outline: render_timeline(
-        block, lambda details: _render_details(details, outline)
-    ),
+    blocks.Timeline: _render_timeline,
 }
 _CELLS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     blocks.Name: lambda name, _: element("bdi", name.text),
     blocks.Link: _render_link,
-    blocks.Badge: lambda badge, _: render_badge(badge),
+    blocks.Badge: lambda badge, _: shapes.render_badge(badge),
     blocks.Value: _render_value,
     blocks.Verbatim: lambda text, _: element(
         "div", f"{text.heading} ", element("code", quote(text.text), dir="auto")
     ),
-    Strip: lambda strip, _: element("span", draw_strip(strip), class_="picture"),
+    Strip: lambda strip, _: element("span", shapes.draw_strip(strip), class_="picture"),
     tuple: lambda cells, outline: join_markup(render_cell(one, outline) for one in cells),
 }

@@ -1,4 +1,4 @@
-"""The shapes of a chart as SVG, in a square that its frame stretches.
+"""Charts as SVG and markup: their shapes in a square that its frame stretches, intervals and bars.
 
 Used by the frame of a page and by the file of charts alike, so that there is one way to draw.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
+from trialwise.documents import charts
 from trialwise.documents.blocks import Badge, Tone
-from trialwise.documents.charts import Chart, Guide, Hit, Line, Place
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup
 
 #: The side of the square that shapes are drawn in.
@@ -20,7 +20,7 @@ SIDE = 1000
 LETTERS = 28
 
 
-def draw_shapes(chart: Chart, **attributes: object) -> Markup:
+def draw_shapes(chart: charts.Chart, **attributes: object) -> Markup:
     """Grid, areas, guides, lines, dots, and on top of them what is pointed at."""
     grid = [
         element("path", d=f"M0 {_down(chart.y.place(value))}H{SIDE}", class_="grid")
@@ -58,7 +58,7 @@ def draw_shapes(chart: Chart, **attributes: object) -> Markup:
     )
 
 
-def list_key(chart: Chart) -> Iterator[tuple[str, str]]:
+def list_key(chart: charts.Chart) -> Iterator[tuple[str, str]]:
     """List the name and the class of everything in the key, each once."""
     entries = [(area.name, f"fill-{area.ink}") for area in chart.areas]
     entries += [(line.name, _style_line(line)) for line in chart.lines]
@@ -95,11 +95,11 @@ def _stack_spans(spans: Sequence[tuple[float, float]]) -> list[int]:
     return rows
 
 
-def _style_line(line: Line) -> str:
+def _style_line(line: charts.Line) -> str:
     return f"line-{line.ink}{' dashed' if line.dashed else ''}"
 
 
-def _draw_hit(chart: Chart, hit: Hit) -> Markup:
+def _draw_hit(chart: charts.Chart, hit: charts.Hit) -> Markup:
     left, right = SIDE * chart.x.place(hit.low), SIDE * chart.x.place(hit.high)
     return element(
         "rect",
@@ -112,7 +112,7 @@ def _draw_hit(chart: Chart, hit: Hit) -> Markup:
     )
 
 
-def _draw_guide(chart: Chart, guide: Guide) -> Markup:
+def _draw_guide(chart: charts.Chart, guide: charts.Guide) -> Markup:
     if guide.axis == "x":
         d = f"M{_across(chart.x.place(guide.value))} 0V{SIDE}"
     else:
@@ -120,7 +120,7 @@ def _draw_guide(chart: Chart, guide: Guide) -> Markup:
     return element("path", d=d, class_="guide")
 
 
-def _draw_path(chart: Chart, places: Iterable[Place]) -> str:
+def _draw_path(chart: charts.Chart, places: Iterable[charts.Place]) -> str:
     steps = [f"{_across(chart.x.place(x))} {_down(chart.y.place(y))}" for x, y in places]
     return "M" + "L".join(steps)
 
@@ -141,7 +141,7 @@ LINE = 1.3
 GAP = 0.5
 
 
-def render_chart(chart: Chart, outline: Outline | None, values: Markup) -> Markup:
+def render_chart(chart: charts.Chart, outline: Outline | None, values: Markup) -> Markup:
     """Render the chart as a figure with its key, its values on demand and a table of them.
 
     Args:
@@ -183,7 +183,7 @@ def render_chart(chart: Chart, outline: Outline | None, values: Markup) -> Marku
     )
 
 
-def _render_key(chart: Chart) -> Markup:
+def _render_key(chart: charts.Chart) -> Markup:
     entries = [
         element("li", element("span", class_=f"swatch {style}"), name)
         for name, style in list_key(chart)
@@ -192,7 +192,7 @@ def _render_key(chart: Chart) -> Markup:
 
 
 def _list_labels(
-    chart: Chart, upright: Sequence[Guide], lines: Sequence[tuple[int, str]]
+    chart: charts.Chart, upright: Sequence[charts.Guide], lines: Sequence[tuple[int, str]]
 ) -> Iterator[Markup]:
     """Words on guides and marks; upright guides have theirs above the chart, in lines."""
     for guide, (row, side) in zip(upright, lines, strict=True):
@@ -222,7 +222,7 @@ def _list_labels(
             )
 
 
-def _render_y_ticks(chart: Chart) -> Markup:
+def _render_y_ticks(chart: charts.Chart) -> Markup:
     spans = [
         element("span", text, style=f"bottom:{100 * chart.y.place(value):.2f}%")
         for value, text in chart.y.list_ticks()
@@ -230,7 +230,7 @@ def _render_y_ticks(chart: Chart) -> Markup:
     return element("div", *spans, class_="yticks")
 
 
-def _render_x_ticks(chart: Chart) -> Markup:
+def _render_x_ticks(chart: charts.Chart) -> Markup:
     spans = [
         element(
             "span",
@@ -295,3 +295,124 @@ def render_badge(badge: Badge) -> Markup:
         return element("span", badge.word, class_="pill")
     glyph = draw_glyph(badge.tone)
     return element("span", glyph, badge.word, class_=f"badge {write_badge_class(badge)}")
+
+
+# --- Intervals on one scale, and bars ------------------------------------------------------------
+
+#: The height of an interval's line, and where its dot stands.
+HEIGHT, _MIDDLE = 30, 15
+
+
+def render_strips(strips: charts.Strips, outline: Outline) -> Markup:
+    """Render a line for each interval, over the ticks of their scale."""
+    ticks = [(strips.axis.place(value), text) for value, text in strips.axis.list_ticks(most=6)]
+    rows = [_render_strip_row(row, [share for share, _ in ticks]) for row in strips.rows]
+    rows.append(render_ticks(ticks))
+    if any(strips.ends):
+        ends = [element("span", element("bdi", one)) for one in strips.ends]
+        rows.append(element("li", element("span", *ends, class_="ends"), class_="axis"))
+    return element(
+        "figure",
+        element("figcaption", outline.render_heading(strips.heading), element("p", strips.summary)),
+        element("ol", *rows, class_="strips"),
+        class_="figure",
+    )
+
+
+def render_ticks(ticks: list[tuple[float, str]]) -> Markup:
+    """Render the words below a scale, each at its share of it."""
+    # A label at an end of the scale keeps within it.
+    spans = [
+        element(
+            "span",
+            text,
+            class_="start" if share < 0.04 else "end" if share > 0.96 else None,
+            style=f"left:{100 * share:.2f}%",
+        )
+        for share, text in ticks
+    ]
+    return element(
+        "li", element("span", *spans, class_="xticks"), class_="axis", aria_hidden="true"
+    )
+
+
+def _render_strip_row(row: charts.StripRow, grid: list[float]) -> Markup:
+    strip = row.strip
+    soft = " hollow" if strip.soft and strip.ink == "pass" else ""
+    dashed = " dashed" if strip.dashed else ""
+    return element(
+        "li",
+        element("span", element("bdi", row.name), class_="name"),
+        element("span", draw_strip(strip, grid), class_="picture"),
+        element(
+            "span",
+            element("b", row.value),
+            f" {row.interval}" if row.interval else None,
+            element("span", f" {row.note}", class_="of") if row.note else None,
+            class_="value",
+        ),
+        class_=f"strip {pick_shade(strip.ink)}{soft}{dashed} depth{row.depth}",
+    )
+
+
+def draw_strip(strip: charts.Strip, grid: list[float] | None = None) -> Markup:
+    """Draw an interval with its estimate; words beside it say the same.
+
+    Args:
+        strip: What to draw.
+        grid: Shares of the scale that have a tick.
+    """
+    shade = pick_shade(strip.ink)
+    low, value, high = (_write_share(strip, one) for one in (strip.low, strip.value, strip.high))
+    marks = [_draw_upright(_write_share(strip, one), 4, class_="other") for one in strip.others]
+    if strip.need is not None:
+        marks.append(_draw_upright(_write_share(strip, strip.need), 2, class_="need"))
+    if strip.high > strip.low:
+        line = {"x1": low, "x2": high, "y1": _MIDDLE, "y2": _MIDDLE}
+        marks.append(element("line", **line, class_="whisker"))
+        marks += [_draw_upright(end, 10, class_="whisker cap") for end in (low, high)]
+    dot = element("g", draw_shape(shade), transform="translate(-6.8 -6.8) scale(.85)")
+    return element(
+        "svg",
+        element("title", strip.hint) if strip.hint else None,
+        *(_draw_upright(f"{100 * share:.2f}%", 0, class_="grid") for share in grid or ()),
+        *marks,
+        element("svg", dot, x=value, y=_MIDDLE, class_="point"),
+        width="100%",
+        height=HEIGHT,
+        class_=f"hit {shade}",
+        aria_hidden="true",
+        focusable="false",
+    )
+
+
+def _draw_upright(x: str, top: int, class_: str) -> Markup:
+    return element("line", x1=x, x2=x, y1=top, y2=HEIGHT - top, class_=class_)
+
+
+def _write_share(strip: charts.Strip, value: float) -> str:
+    return f"{100 * charts.find_share(value, *strip.span):.2f}%"
+
+
+def render_bars(bars: charts.Bars, outline: Outline) -> Markup:
+    """Render a bar for each amount, with its number and its words."""
+    rows = [_render_bar(bar) for bar in bars.bars]
+    if bars.rest:
+        rows.append(element("li", element("span", bars.rest, class_="what"), class_="rest"))
+    heading = outline.render_heading(element("bdi", bars.heading)) if bars.heading else None
+    return element(
+        "div", heading, element("ol", *rows, class_=f"bars ink-{bars.ink}"), class_="barred"
+    )
+
+
+def _render_bar(bar: charts.Bar) -> Markup:
+    filled = element("span", style=f"width:{100 * bar.share:.1f}%")
+    return element(
+        "li",
+        element("span", bar.name, class_="what"),
+        element("span", bar.value, class_="count"),
+        element("span", filled, class_="bar", aria_hidden="true"),
+        element("span", bar.note, class_="why", dir="auto") if bar.note else None,
+        title=bar.hint or None,
+        class_="hit" if bar.hint else None,
+    )
