@@ -331,6 +331,7 @@ def build_table(
         is_headed: Whether the heading is seen.
         tone: How the row of a subject stands out.
     """
+    # Columns are functions of a subject, so that a heading and its cells cannot come apart.
     return Table(
         heading=heading,
         columns=tuple(title for title, _ in columns),

@@ -181,6 +181,7 @@ def spread_hits(places: Sequence[float], say: Callable[[int], str]) -> tuple[Hit
     """
     if not places:
         return ()
+    # Halfway: a pointer reads out the nearest value, with no gap between two of them.
     edges = [places[0], *((a + b) / 2 for a, b in pairwise(places)), places[-1]]
     return tuple(
         Hit(low=low, high=high, text=say(k)) for k, (low, high) in enumerate(pairwise(edges))
@@ -208,6 +209,7 @@ def chart_shares(
         bands: Name, ink and the share at every rate.
         guides: Rates worth a line.
     """
+    # Shares of 1 need no other scale: a cut axis would make a rare FAIL look common.
     x = Axis(low=rates[0], high=rates[-1], label=x_label, unit="rate")
     y = Axis(low=0, high=1, label=y_label, unit="rate")
     areas, below = [], [0.0] * len(rates)
@@ -269,6 +271,7 @@ def chart_lines(
     """
     places = sorted({x for line in lines for x, _ in line.points} | {mark.x for mark in marks})
     values = [y for line in lines for _, y in line.points] + [mark.y for mark in marks]
+    # A line across that the axis does not reach would be left out without a word.
     values += [guide.value for guide in guides if guide.axis == "y"]
     x = Axis(low=places[0], high=places[-1], label=x_label, unit=x_unit)
     high = round_up(max(values)) if y_high is None else y_high
@@ -323,6 +326,7 @@ def round_up(value: float) -> float:
     if value <= 0:
         return 1.0
     scale = 10.0 ** math.floor(math.log10(value))
+    # Steps near each other, so that a chart is filled to three quarters at least.
     steps = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8, 10)
     return scale * next((step for step in steps if value <= scale * step), 10)
 
@@ -365,6 +369,7 @@ class Axis:
 
     def place(self, value: float) -> float:
         """Return how far along the axis a value lies, from 0 to 1, clipped at the ends."""
+        # No logarithm of 0: what lies below the axis is drawn on its edge.
         if self.logarithmic:
             logarithm = math.log(max(value, self.low))
             return find_share(logarithm, math.log(self.low), math.log(self.high))

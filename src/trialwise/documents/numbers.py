@@ -38,6 +38,7 @@ def as_points(difference: float) -> str:
     >>> as_points(0.03), as_points(0.01)
     ('3 points', '1 point')
     """
+    # Points and not percent: "5 % worse" of 90 % might as well be 85.5 %.
     value = f"{100 * difference:.6g}"
     return f"{value} point{'' if value == '1' else 's'}"
 
@@ -48,6 +49,7 @@ def floor_points(difference: float) -> float:
     >>> floor_points(0.0567), floor_points(-0.0567)
     (5.6, -5.7)
     """
+    # Rounded to the nearest, a bound of 5.67 would claim 5.7.
     return math.floor(1000 * difference) / 10
 
 
@@ -85,6 +87,7 @@ def as_probability(value: float, *, digits: int = 2) -> str:
     ('5.00 %', '<0.01 %', '0 %')
     """
     least = 10.0**-digits
+    # Only what is exactly 0 or 1 is certain; a tiny error rate is not.
     if value in (0.0, 1.0):
         return f"{100 * value:.0f} %"
     if 100 * value < least / 2:
@@ -109,6 +112,7 @@ def as_money(usd: float) -> str:
     >>> as_money(0.7368), as_money(1234.5), as_money(0.00074)
     ('$0.74', '$1,234', '$0.00074')
     """
+    # From the first value that two decimals would round up to $1,000.00.
     if usd >= 999.995:
         return f"${usd:,.0f}"
     if usd >= 0.095:
@@ -242,6 +246,7 @@ def list_amounts(
 
 def is_within(value: float, nominal: float) -> bool:
     """Return whether an error stays within its level, up to rounding in the last digits."""
+    # Exact sums of binomial terms carry rounding errors of a few units in the last place.
     return value <= nominal + 1e-12
 
 
@@ -286,6 +291,7 @@ class StopPhrases(NamedTuple):
 #: By the value of `trialwise.model.evidence.StopReason`.
 STOPS: Mapping[str, StopPhrases] = {
     "decided": StopPhrases("decided early"),
+    # Told from "decided": the planned end would have brought the same verdict.
     "curtailed": StopPhrases("decided early, because the rest could not change it"),
     "complete": StopPhrases("all planned trials run"),
     **{

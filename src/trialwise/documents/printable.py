@@ -47,6 +47,7 @@ def make_visible(text: str) -> str:
     >>> print(make_visible("ok\x1b[2J\n"))
     ok\x1b[2J\n
     """
+    # The usual case, and much faster than a look at each character.
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else _spelled_out(one) for one in text)
@@ -88,6 +89,7 @@ def shorten(text: str, width: int, *, unicode: bool = True) -> str:
     room = width - len(gap)
     if room < 2:
         return clip(text, width)
+    # Both ends: names of a suite often begin alike and differ at the end.
     head = clip(text, room - room // 2)
     tail = clip(text[::-1], room - count_cells(head))[::-1]
     return f"{head}{gap}{tail}"
@@ -144,6 +146,7 @@ def _cell(one: str) -> int:
         return 1
     if category(one) in ("Mn", "Me"):
         return 0
+    # Wide characters take two columns of a terminal, as Unicode annex 11 has it.
     return 2 if east_asian_width(one) in "WF" else 1
 
 
@@ -174,6 +177,7 @@ def estimate_size(part: object) -> int:
     """About how many bytes of HTML a block takes, or anything that a block holds."""
     if isinstance(part, str):
         return _TEXT + _measure_text(part) if part else 0
+    # A number is written in a few letters, whatever it is; bools are flags and near enough.
     if isinstance(part, int | float):
         return _NUMBER
     if isinstance(part, tuple):

@@ -79,6 +79,7 @@ class FailureGroup:
     @property
     def headline(self) -> str:
         """What failed and why, for people: the check or the kind of error, and what was said."""
+        # A check often names itself in what it says: then its name would stand there twice.
         what = self.postcondition or ("" if self.error_class == "none" else self.error_class)
         said = self.explanation or self.reason
         return said if not what or what in said else f"{what}: {said}"
@@ -162,6 +163,7 @@ class Figures:
     @property
     def columns(self) -> tuple[str, ...]:
         """In the order in which a table shows them; the last is the first to be left out."""
+        # What a narrow terminal can do without comes last.
         trials = "" if self.trials is None else as_count(self.trials, "trial")
         asked = trials, self.inputs
         last = self.difference, self.stop, self.cost
@@ -230,6 +232,7 @@ class ResultLine:
     @property
     def word(self) -> str:
         """The label, and whether it only advises."""
+        # A line that is only reported says so by its label.
         advises = self.advisory and self.kind is not LineKind.REPORTED
         return f"{self.label} (advisory)" if advises else self.label
 
@@ -241,6 +244,7 @@ class ResultLine:
     @property
     def failed(self) -> int | None:
         """How many of its trials failed, where it counts them."""
+        # Not every line counts trials: a gate has runs of each input.
         trials, passed = self.facts.get("trials"), self.facts.get("passed")
         return trials - passed if isinstance(trials, int) and isinstance(passed, int) else None
 

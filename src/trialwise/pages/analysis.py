@@ -62,6 +62,8 @@ def _list_sections(verdict: Verdict) -> Iterator[Section]:
     yield from list_caveat_sections(verdict)
     for number, finding in enumerate(verdict.findings, start=1):
         place = f"CRITERION {number} of {len(verdict.findings)}: {finding.criterion}"
+        # A criterion that is only reported was never to decide: "advisory" would say that it might
+        # have.
         advises = finding.advisory and finding.plan.standing.reported_at is None
         advisory = ", advisory" if advises else ""
         yield make_section(f"{place} ({name_mode(finding)}{advisory})", [])
@@ -76,12 +78,15 @@ def _list_sections(verdict: Verdict) -> Iterator[Section]:
 
         for gate in verdict.gates:
             section = build_gate(gate, verdict)
+            # The same section as in the report: two accounts of one gate could come apart.
             yield replace(section, heading=f"GATE: {gate.gate}", depth="analysis")
     yield from list_closing_sections(verdict)
 
 
 _INTENTS = {
     Intent.VERIFICATION: "VERIFICATION: the design was admitted as evidence",
+    # A smoke run may be too small for its claim: its PASS must never read like one that is
+    # evidence.
     Intent.SMOKE: "SMOKE: a quick check; a PASS is a directional signal, not evidence",
 }
 
@@ -137,6 +142,7 @@ def _list_composite(verdict: Verdict) -> Rows:
         ("Dimensions", ", ".join(_list_dimensions(verdict)) if verdict.latency else ""),
         *_list_envelopes(verdict),
         ("Intent", _INTENTS[verdict.intent]),
+        # Records of other versions may name an analysis that this one does not know.
         ("Analysis", _ANALYSES.get(verdict.analysis, verdict.analysis)),
         *_list_claim(verdict),
         *_list_spending(verdict),
@@ -155,6 +161,9 @@ def _list_dimensions(verdict: Verdict) -> Iterator[str]:
 def _list_envelopes(verdict: Verdict) -> Rows:
     """List how often all criteria together are wrong, by the decision that is wrong (§1.4.6)."""
     rows = []
+    # The run passes only if every criterion does. If one rate is too low, a wrong PASS needs that
+    # one rule to err; a wrong FAIL can come from any of them. Hence the largest of the one kind of
+    # error, and the sum of the other (§1.4.6).
     for wrong, how in ((Decision.PASS, "the largest of"), (Decision.FAIL, "the sum over")):
         bound = bound_verdicts([verdict], wrong)
         if bound is None:
@@ -176,6 +185,8 @@ def _sum_levels(verdict: Verdict) -> Iterator[tuple[str, float]]:
     """Sum up the nominal levels of either direction, as the companion does (§1.4.6)."""
     for family, meaning in _FAMILIES.items():
         levels = [
+            # A criterion that decides each input on its own makes as many decisions as it has
+            # inputs.
             one.alpha * max(1, len(one.by_input))
             for one in verdict.findings
             if procedure_of(one).error_family == family and one.alpha is not None
@@ -191,6 +202,8 @@ _FAMILIES = {
 
 
 def _list_claim(verdict: Verdict) -> Rows:
+    # Whom the numbers speak of comes before the numbers: without it a reader takes trials on a few
+    # fixed inputs for evidence about all traffic.
     claim, estimand = verdict.claim, verdict.claim.estimand
     several = len(verdict.experiments) > 1
     rows = put_under(
@@ -202,6 +215,7 @@ def _list_claim(verdict: Verdict) -> Rows:
     )
     if not rows and claim.population is not PopulationClaim.FIXED_INPUTS:
         rows.append(("Claim", claim.population.value))
+    # Nothing in the trials can show that inputs represent a population; somebody said so.
     taken = f"{claim.representativeness} (recorded, not checked)"
     return [
         *rows,
@@ -260,6 +274,8 @@ def _list_guards(verdict: Verdict) -> Rows:
 def _list_horizon(verdict: Verdict) -> Rows:
     """List what many runs together are worth: at most H times the error of one run."""
     assert verdict.horizon is not None
+    # A horizon is declared as a number of runs or as a window of time with a pace; of the second
+    # kind the words are shown beside the number.
     declared = None if verdict.plan is None else verdict.plan.options.horizon
     window = "" if declared is None or isinstance(declared, int) else f", {declared}"
     count = as_count(verdict.horizon, "run")
@@ -286,6 +302,7 @@ def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
     plural = "es" if per_run.wrong is Decision.PASS else "s"
     # Boole's inequality needs no independence, but says nothing from a sum of 1 on.
     some = f"at most {together:.6g}, whatever the dependence" if together < 1 else ""
+    # 1 − (1 − p)^runs, computed without losing digits where p is tiny.
     independent = -math.expm1(runs * math.log1p(-per_run.value))
     return [
         (f"Wrong {per_run.wrong} per run", f"{word} {per_run.value:.6f}, achieved"),
@@ -301,6 +318,8 @@ def _list_reproducibility(verdict: Verdict) -> Rows:
         ("referenceDataVersion", made.reference_data_version),
         ("quantileSource", made.quantile_source),
         ("intervalImplementation", made.interval_implementation),
+        # Names and spellings are those of the source document, so that a program of another
+        # implementer finds them.
         ("sortStable", str(made.sort_stable).lower()),
         ("tiePolicy", made.tie_policy),
         ("exactBoundary", made.exact_boundary),
@@ -316,6 +335,8 @@ def _list_conformance(verdict: Verdict) -> Rows:
     checked = verdict.reproducibility.formula_value_fixtures
     return [
         ("formulaValueFixtures", f"{checked}; `trialwise conformance DIR` checks a published set"),
+        # No calibration fixtures have been published for anybody to run, so that nobody may claim
+        # them.
         ("calibrationFixtures", "not-published"),
         ("calibrationClaimPermitted", "false"),
     ]
@@ -340,6 +361,7 @@ def list_checklist(verdict: Verdict) -> Rows:
         ("Repeated inputs", _check_claim(verdict, inferential)),
         ("Denominator", _list_denominator(verdict)),
         ("Availability apart", _list_availability(verdict)),
+        # The last two hold for every verdict of this version: both are written above on each page.
         ("Two conformance statuses", "met: formula values and calibration, listed above"),
         ("Reproducibility metadata", "met: quantiles, intervals, sort and ties, listed above"),
     ]
@@ -350,6 +372,8 @@ def _list_availability(verdict: Verdict) -> str:
     plan = verdict.plan
     if plan is None or plan.analysis is Analysis.INTENT_TO_TREAT:
         return f"{_NONE}: every criterion counts what never reached the service as failed"
+    # Availability is its own criterion, in which silence counts as failed; in any other a service
+    # that was down would look like one that answers badly.
     counts = [one for one in plan.criteria if one.terms.analysis is Analysis.INTENT_TO_TREAT]
     if not counts:
         return f"{_NONE}: no criterion is about availability"
@@ -360,6 +384,7 @@ def _list_availability(verdict: Verdict) -> str:
 def _list_procedures(findings: Sequence[Finding]) -> str:
     if not findings:
         return f"{_NONE}: no criterion is inferential"
+    # A rule without a name cannot be looked up, so that nobody could repeat the decision.
     named = sorted({str(one.procedure).lower() for one in findings})
     bare = [one.criterion for one in findings if one.decision_rule is None]
     if bare:
@@ -371,6 +396,7 @@ def _list_rules(findings: Sequence[Finding]) -> str:
     if not findings:
         return _NONE
     bounds = sum(one.estimator is not None for one in findings)
+    # A displayed rate is rounded; a decision by it could turn on the rounding (§10.3).
     kinds = ((len(findings) - bounds, "by counts"), (bounds, "by a lower bound"))
     parts = [f"{as_count(n, 'criterion', 'criteria')} {how}" for n, how in kinds if n]
     return f"met: {', '.join(parts)}; no displayed rate decides"
@@ -383,12 +409,15 @@ def _list_sizes(findings: Sequence[Finding]) -> str:
     missing = [
         one.criterion
         for one in with_cutoff
+        # A cutoff is a whole number, so that its true error rate is not the α that was asked for.
         if getattr(one.design, "achieved_size", getattr(one.design, "size", None)) is None
     ]
     return f"not met: {', '.join(missing)}" if missing else "met: reported with each cutoff"
 
 
 def _list_p_values(findings: Sequence[Finding]) -> str:
+    # A p-value belongs to a sample whose size was fixed before: after an early stop it would be too
+    # small.
     reported = [one for one in findings if one.p_value is not None]
     if not reported:
         return f"{_NONE}: no p-value is reported, because no fixed sample was completed"
@@ -396,6 +425,7 @@ def _list_p_values(findings: Sequence[Finding]) -> str:
 
 
 def _list_saturated(verdict: Verdict) -> str:
+    # A saturated rank bounds nothing: a PASS on it would rest on too few baseline latencies.
     saturated = [one for one in verdict.latency if getattr(one.evidence, "saturated", False)]
     if not saturated:
         return f"{_NONE}: no latency rank is saturated"
@@ -410,11 +440,14 @@ def _check_claim(verdict: Verdict, findings: Sequence[Finding]) -> str:
         return f"met: the claim is {verdict.claim.population}, not a population"
     if verdict.claim.estimator is not None:
         return f"met: estimator {verdict.claim.estimator} for {verdict.claim.estimand}"
+    # Repeated trials of one input resemble each other: without an estimator for clusters the
+    # interval would be too narrow. A record read from JSON has its keys as text.
     once = all(set(one.repetitions) <= {1, "1"} for one in verdict.experiments)
     return "met: every input was tried once" if once else "not met: no estimator"
 
 
 def _list_denominator(verdict: Verdict) -> str:
+    # What is left out of a denominator must be visible: otherwise outages could hide failures.
     if verdict.analysis == "intent-to-treat":
         return "met: every trial counts"
     pairs = ((one.intent_to_treat, one.all_trials) for one in verdict.findings)

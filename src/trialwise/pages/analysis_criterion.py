@@ -49,6 +49,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
         yield make_section("ESTIMATOR", _list_clusters(finding.estimator))
     elif isinstance(finding.estimator, StratifiedEstimate):
         yield make_section("ESTIMATOR", _list_strata(finding.estimator, verdict.claim))
+    # The numbers of the rule come after the data that it was applied to, and before the verdict.
     yield from explained
     if find_labels(finding) is not None:
         yield make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
@@ -61,6 +62,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
 def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Describe whose trials were counted, and which class of failure they may show."""
     for one in verdict.experiments:
+        # Criteria may share an experiment; each names whose trials it counted, as it is read alone.
         if one.name == finding.experiment:
             named = f"{one.identifier} {one.version}".strip()
             described = f", {one.description}" if one.description else ""
@@ -77,6 +79,8 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     planned = f" of {finding.planned_trials} planned" if known else ""
     observed = f"{evaluable / every.trials:.3f}" if every.trials else ""
     later, context = facts.write_later(finding), facts.write_context(finding)
+    # Which trials are in the denominator decides what the rate means: it is said beside the number,
+    # not in a footnote (§10.2).
     counts = "every trial counts" if tally.trials == every.trials else f"{verdict.analysis}"
     # Where nothing is claimed about a rate, the counts say everything.
     has_rate = tally.rate is not None and facts.claims_rate(finding)
@@ -91,6 +95,7 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
         # Inputs that are decided one by one have these counts of their own.
         *([] if finding.by_input else _list_reasons(finding.breakdown)),
         *([] if finding.by_input else _list_other_counts(finding)),
+        # A required rate decides here; an earlier measurement beside it must not look like the bar.
         ("Baseline, for context", f"{context}; it decides nothing here" if context else ""),
         ("Inputs asked", facts.write_coverage(finding)),
         ("Inputs not asked", facts.name_unasked(finding)),
@@ -121,6 +126,7 @@ def _list_other_counts(finding: Finding) -> Rows:
     return [
         (label, _write_counts(tally))
         for label, tally in other
+        # The same counts under another name would look like a second result.
         if tally is not None and tally.trials != finding.all_trials.trials
     ]
 
@@ -142,6 +148,7 @@ def _list_inputs(finding: Finding) -> Rows:
                 f"{facts.pick_badge(part)}, {_write_counts(facts.pick_tally(part))}{bound}{stop}",
             )
         )
+    # Many decisions at one level each: together they err more often than the level says.
     note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 
@@ -164,6 +171,7 @@ def _list_decision(finding: Finding) -> Rows:
             ("No population claim", _NO_CLAIM),
             *caveats,
         ]
+    # A level belongs to the rule in the long run and is no probability of this verdict (§7.2).
     has_level = finding.alpha is not None and procedure.long_run
     long_run = word_long_run(procedure.long_run) if has_level else ""
     return [
@@ -178,6 +186,7 @@ def _list_decision(finding: Finding) -> Rows:
 def _compare_rate(finding: Finding) -> str:
     """Show the point estimate beside the decision: where they disagree is the point (§10.2)."""
     words, decision = finding.observed_rate.replace("_", " "), finding.decision
+    # At the threshold the observed rate is high enough, though no evidence that the true one is.
     above = finding.observed_rate in ("ABOVE_THRESHOLD", "AT_THRESHOLD")
     below = finding.observed_rate == "BELOW_THRESHOLD"
     if not (above or below) or decision not in (Decision.PASS, Decision.FAIL):
@@ -189,6 +198,7 @@ def _compare_rate(finding: Finding) -> str:
 def _word_caution(finding: Finding) -> str:
     words = "" if finding.caution is None else finding.caution.replace("_", " ")
     found = characterize(finding.plan)
+    # Power depends on a true rate that nobody knows: the number is worthless without it.
     if finding.caution in _POWERS and found.strength is not None and found.power is not None:
         rate, wanted = found.strength
         power = as_probability(found.power, digits=1)
@@ -201,8 +211,10 @@ def _list_diagnostics(found: Diagnostics) -> Rows:
     if found.autocorrelation is not None:
         lag = f"{found.autocorrelation:.3f}{_add_p('runs test', found.autocorrelation_p)}"
     if found.effective_trials is not None:
+        # Under a first-order dependence n trials tell as much as this many independent ones.
         worth = f"{found.effective_trials:.1f}, if each trial depends on the one before"
         effective = f"{worth}: n (1−r)/(1+r)"
+    # A service that changes during a run has no single rate: its two halves are compared.
     halves, shares = "", (found.first_half_rate, found.second_half_rate)
     if None not in shares:
         halves = f"{shares[0]:.3f} and {shares[1]:.3f}{_add_p('Fisher', found.drift_p)}"
@@ -233,6 +245,7 @@ _METHODS = {
 
 def _list_clusters(found: ClusterEstimate) -> Rows:
     effective, interval = found.effective_trials, found.interval
+    # What the data do not define is named with its reason and never shown as 0.
     trials = effective.reason if isinstance(effective, Undefined) else f"{effective:.2f}"
     ends = interval.reason if isinstance(interval, Undefined) else _with_level(interval)
     return [
@@ -259,6 +272,7 @@ def _with_level(interval: Interval) -> str:
 
 
 def _list_strata(found: StratifiedEstimate, claim: Claim) -> Rows:
+    # Where every input is its own stratum, a reader knows it as an input.
     by_input = claim.estimand in _BY_INPUT
     rows = [
         ("Target estimand", str(claim.estimand) if by_input else found.estimand),
@@ -330,6 +344,8 @@ def _list_stack(verdict: Verdict) -> Rows:
     # Few contracts have several guardrails.
     from trialwise.stats.toolbox.boundary_stacks import combine_boundaries
 
+    # The least confidence stands for each of them; together they hold at less, which the function
+    # works out: several bounds that hold with 95 % each do not hold together with 95 %.
     found = combine_boundaries(
         [one.error_upper for one in bounds],
         given="harm",
@@ -345,5 +361,6 @@ def _list_prevalence(verdict: Verdict) -> Rows:
     given = None if verdict.plan is None else verdict.plan.prevalence
     if given is None:
         return []
+    # Residual harm scales with the prevalence; a guess in it is a guess in the result.
     evidence = given.evidence or "none is recorded"
     return [("Prevalence", f"{given.rate:g}, {given.source}; evidence: {evidence}")]

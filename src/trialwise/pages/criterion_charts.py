@@ -56,8 +56,10 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
     """
     failures = [0, *accumulate(int(not passed) for passed in outcomes)]
     taken = len(outcomes)
+    # A run that was decided after 30 of 5,000 trials would be a dot in the corner of its chart.
     last = min(bounds.cap, max(20, round(AHEAD * taken)))
     reach = max(failures[-1] + 1, _find_reach(bounds, last), 4)
+    # A little room above, so that the region of FAIL is seen as one.
     top = reach + reach // 12
     places = charts.thin_out(last + 1, CORNERS)
     word = finding.label or (finding.decision or Decision.INCONCLUSIVE).value
@@ -98,6 +100,7 @@ def _find_reach(bounds: Bounds, last: int) -> int:
 
 def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[charts.Place, ...]:
     """Find a line of steps: every value holds for half a trial on either side."""
+    # With so many corners steps are smaller than a pixel, and a plain line looks the same.
     if len(places) > CORNERS // 2:
         return tuple(zip(map(float, places), values, strict=True))
     corners: list[charts.Place] = [(places[0], values[0])]
@@ -111,6 +114,8 @@ def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[chart
 def _trace_path(failures: Sequence[int]) -> tuple[charts.Place, ...]:
     """Return the corners of the path: the two ends and both sides of every failure."""
     last = len(failures) - 1
+    # Between two failures the path is flat: its corners hold all that a line through every trial
+    # does.
     corners = {0, last}
     for n in range(1, last + 1):
         if failures[n] > failures[n - 1]:
@@ -148,6 +153,8 @@ def _write_summary(finding: Finding, bounds: Bounds, taken: int, failed: int, la
     if decision in (Decision.PASS, Decision.FAIL):
         said += f": the path ends in the {decision} region"
         said += "; later trials withdraw the decision" if finding.withdrawn else ""
+    # The path counts the judge's words. It may cross a bound whose decision the judge's own errors
+    # leave open.
     elif finding.judged is not None:
         said += ": this is what the judge said, and the judge's errors leave it open"
     else:
@@ -183,6 +190,8 @@ def find_bounds(limits: Limits) -> Bounds | None:
         return None
     return Bounds(
         cap=limits.cap,
+        # After n trials of a fixed design it is certain to PASS once the cutoff is reached, and to
+        # FAIL once it cannot be reached any more: the rest of the trials changes nothing.
         accept=tuple(max(-1, n - cutoff) for n in range(limits.cap + 1)),
         reject=(limits.cap - cutoff + 1,) * (limits.cap + 1),
     )
@@ -191,6 +200,7 @@ def find_bounds(limits: Limits) -> Bounds | None:
 def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[int]:
     """List whether each counted trial passed, in order up to the decision."""
     analysis = record.plan.analysis_of(finding.plan)
+    # A rule that looks at every trial needs a verdict on each; silence has none to offer.
     skips_unjudged = not analysis.counts_silence or procedure_of(finding).may_stop_early
     counted = TrialIndex(record).find_rows(finding)[: finding.decided_at]
     fair = counted.keep(
@@ -221,6 +231,7 @@ def list_chances(record: RunRecord, finding: Finding) -> list[Chance]:
         return []
     plan = finding.plan
     found = characterize(plan, record.plan.intent_of(plan))
+    # Where labels of a judge or several inputs decide, no curve over one rate tells the truth.
     if found.at is None:
         return []
     rates = _spread_rates(_list_references(finding), _count_points(plan.limits))
@@ -234,6 +245,7 @@ def _count_points(limits: Limits) -> int:
     design, width = limits.design, limits.cap * (limits.cap - (limits.most_failing or 0))
     if design is not None:
         width = sum(b - a for a, b in zip(design.accept, design.reject, strict=True))
+    # Each point walks the whole design, so that wide ones are drawn with fewer points.
     return max(FEWEST_POINTS, min(POINTS, STEPS // max(1, width)))
 
 
@@ -257,6 +269,7 @@ def _list_references(finding: Finding) -> list[float]:
 
 def _spread_rates(references: Sequence[float], points: int) -> list[float]:
     """Evenly spaced around the references, with these among them."""
+    # Rates that lie close together would leave a curve with nothing to either side.
     reach = max(0.08, references[-1] - references[0])
     low, high = max(0.0, references[0] - reach), min(1.0, references[-1] + reach)
     even = [low + (high - low) * k / (points - 1) for k in range(points)]
@@ -293,6 +306,7 @@ def chart_trials(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
         for one in _pick_stated(finding, curve)
     ]
     each, took = " for each input", ""
+    # Inputs that are decided one by one each took a number of trials of their own.
     if not finding.plan.counting.each_input:
         each, took = "", f"; this run took {taken:,}"
         guides = (*guides, charts.Guide(value=taken, label=f"this run: {taken:,}", axis="y"))
@@ -309,6 +323,7 @@ def chart_trials(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
 
 
 def _list_guides(finding: Finding) -> tuple[charts.Guide, ...]:
+    # Against a baseline nothing is required: its own rate is what a drop is told from.
     names = ("required", "alternative")
     if finding.plan.threshold.required_rate is None:
         names = ("baseline", "drop to")
@@ -343,5 +358,6 @@ def _keep_few_rows(chart: charts.Chart, finding: Finding, curve: Sequence[Chance
     """Return the chart with every fourth rate in its table, and those that are referred to."""
     kept = set(_list_references(finding))
     rows = zip(curve, chart.rows, strict=True)
+    # The curve needs its points; a table of all of them nobody would read.
     few = [row for k, (one, row) in enumerate(rows) if k % 4 == 0 or one.rate in kept]
     return replace(chart, rows=tuple(few))

@@ -43,6 +43,7 @@ def build_criteria_section(record: RunRecord, run: RunResults) -> blocks.Section
         run: Its results.
     """
     verdict = record.verdict
+    # A table of which not every row counts must say so where its rule is explained.
     advises = any(one.advisory for one in verdict.findings) or bool(verdict.advisory)
     aside = ", advisory ones aside" if advises else ""
     return blocks.Section(
@@ -83,6 +84,7 @@ class _SectionBuilder:
 
     def __init__(self, record: RunRecord, charted: int) -> None:
         self.record = record
+        # A suite of equal criteria would repeat the same pair of curves for each of them.
         self.drawn: dict[object, Finding] = {}
         # What did not pass is looked at first.
         ranked = sorted(record.verdict.findings, key=lambda one: one.decision == "PASS")
@@ -123,6 +125,7 @@ class _SectionBuilder:
             if outcomes:
                 yield chart_path(worst, bounds, outcomes)
         key = _find_design_key(plan)
+        # Chances are computed, not looked up: a second time would cost as much as the first.
         curve = [] if key in self.drawn else list_chances(self.record, finding)
         if not curve:
             return
@@ -146,6 +149,7 @@ def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
     """Return what the curves of a criterion depend on."""
     threshold, baseline = plan.threshold, plan.threshold.baseline
     counts = None if baseline is None else (baseline.passed, baseline.trials)
+    # Anything else, such as the name of a criterion, does not change how its rule errs.
     return plan.limits, threshold.required_rate, threshold.alternative_rate, counts
 
 
@@ -192,6 +196,8 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
         for value in (strip.low, strip.value, strip.need or None, *filter(None, strip.others))
         if value is not None
     ]
+    # On a scale from 0, rates of 97 and 98 % are one dot; a scale that starts near them is honest
+    # only if no interval, no requirement and no alternative is cut off.
     least = min(known, default=0.0)
     return 0.0 if least < 0.4 else math.floor(20 * (least - 0.02)) / 20
 
@@ -226,10 +232,12 @@ def make_strip(finding: Finding, word: str) -> Strip | None:
         low=low,
         value=rate,
         high=high,
+        # What measured a baseline decided nothing, and must not look as if it had.
         ink="quiet" if word == MEASURED else INKS[finding.decision],
         span=(0.0, 1.0),
         need=required,
         others=() if alternative is None else (alternative,),
+        # A PASS that only advises, or that is called a smoke pass, is drawn hollow.
         soft=finding.decision is Decision.PASS
         and (bool(finding.advisory) or word != finding.decision),
         hint=_write_hint(f"{name}: {word}", rate, interval, required),
@@ -278,6 +286,7 @@ def _list_corrected(
     """List what is left of a rate that a judge gave."""
     for one in corrections:
         found = one.corrected
+        # A correction may be impossible, such as for a judge that is no better than chance.
         if isinstance(found, Undefined):
             continue
         name = f"corrected, {CORRECTION_NAMES[one.correction]}"

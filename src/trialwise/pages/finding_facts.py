@@ -82,6 +82,7 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
 
 def pick_tally(finding: Finding) -> Tally:
     """Pick the counts that decided; all that ran where nothing is claimed about a rate."""
+    # An assertion is about all that was seen; a claim only about the trials its rule counted.
     return finding.tally if procedure_of(finding).claims_rate else finding.all_trials
 
 
@@ -91,6 +92,8 @@ def pick_rate(finding: Finding) -> float | None:
     That is the estimate of a matched estimator, or a mean score.
     """
     is_mean = procedure_of(finding).decides_mean
+    # The share of passes beside a mean score, or beside a weighted estimate, would be another
+    # number than the one that was decided.
     if (is_mean or finding.estimator is not None) and finding.estimate is not None:
         return finding.estimate
     if is_mean:
@@ -104,6 +107,7 @@ def write_later(finding: Finding) -> str:
         return ""
     at, later = f"at trial {finding.decided_at:,}", finding.later
     word = f"undecided {at}" if finding.decision is Decision.INCONCLUSIVE else f"decided {at}"
+    # A decision can be withdrawn by trials that were under way when it fell.
     if finding.withdrawn is not None:
         word = f"{finding.withdrawn} {at} withdrawn"
     if later.rate is None:
@@ -120,6 +124,8 @@ def pick_interval(finding: Finding) -> Interval | None:
         return finding.interval
     if procedure_of(finding).decides_mean:
         return None if finding.scores is None else finding.scores.interval
+    # Wilson's interval takes the number of trials as given. Where the data chose it, the interval
+    # would promise a coverage that it does not have.
     tally, plain = finding.tally, not procedure_of(finding).may_stop_early
     if not tally.trials or finding.by_input or not plain or finding.alpha is None:
         return None
@@ -149,6 +155,7 @@ def find_required(finding: Finding) -> float | None:
     if procedure_of(finding).decides_mean:
         mean: float | None = getattr(finding.plan.design, "required_mean", None)
         return mean
+    # A regression has no required rate: a drop is looked for from what was measured before.
     if threshold.required_rate is None and threshold.baseline is not None:
         return threshold.baseline.passed / threshold.baseline.trials
     return threshold.required_rate
@@ -233,6 +240,7 @@ def write_level(finding: Finding) -> str:
 def find_usual_level(verdict: Verdict) -> str:
     """Find the level that most intervals of a run have, which a heading gives for all of them."""
     parts = (part for one in verdict.findings for part in (one, *one.by_input))
+    # Naming the level once in the heading leaves room in every row; rows with another name it.
     found = Counter(filter(None, map(write_level, parts)))
     return max(found, key=lambda level: found[level], default="")
 
@@ -240,6 +248,8 @@ def find_usual_level(verdict: Verdict) -> str:
 def list_below(finding: Finding) -> tuple[str, ...]:
     """List what stands below a line at every width: later trials, and cerberus's own interval."""
     tally, alpha = finding.tally, finding.alpha or 0.0
+    # Wald's boundaries bound the two errors and bring no interval of their own; the one that is
+    # shown treats the number of trials as fixed, and has to say so.
     own, is_wald = "", (finding.decision_rule or "").startswith("sequential/wald/")
     if is_wald and tally.trials and not finding.by_input:
         found = wilson_interval(tally.passed, tally.trials, confidence=complement(alpha))
@@ -291,6 +301,7 @@ def pick_difference(finding: Finding) -> Interval | None:
     single one, which is shown beside it.
     """
     found = finding.difference
+    # The decision and its bound must not contradict each other on one line.
     is_shown = found is not None and (found.high < 0) == (finding.decision is Decision.FAIL)
     return found if is_shown else None
 
@@ -335,6 +346,7 @@ def write_stop(finding: Finding) -> str:
             return later
         case StopReason.DECIDED:
             return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
+        # Not "decided": the rule would have reached the same verdict at its planned end.
         case StopReason.CURTAILED:
             of = most.replace(" at most", "")
             return f"no further trial could change it after {trials:,}{of}"

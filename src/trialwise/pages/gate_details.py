@@ -61,6 +61,7 @@ def build_gate(
         verdict: The verdict of its run.
         record: The run, which adds the floors of scores and whether each trial passed.
     """
+    # Without a limit nothing was asked, so that neither PASS nor FAIL would be true.
     word = gate.decision.value if gate.decision else "REPORTED"
     notes = (*gate_facts.list_gate_notes(gate), *gate.caveats)
     return blocks.Section(
@@ -116,6 +117,7 @@ def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tup
         else:
             level = f"{as_percent(found.confidence)} " if found.confidence else ""
             said = f"{level}interval, {found.method}"
+        # Several numbers share a method: one note each would be longer than the table.
         named.setdefault(said, []).append(name)
     return tuple(f"{', '.join(dict.fromkeys(names))}: {said}" for said, names in named.items())
 
@@ -137,6 +139,8 @@ def _write_limit(one: metrics.GateNumber) -> tuple[str, str]:
 def _is_percent(target: str) -> bool:
     """Return whether a target's number is of a hundred and not of 1."""
     block, _, figure = target.partition(".")
+    # Some figures are defined in percent by the source document and some as shares; a table must
+    # not mix them without a sign.
     return (block == "reliability" and figure != "runs") or target == "metrics.flakiness"
 
 
@@ -149,6 +153,7 @@ def _list_evidence(
 ) -> Iterator[blocks.Block]:
     evidence = gate.evidence
     if isinstance(evidence, metrics.ReliabilityEvidence):
+        # With a single run of each input the curve is the pass rate and nothing else.
         if len(evidence.decay_curve) > 1:
             yield gate_facts.chart_decay(verdict, gate, evidence)
             yield blocks.Prose(paragraphs=(gate_facts.describe_decay(evidence),), tone="quiet")
@@ -170,6 +175,7 @@ def _write_name(input_id: str) -> blocks.Name:
 
 
 def _list_reliability(evidence: metrics.ReliabilityEvidence) -> Iterator[blocks.Block]:
+    # What degrades worst comes first: of many inputs only these are listed.
     worst = sorted(evidence.inputs, key=lambda one: one.summary.graceful_degradation)
     yield blocks.build_table(
         "Runs of each input",
@@ -218,6 +224,7 @@ def _list_metrics(
         ("score", lambda one: f"{one.score:.3f}"),
         ("flaky", lambda one: f"{one.flakiness:.3g} %" if one.flaky else "–"),
     ]
+    # pass@k and pass^k of an input say nothing at k = 1 and k = n; elsewhere they have columns.
     if k is not None:
         columns[4:4] = [
             (f"pass@{k}", lambda one: _write_number(pass_at_k(one.trials, one.passed, k))),
@@ -302,6 +309,7 @@ def _list_stability_blocks(
     if further:
         table = blocks.build_table("Further runs", further, *columns, words=words)
         yield blocks.Details(summary=as_count(len(further), "further run"), blocks=(table,))
+    # The scores are heuristics without an error rate, which no table of digits would suggest.
     notes = [_write_legend(evidence)]
     if len(worst) > MOST_RUNS:
         notes.insert(0, f"{as_count(len(worst) - MOST_RUNS, 'further run')} not listed.")

@@ -53,6 +53,7 @@ def explain_gate(gate: GateFinding) -> str:
         for name in SUB_SCORES
         if name not in evidence.exclude and getattr(worst, name) <= worst.weakest_score
     ]
+    # One session is named to look at; a tie must not make it look like the only one.
     alike = sum(one.weakest_score <= worst.weakest_score for one in evidence.runs) - 1
     others = f", as in {as_count(alike, 'other trial')}" if alike else ""
     session = f"trial {worst.trial}, input {worst.input_id}"
@@ -64,6 +65,8 @@ def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]
     values: dict[str, float | None] = {}
     for one in gate.checks:
         values[one.target] = None if isinstance(one.value, Undefined) else one.value
+        # A program that finds no `.low` knows that there is no interval; a null would look like a
+        # number that was lost.
         if isinstance(one.interval, Interval):
             values[f"{one.target}.low"], values[f"{one.target}.high"] = one.interval
     return {
@@ -103,6 +106,8 @@ def write_decay(gate: GateFinding) -> str:
     if not isinstance(evidence, ReliabilityEvidence) or len(evidence.decay_curve) < 2:
         return ""
     curve = evidence.decay_curve
+    # At powers of two: reliability decays by a factor with every run, so that the first values
+    # differ most.
     ks = [*(1 << power for power in range(len(curve).bit_length()) if 1 << power < len(curve))]
     ks.append(len(curve))
     values = ", ".join(f"{curve[k - 1]:.3g}" for k in ks)
@@ -155,6 +160,8 @@ def _sum_up_reliability(k: int, evidence: ReliabilityEvidence) -> str:
     counts = [(len(one.summary.outcomes), sum(one.summary.outcomes)) for one in evidence.inputs]
     if not counts or not k:
         return "no run"
+    # The unbiased estimators over all choices of k of an input's n runs (Chen et al. 2021 for
+    # pass@k, Yao et al. 2024 for pass^k), averaged over inputs.
     some = sum(1 - math.comb(n - c, k) / math.comb(n, k) for n, c in counts) / len(counts)
     every = sum(math.comb(c, k) / math.comb(n, k) for n, c in counts) / len(counts)
     of = describe_passing(evidence)
@@ -166,6 +173,7 @@ def describe_passing(evidence: MetricsEvidence | ReliabilityEvidence) -> str:
 
     Two blocks of one contract may differ in it, and their figures then do as well.
     """
+    # A run passes by its score where a threshold was given, else by its criteria.
     threshold = getattr(evidence, "threshold", None)
     if threshold is not None:
         return f" from a score of {threshold:g}"
@@ -235,6 +243,7 @@ def list_input_passes(
     ks = [row.k for row in evidence.pass_k]
     telling = pick_telling_k(ks, min(one.trials for one in evidence.inputs))
     wanted = ks if not only_telling else [] if telling is None else [telling]
+    # Whoever reads the first rows only should have seen what is worst.
     worst = sorted(evidence.inputs, key=lambda one: (one.rate, one.score))
     for one in worst[:_MOST]:
         if isinstance(one.interval, Undefined):  # nothing beyond the trials is claimed

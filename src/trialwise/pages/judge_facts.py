@@ -31,6 +31,8 @@ CORRECTION_NAMES = {
 
 def list_corrections(finding: Finding) -> Iterator[JudgedDecision]:
     """List what was decided by each correction that was made, the rectifier's first."""
+    # Both corrections are shown because they rest on different assumptions: where they agree, the
+    # decision does not depend on which of them holds.
     made = [one for one in (finding.judged, finding.evidence.judged_otherwise) if one is not None]
     return iter(sorted(made, key=lambda one: one.correction != "rectifier"))
 
@@ -100,6 +102,7 @@ def explain_advisory_run(verdict: Verdict) -> str:
     """Explain why a run shows nothing, where all that was asked of it only advises."""
     gates = [one for one in verdict.gates if one.decision is not None]
     advising = [one for one in verdict.findings if one.advisory]
+    # One limit on latency or one gate that decides is enough for a verdict.
     if not advising or len(advising) < len(verdict.findings) or verdict.latency or gates:
         return ""
     reported = count_reported(verdict)
@@ -136,6 +139,7 @@ def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool 
     """Collect the numbers of the correction that decides, by their names in JSON."""
     judged, labels = finding.judged, find_labels(finding)
     found = None if judged is None else judged.corrected
+    # JSON keeps the keys of every judged criterion, so that a program finds null and no gap.
     corrected = None if isinstance(found, Undefined) else found
     return {
         "advisory_because": "; ".join(finding.advisory) or None,
@@ -178,6 +182,7 @@ def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tup
     """
     labels, judged = find_labels(finding), finding.judged
     assert labels is not None
+    # How many labels there are comes first: a correction is never better than they are.
     yield "Labels", describe_labels(labels)
     if finding.tally.rate is not None:
         of = as_count(finding.tally.trials, "trial")
@@ -208,6 +213,8 @@ def describe_calibration(name: str, judge: Judge | Pairwise, found: Calibration)
     from trialwise.stats import rectifier
 
     assert judge.files is not None
+    # Agreement says whether the judge may decide; sensitivity, specificity and the rectifier say
+    # what its errors do to a rate.
     accuracy, delta = found.accuracy(), rectifier(found.confusion)
     counts, spent = found.confusion, judge.expenses
     return {
@@ -378,6 +385,9 @@ def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
 
     passed = round(rectified.judged_rate * rectified.trials)
     p_value = compare_labels(passed, rectified.trials, rectified.confusion)
+    # The rectifier carries the errors on labelled outputs over to these trials. That fails where
+    # labels were picked, for example only the doubtful ones; Rogan and Gladen (1978) ask only that
+    # the judge errs at the same rates within good and bad outputs.
     if p_value < UNLIKE:
         way_out = "" if correction == "rogan-gladen" else "; decide by --correction rogan-gladen"
         there, here = rectified.confusion.judged_rate, rectified.judged_rate
@@ -404,6 +414,7 @@ def _estimate(
 ) -> dict[str, Any]:
     if isinstance(value, Undefined):
         return {"undefined": value.reason}
+    # What the labels show is a lower bound: alpha itself may look good by chance on few of them.
     bound = {"shown": shown} if isinstance(shown, float) else {}
     if isinstance(interval, Undefined):
         return {"value": value, **bound, "interval_undefined": interval.reason}

@@ -93,6 +93,7 @@ def _list_timings(record: RunRecord) -> Iterator[Timing]:
     by_constraint = {one.constraint: one for one in record.verdict.latency}
     for experiment in record.plan.experiments:
         plans = [one for one in record.plan.latency if one.experiment == experiment.name]
+        # Limits of one experiment share a baseline, so that the first one that has it tells.
         baselines = [one.baseline_latencies_s for one in plans if one.baseline_latencies_s]
         names = [one.percentile for one in plans if one.percentile in by_constraint]
         mine = record.trials.of_experiment(experiment.name)
@@ -165,6 +166,7 @@ def trace_steps(ordered: Sequence[float], end: float) -> tuple[charts.Place, ...
     count = len(ordered)
     places: list[charts.Place] = [(ordered[0], 0.0)]
     for rank in charts.thin_out(count, STEPS):
+        # A step function: between two latencies nothing happened, and a slope would invent trials.
         places += [(ordered[rank], places[-1][1]), (ordered[rank], (rank + 1) / count)]
     return (*places, (end, 1.0))
 
@@ -176,6 +178,8 @@ def find_band(steps: Sequence[charts.Place], count: int) -> charts.Area:
         steps: The empirical distribution.
         count: Of how many latencies.
     """
+    # The inequality of Dvoretzky, Kiefer and Wolfowitz with the constant of Massart (1990): it
+    # holds for every distribution and every number of latencies.
     reach = math.sqrt(math.log(2 / (1 - BAND)) / (2 * count))
     return charts.Area(
         name=f"{100 * BAND:.0f} % band",
@@ -194,6 +198,7 @@ def _list_hits(ordered: Sequence[float], axis: charts.Axis) -> tuple[charts.Hit,
     hits = []
     for low, high in pairwise(edges):
         within, count = bisect_right(ordered, high), len(ordered)
+        # Three digits: a limit with six would look like one that somebody set.
         share, limit = as_probability(within / count, digits=1), float(f"{high:.3g}")
         said = f"{share} within {as_seconds(limit)} ({within:,} of {count:,})"
         hits.append(charts.Hit(low=low, high=high, text=said))
@@ -267,6 +272,8 @@ def _explain_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
 def _explain_evidence(finding: LatencyFinding) -> Rows:
     evidence = finding.evidence
     if isinstance(evidence, LatencyLimitDecision):
+        # The rule of the companion compares the percentile itself, so that noise alone decides at
+        # the limit.
         half = "no evidence asked for: a service at its limit passes about half the time"
         return _explain_limit(evidence) if finding.rule != "wilson" else [("  error rate", half)]
     if isinstance(evidence, OrderStatisticBound):
@@ -296,6 +303,8 @@ def _explain_bound(evidence: OrderStatisticBound) -> Rows:
         "  baseline",
         f"Q = {as_seconds(evidence.baseline_percentile)} of {trials} latencies",
     )
+    # A rank beyond the largest latency does not exist: the baseline is too small for this
+    # percentile.
     if not evidence.saturated:
         return [
             baseline,

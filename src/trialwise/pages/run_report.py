@@ -100,6 +100,7 @@ def _list_budgets(record: RunRecord) -> Iterator[Bar]:
     )
     for name, used, most, write in kinds:
         if most is not None and used is not None:
+            # Trials that were under way when a budget ran out may have gone beyond it.
             share = min(1.0, used / most)
             yield Bar(
                 name=f"{name} budget",
@@ -111,6 +112,7 @@ def _list_budgets(record: RunRecord) -> Iterator[Bar]:
 
 def _list_costs(record: RunRecord) -> array[float] | None:
     """List what each trial cost, nothing where it does not tell; None where none tells."""
+    # Without this a run of a million trials would be read through only to find no price.
     if not any(table.has_expenses for table in record.trials.tables):
         return None
     found, is_told = array("d"), False
@@ -131,6 +133,7 @@ def _chart_course(record: RunRecord) -> Chart | None:
         order = array("I", sorted(range(len(starts)), key=starts.__getitem__))
         sums = array("d", accumulate(map(costs.__getitem__, order)))
     starts = array("d", sorted(starts))
+    # The last trial started before the run ended, and took its time.
     end = max(starts[-1], record.verdict.spending.seconds)
     columns = thin_out(len(trials), COLUMNS)
 
@@ -198,6 +201,7 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield "retries", str(options.retries)
     yield "budget", ", ".join(list_amounts(**asdict(options.budget))) or "none"
     yield "stops early", "yes" if options.curtail else "no"
+    # An override admits what a guardrail stopped; who reads the report must learn of it.
     yield "overrides", ", ".join(options.overrides)
     yield "horizon", as_count(horizon, "run") if isinstance(horizon, int) else str(horizon or "")
     for name, fingerprint in plan.structure.items():
@@ -254,6 +258,7 @@ class Room:
         """Return the room of each of several runs."""
         return Room(
             size=self.size // runs,
+            # However many contracts there are, each shows a few failures to read.
             trials=max(5, self.trials // runs),
             charted=max(1, self.charted // runs),
             cells=max(60, self.cells // runs),
@@ -275,9 +280,11 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
         *_list_fine_print(record),
     )
     reasons = build_failure_bars(run.lines)
+    # Failing trials are what varies: they take the room that all else leaves, and some in any case.
     left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
     trials = build_trials_section(record, room.trials, left, reasons)
     sections: tuple[blocks.Section | None, ...] = (first, trials, *after)
+    # A run that measured a baseline asks nothing of anybody.
     notes = () if verdict_meaning.is_measured(record) else run.attention
     return blocks.Document(
         kind="Run report",

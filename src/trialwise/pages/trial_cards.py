@@ -78,6 +78,7 @@ def build_timeline(trial: Trial, extent: Extent = SHORT) -> blocks.Timeline | No
 
 def _read_call(given: Mapping[str, Any]) -> ToolCall:
     call = ToolCall.from_dict(given)
+    # A trace may hold any number. An axis of a thousand years would hide every other call.
     if max(call.started_s or 0.0, call.duration_s or 0.0) <= _LONGEST_S:
         return call
     return replace(call, started_s=None, duration_s=None)
@@ -95,6 +96,7 @@ def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
         return
     failed = sum(call.failed is True for call in calls)
     yield as_count(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
+    # Many traces do not record how a call ended; silence must not read as success.
     if all(call.failed is None for call in calls):
         yield (
             "how any of them ended is not known" if len(calls) > 1 else "how it ended is not known"
@@ -102,6 +104,7 @@ def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
     took, whole = [call.duration_s for call in calls if call.duration_s is not None], ""
     if len(took) == len(calls):
         busy_s = _measure_busy(calls)
+        # A trace whose calls add up to more than the session counts overlaps that it does not tell.
         if trial.latency_s and busy_s <= trial.latency_s:
             whole = f" of the session's {as_duration(trial.latency_s)}"
         yield f"under way for {as_duration(busy_s)}{whole}"
@@ -126,6 +129,7 @@ def _measure_busy(calls: Sequence[ToolCall]) -> float:
 
 def _find_end(calls: Sequence[ToolCall], latency_s: float | None) -> float | None:
     """Return where the time axis ends; None if no call says when it began."""
+    # Sessions may go on after their last call, and calls may outlast what was measured.
     ends_s = [one.started_s + (one.duration_s or 0.0) for one in calls if one.started_s is not None]
     end_s = max([*ends_s, latency_s or 0.0]) if ends_s else 0.0
     return end_s if _SHORTEST_S <= end_s <= _LONGEST_S else None
@@ -175,6 +179,7 @@ class _StepBuilder:
     def _build_call(self, place: int, call: ToolCall, raw: Mapping[str, Any]) -> blocks.Call:
         repeated = self._repeats[place]
         more = {key: value for key, value in raw.items() if key not in _KNOWN}
+        # The same call again is the commonest sign of an agent that goes in circles.
         again = "" if repeated == place else f" · the same as {repeated + 1}"
         start, width = self._place_bar(call)
         texts = [] if call.args in (None, {}, []) else [self._quote("", _write_plain(call.args))]
@@ -210,6 +215,7 @@ class _StepBuilder:
 
     def _quote(self, label: str, text: str, *, tone: blocks.Tone = "plain") -> blocks.Excerpt:
         """Quote a text at a glance, and the rest of it on demand as far as there is room."""
+        # One line at a glance: a result of a thousand lines would push the next call off the page.
         glance = " ".join(text.split())
         room, rest = min(_UNFOLDED, self._left), None
         if len(glance) > _GLANCE and room > _GLANCE:
@@ -254,6 +260,7 @@ def _write_plain(value: object) -> str:
         return value
     try:
         return json.dumps(value, ensure_ascii=False)
+    # Whoever wrote the trace may have put anything in: what is no JSON is shown, not refused.
     except (TypeError, ValueError, RecursionError):
         return repr(value)
 
@@ -358,6 +365,7 @@ def list_failure_blocks(outcome: Outcome, reply: str | None) -> Iterator[blocks.
     explanation = cut_middle(result.explanation, _EXPLANATION)
     reason = f" · {REASONS[str(result.reason)]}{check}"
     yield blocks.Prose(paragraphs=((name, reason), explanation), tone="fail")
+    # Evidence that is the whole reply would show the same text twice.
     if result.evidence and result.evidence.strip() != (reply or "").strip():
         yield blocks.Verbatim(heading="Evidence", text=cut_middle(result.evidence, _EVIDENCE))
     for check_name, other in outcome.failed_checks[1:]:
@@ -376,6 +384,7 @@ def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
     if trial.latency_s is not None:
         yield "latency", as_seconds(round(trial.latency_s, 6))
     if trial.setup_s is not None:
+        # What was prepared is no part of what the service took to answer.
         yield "setup", f"{as_seconds(round(trial.setup_s, 6))}, not part of the latency"
     if trial.usage is not None:
         used = trial.usage
@@ -435,6 +444,7 @@ def count_steps(steps: Sequence[Step]) -> str:
 
 def knows_turns(trial: Trial) -> bool:
     """Return whether the place of every call among the messages is known."""
+    # With a single message of the model there is only one place for its calls.
     spoken = sum(role == MODEL for role, _ in trial.messages)
     return spoken < 2 or all(_read_turn(call) for call in trial.tool_calls)
 
@@ -459,4 +469,5 @@ def _place_calls(trial: Trial) -> list[int]:
 def _read_turn(call: Mapping[str, Any]) -> int:
     """Return which message of the model asked for a call, from 1; 0 where it is unknown."""
     turn = call.get("turn")
+    # Not isinstance: True is an int, and no turn.
     return turn if type(turn) is int and turn > 0 else 0

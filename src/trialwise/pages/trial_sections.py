@@ -55,6 +55,8 @@ def build_trials_section(
     draw = partial(build_trial_card, order=order, texts=record.texts, several=several)
     first = _draw_worst(record, draw, size)
     failing = record.trials.failures
+    # What passed is chosen first, in its fixed part of the room: beside failures alone nobody sees
+    # what is different about them.
     passing = tuple(_list_passing(record.trials, first, draw, int(_THEIR_PART * size)))
     left = size - estimate_size(passing)
     failures = _list_failures(record.trials, first, draw, most, left, criteria=list(order))
@@ -72,6 +74,7 @@ def build_trials_section(
 
 def _count_only_reported(record: RunRecord) -> int:
     """Count the failing trials that passed every criterion that decides."""
+    # A reader who counts these against the verdict would find that they do not add up.
     reported = record.plan.reported
     if not reported:
         return 0
@@ -136,6 +139,8 @@ def _take_turns(trials: Trials) -> Iterator[Trial]:
             first = next(outcome for outcome in trial.outcomes if not outcome.passed)
             kind = (trial.input_id, first.criterion, first.result.reason, first.postcondition)
             kinds.setdefault(kind, (table, array("I")))[1].append(place)
+    # Round after round, one of each kind: a thousand equal failures leave room for the one that
+    # differs.
     for turn in count():
         left = [(table, places) for table, places in kinds.values() if turn < len(places)]
         if not left:
@@ -147,6 +152,8 @@ def _fit_cards(trials: Iterable[Trial], draw: Draw, most: int, size: int) -> lis
     cards: list[Drawn] = []
     for trial in islice(trials, most):
         card = draw(trial)
+        # Estimated and not rendered: pages know no renderer, and rendering twice would take as long
+        # again.
         size -= estimate_size(card)
         if size < 0:
             break
@@ -159,6 +166,7 @@ def _list_choices(criteria: Sequence[str], shown: Sequence[Trial]) -> tuple[bloc
     outcomes = [one for trial in shown for one in trial.outcomes if not one.passed]
     failed = {one.criterion for one in outcomes}
     reasons = {str(one.result.reason) for one in outcomes}
+    # A filter with one choice filters nothing.
     if len(failed) < 2 and len(reasons) < 2:
         return ()
     names = tuple(
@@ -263,6 +271,7 @@ def find_worst_trace(record: RunRecord) -> Worst | None:
         run = scores.get((trial.experiment, trial.index))
         return (
             sum(not one.passed for one in trial.outcomes),
+            # Without a measured session nothing speaks against its stability.
             0.0 if run is None else 1 - run.weakest_score,
             _count_failed_calls(trial.tool_calls),
             trial.latency_s or 0.0,
@@ -354,6 +363,7 @@ def _list_blocks(
     rows = _count_inputs(record.trials.of_experiment(experiment.name))
     if not rows or not criteria:
         return
+    # An input that fails one criterion altogether is worse than one that fails all a little.
     rows.sort(key=lambda row: (min(map(row.rate, criteria)), sum(map(row.rate, criteria))))
     most = max(FIRST, min(MOST, cells // len(criteria)))
     heading = f"Inputs of {experiment.identifier} by criterion"
@@ -388,6 +398,7 @@ def _count_inputs(trials: TrialTable) -> list[InputCounts]:
             by_name[name].trials = tried
             by_name[name].passed[criterion] = passed
     for number, latency_s in zip(trials.inputs, trials.all_latencies, strict=True):
+        # A trial that never reached the service has no latency, which a column holds as NaN.
         if not math.isnan(latency_s):
             rows[number].latencies.append(latency_s)
     if trials.has_expenses:

@@ -30,6 +30,7 @@ def render_block(block: blocks.Block, outline: Outline) -> Markup:
 
 def render_under(heading: str, block: blocks.Block, outline: Outline) -> Markup:
     """Render a block below a heading, which it does not repeat where its own is the same."""
+    # A screen reader would read the same heading twice in a row.
     if getattr(block, "heading", "") != heading:
         return render_block(block, outline)
     match block:
@@ -64,6 +65,7 @@ def render_facts(pairs: blocks.Pairs, outline: Outline, class_: str = "") -> Mar
     if not known:
         return Markup("")
     if not class_:
+        # Two columns of short facts save a screen; long ones would wrap in both.
         short = all(len(value) <= _SHORT for _, value in known if isinstance(value, str))
         class_ = "facts two" if short and len(known) > 2 else "facts"
     rows = [
@@ -94,6 +96,7 @@ def _render_headed(heading: str, content: Markup, outline: Outline) -> Markup:
 
 
 def _render_prose(block: blocks.Prose, outline: Outline) -> Markup:
+    # What a service said may run from right to left, and tells its own direction.
     kind = {"plain": None, "quiet": "note"}.get(block.tone, block.tone)
     paragraphs = [
         element("p", render_cell(one, outline), class_=kind, dir="auto" if kind == "fail" else None)
@@ -197,6 +200,7 @@ def _render_table(table: blocks.Table, outline: Outline) -> Markup:
 
 def _pick_table_class(table: blocks.Table) -> str | None:
     cells = [cell for row in table.rows for cell in row.cells if isinstance(cell, blocks.Value)]
+    # One shaded cell makes a heat map, whose cells are all set alike.
     if any(cell.shade is not None for cell in cells):
         return "heat"
     if any(cell.share is not None for cell in cells):
@@ -291,6 +295,7 @@ def _render_card(card: blocks.Card, outline: Outline) -> Markup:
         element("span", element("bdi", badge.word), class_=f"chip tone-{badge.tone}")
         for badge in card.badges
     ]
+    # The script filters by these and by nothing else: it never reads the words of a card.
     tags = {f"data_{name}": " ".join(values) for name, values in card.tags.items()}
     return element(
         "details",
@@ -362,6 +367,7 @@ def _draw_lane(call: blocks.Call) -> Markup:
     """Draw where the call stood in the session: decoration, the words beside it say the same."""
     if call.start is None:
         return Markup("")
+    # In percent, so that bars follow the width of any screen.
     place = f"left:{100 * call.start:.2f}%;width:{100 * call.width:.2f}%"
     bar = element("span", style=place, class_="endless" if call.is_endless else None)
     return element("span", bar, class_="lane", aria_hidden="true")

@@ -40,6 +40,8 @@ def make_visible(text: str) -> str:
     >>> make_visible("\\x1b[31mred\\u202egnp.exe")
     '⟨ESC⟩[31mred⟨U+202E⟩gnp.exe'
     """
+    # Characters that reorder text can make code or a verdict read as its opposite ("Trojan Source",
+    # CVE-2021-42574).
     return _HIDDEN.sub(_name_character, text.replace("\r\n", "\n"))
 
 
@@ -62,6 +64,7 @@ def make_safe(value: object) -> Markup:
 
     A number and its unit are not parted at the end of a line.
     """
+    # The only way past the escaping: nothing but this module and its callers makes Markup.
     if isinstance(value, Markup):
         return value
     return Markup("" if value is None else _UNIT.sub("\u00a0", escape(str(value))))
@@ -90,6 +93,7 @@ def element(name: str, /, *content: object, **attributes: object) -> Markup:
         for key, value in attributes.items()
         if value is not None and value is not False
     )
+    # Closed as XML closes them, so that a page is well-formed to either kind of parser.
     if name in _VOID:
         return Markup(f"<{name}{given}/>")
     return Markup(f"<{name}{given}>{join_markup(content)}</{name}>")
@@ -149,6 +153,7 @@ class Outline:
         >>> outline.claim("Wrong & <b>"), outline.claim("wrong b")
         ('a-wrong-b', 'a-wrong-b-2')
         """
+        # Identities end up in addresses, where only plain letters survive being copied.
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_NAME_LENGTH].strip("-")
         base = f"{self.prefix}{slug or 'part'}"
         identity, count = base, 1

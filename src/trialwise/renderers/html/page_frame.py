@@ -55,6 +55,7 @@ def render_document(document: Document) -> str:
     Args:
         document: What to show.
     """
+    # One outline for the page: identities are claimed from it, and no two elements may share one.
     outline = Outline(level=1)
     title = document.title
     if document.badge is not None:
@@ -66,6 +67,7 @@ def render_document(document: Document) -> str:
 def _render_body(document: Document, outline: Outline, *, lists: bool = True) -> Markup:
     """Render the verdict, then the list of what else there is, then all of it."""
     sections = [(one, outline.find(one.name or one.heading)) for one in _list_sections(document)]
+    # The contracts of a suite come after the sections about the whole of it.
     several = [one for one in document.blocks if isinstance(one, Document)]
     return join_markup(
         [
@@ -93,6 +95,7 @@ def _render_article(document: Document, number: int, outline: Outline) -> Markup
     return element(
         "article",
         outline.render_heading(element("bdi", document.title), id=f"{identity}-h"),
+        # Each contract has a "verdict" and a "criteria": a prefix keeps their identities apart.
         _render_body(document, outline.nest(f"c{number}-"), lists=False),
         class_="contract",
         id=identity,
@@ -115,6 +118,7 @@ def _render_verdict(document: Document, outline: Outline) -> Markup:
     lead = element("p", document.lead, class_="meaning") if document.lead else None
     kind = "plain" if badge is None else write_badge_class(badge)
     values = [value for _, value in document.facts if isinstance(value, str)]
+    # Large figures need short values; a sentence in that size would fill the screen.
     figures = "figures" if all(len(value) <= _FIGURE for value in values) else "facts"
     named = badge is not None and outline.is_alone
     return element(
@@ -179,6 +183,7 @@ def _render_contents(sections: Sequence[tuple[Section, str]]) -> Markup:
 def _render_file(title: str, header: Markup, content: Markup) -> str:
     style = palette_css() + read_asset("page.css") + read_asset("charts.css")
     script = read_asset("page.js")
+    # The policy names the one script by its hash: a script that a reply smuggled in has another.
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -189,7 +194,9 @@ def _render_file(title: str, header: Markup, content: Markup) -> str:
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="generator", content="trialwise"),
+        # Whoever follows a link out of a report should not tell where it lies.
         element("meta", name="referrer", content="no-referrer"),
+        # Without it browsers ask the server of the page for an icon.
         element("link", rel="icon", href="data:,"),
         element("title", title),
         Markup(f"<style>{style}</style>"),
@@ -295,6 +302,7 @@ def render_chart_file(charts: Sequence[Chart]) -> str:
         heading = {"x": LEFT, "y": k * step + 18, "font_size": 14, "font_weight": 600}
         parts.append(element("text", chart.heading, **heading))
         parts.append(_render_framed(chart, f"chart-{k + 1}", k * step + CAPTION))
+    # Both a box and a size: slides need the one to scale, and file managers the other to preview.
     size = {"viewBox": f"0 0 {WIDTH} {height}", "width": WIDTH, "height": height}
     return f"{element('svg', *parts, xmlns=NAMESPACE, class_='tw-chart', **size)}\n"
 

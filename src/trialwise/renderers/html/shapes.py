@@ -60,6 +60,7 @@ def draw_shapes(chart: charts.Chart, **attributes: object) -> Markup:
 
 def list_key(chart: charts.Chart) -> Iterator[tuple[str, str]]:
     """List the name and the class of everything in the key, each once."""
+    # What the axis names already needs no entry.
     entries = [(area.name, f"fill-{area.ink}") for area in chart.areas]
     entries += [(line.name, _style_line(line)) for line in chart.lines]
     entries += [(mark.name, f"point-{mark.ink}") for mark in chart.marks]
@@ -90,6 +91,7 @@ def stagger_labels(labels: Sequence[tuple[float, int]]) -> list[tuple[int, str]]
 def _stack_spans(spans: Sequence[tuple[float, float]]) -> list[int]:
     rows: list[int] = []
     for number, (place, width) in enumerate(spans):
+        # A label stands to the left of its guide, so that only those before it can be in its way.
         touched = [rows[k] for k in range(number) if spans[k][0] > place - width]
         rows.append(max(touched, default=-1) + 1)
     return rows
@@ -106,6 +108,7 @@ def _draw_hit(chart: charts.Chart, hit: charts.Hit) -> Markup:
         element("title", hit.text),
         x=f"{left:.1f}",
         y=0,
+        # A column of no width could not be pointed at.
         width=f"{max(right - left, 0.5):.1f}",
         height=SIDE,
         class_="hit",
@@ -206,6 +209,7 @@ def _list_labels(
     for guide in chart.guides:
         if guide.axis == "y":
             place = chart.y.place(guide.value)
+            # Near the top there is no room above a line for its label.
             under = " under" if place > 0.88 else ""
             style = f"bottom:{100 * place:.2f}%"
             yield element("span", guide.label, class_=f"tag level{under}", style=style)
@@ -291,6 +295,7 @@ def write_badge_class(badge: Badge) -> str:
 
 def render_badge(badge: Badge) -> Markup:
     """Render a word with its shape; a quiet one has a border instead."""
+    # A word without a decision gets no shape: shapes are what decisions are told apart by.
     if badge.tone == "quiet":
         return element("span", badge.word, class_="pill")
     glyph = draw_glyph(badge.tone)
@@ -367,6 +372,7 @@ def draw_strip(strip: charts.Strip, grid: list[float] | None = None) -> Markup:
     marks = [_draw_upright(_write_share(strip, one), 4, class_="other") for one in strip.others]
     if strip.need is not None:
         marks.append(_draw_upright(_write_share(strip, strip.need), 2, class_="need"))
+    # An interval of one point has no line, only its dot.
     if strip.high > strip.low:
         line = {"x1": low, "x2": high, "y1": _MIDDLE, "y2": _MIDDLE}
         marks.append(element("line", **line, class_="whisker"))
