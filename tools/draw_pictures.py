@@ -1,8 +1,9 @@
 """Draws the pictures of the documentation with the package's own charts.
 
 `python -m tools.draw_pictures` writes them into `docs/pictures`. Every number is exact: it is
-enumerated from the design, not simulated. The picture of the terminal shows the first result of
-README.md, which the tests run. `tests/repo/test_pictures.py` fails where a picture is not current.
+enumerated from the design, not simulated. The picture of the terminal shows the red result of
+docs/tutorial.md, which the tests run. `tests/repo/test_pictures.py` fails where a picture is not
+current.
 
 `python -m tools.draw_pictures REPORT.html` also takes the picture of a report, with Chromium.
 """
@@ -54,11 +55,11 @@ _COLOURS = {"PASS": "#56d364", "FAIL": "#ff7b72", "INCONCLUSIVE": "#e3b341"}
 
 
 def draw_terminal() -> str:
-    """Return the command and the result at the top of README.md, as a terminal shows them."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    printed = re.search(r"```console\n(\$ .*?\n)(?:.*?\n)?\.\.\.\n(.*?)```", text, re.DOTALL)
-    assert printed is not None, "README.md begins with a run"
-    lines = [printed[1].rstrip(), "...", *printed[2].splitlines()]
+    """Return the red result of the tutorial, as a terminal shows it."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    printed = re.search(r"```console\n(\$ trialwise run .*?)\n\nNeeds attention", text, re.DOTALL)
+    assert printed is not None, "the tutorial shows a red run"
+    lines = printed[1].splitlines()
     width, height = round(_COLUMNS * _CHARACTER + 40), len(lines) * _LINE + 60
     rows = "\n".join(
         f'<text x="20" y="{58 + place * _LINE}" xml:space="preserve">{_paint(line)}</text>'
