@@ -22,7 +22,7 @@ GLOSSARY = "docs/glossary.md"
 #: Pages about judges, whose rates are judged; folders of their code.
 JUDGES = (
     *("docs/guides/judges.md", "docs/examples.md", "docs/guides/migrate-cerberus.md"),
-    *("docs/guides/migrate.md", "judge", "upgrade"),
+    *("docs/guides/migrate.md", "judge", "upgrade", "fingerprint"),
 )
 #: Names in blocks of code and outputs are other people's.
 PAGES = [page for page in documents.pages() if page != GLOSSARY]
