@@ -315,21 +315,21 @@ def relabel_pairs(
 ) -> RelabelledShare:
     """Return how often a difference is found where labels are swapped at random within pairs.
 
-        Args:
-            outcomes: By criterion; the same place is the same pair in each.
-            rules: By criterion: how its pairs are decided.
-            level: Of all tests together.
-            correction: How the tests share it.
-            relabellings: How many ways to swap are followed where there are several criteria.
-            seed: Of the coins.
+    Args:
+        outcomes: By criterion; the same place is the same pair in each.
+        rules: By criterion: how its pairs are decided.
+        level: Of all tests together.
+        correction: How the tests share it.
+        relabellings: How many ways to swap are followed where there are several criteria.
+        seed: Of the coins.
 
-        >>> from trialwise.stats.paired import PairedOutcome
-    from trialwise.stats.paired_rules import plan_paired_rule
-        >>> pairs = [(True, False), (False, True)] * 4
-        >>> rule = plan_paired_rule(pairs=len(pairs))
-        >>> share = relabel_pairs({"right": pairs}, {"right": rule}, level=0.05)
-        >>> share.share, share.is_exact  # 2 of 256 ways: one arm wins all 8
-        (0.0078125, True)
+    >>> from trialwise.stats.paired import PairedOutcome
+    >>> from trialwise.stats.paired_rules import plan_paired_rule
+    >>> pairs = [(True, False), (False, True)] * 4
+    >>> rule = plan_paired_rule(pairs=len(pairs))
+    >>> share = relabel_pairs({"right": pairs}, {"right": rule}, level=0.05)
+    >>> share.share, share.is_exact  # 2 of 256 ways: one arm wins all 8
+    (0.0078125, True)
     """
     followed = {name: _Remembering(rules[name]) for name in outcomes}
     if len(outcomes) == 1:
