@@ -141,7 +141,7 @@ def test_the_form_states_pairs_chances_money_and_time() -> None:
         (("--question", "different", "--margin", "2%"), "--margin must be left out"),
         (("--trials", "5", "--max-trials", "9"), "--max-trials must be left out"),
         (("--rate", "90%"), "give --rate and --drop together"),
-        (("--rate", "90%", "--drop", "5%", "--tests", "3"), "--tests belongs to --expect"),
+        (("--rate", "90%", "--drop", "5%", "--tests", "3"), "it belongs to --expect"),
         (("--discordance", "1%"), "--discordance must lie between 0.1"),
     ],
 )

@@ -208,9 +208,9 @@ def test_a_trial_is_run_again_with_its_input_and_its_seed(folder: Path) -> None:
     again = do(BOTH, "rerun", "x", "--trial", "1")
     assert again.exit_code == 1
     assert json.dumps([shown["asked"], 1, shown["seed"]]) in again.output
-    assert f"input: {shown['asked']}" in again.output
-    assert "both, contains 'beta': failed" in again.output
-    assert "both, contains 'b': passed" in again.output
+    assert f"input  {shown['asked']}" in again.output
+    assert "both   contains 'beta': failed" in again.output
+    assert "both   contains 'b': passed" in again.output
     assert "FAILED in the run" in again.output
     (folder / "answer").write_text("alpha beta")
     assert do(BOTH, "rerun", "--trial", "1").exit_code == 0

@@ -114,7 +114,7 @@ def test_metadata_is_kept_and_shown() -> None:
     do(text, "run", "-o", "r.html")
 
     shown = do(text, "show", "--failures").output
-    assert 'metadata: {"source": "log 0", "family": "f0"}' in shown
+    assert 'metadata  {"source": "log 0", "family": "f0"}' in shown
     (trial,) = json.loads(do(text, "show", "--failures", "--json").output)["runs"][0]["shown"]
     assert {"source": "log 0", "family": "f0"} == json.loads(trial["metadata"])
     assert "log 0" in Path("r.html").read_text()

@@ -113,7 +113,7 @@ def test_every_report_shows_it_with_its_interval() -> None:
 
     assert "[61.3, 85.8]" in done.output
     for name in ["r.junit.xml", "r.md", "r.tap", "r.html"]:
-        assert "[61.3, 85.8]" in Path(name).read_text(), name
+        assert "[61.3, 85.8]" in Path(name).read_text().replace("\\", ""), name
     assert "[0.612" in Path("r.txt").read_text()
     suite = ET.parse("r.junit.xml").getroot()[0]
     names = {one.get("name"): one.get("value") for one in suite.iter("property")}

@@ -54,7 +54,7 @@ def install(site: Path, group: str, name: str, module: str, content: str) -> Non
 
 def test_the_help_page_lists_other_tools_last() -> None:
     """Bridges to other tools do not stand among the commands of everyday work."""
-    page = CliRunner().invoke(cli, ["--help"]).stdout
+    page = CliRunner().invoke(cli, ["--help-all"]).stdout
     everyday, others = page.split("More commands:")
     commands = [line.split()[0] for line in others.strip().splitlines()]
 

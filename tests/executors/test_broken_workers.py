@@ -17,7 +17,7 @@ from trialwise.errors import ExecutorUnusable
 from trialwise.executors.jobs import LoadReport
 
 #: Whether a module is imported by a worker and not by the command.
-_IN_WORKER = "import os, sys\nif 'process_worker' in sys.argv[0]:\n    "
+_IN_WORKER = "import os, sys\nif 'trial_worker' in sys.argv[0]:\n    "
 
 
 def _run(project: Path, *options: str, before: str = "", instead: str = "") -> tuple[int, str, str]:
@@ -99,7 +99,7 @@ def test_a_worker_that_breaks_answers_by_its_end(project: Path) -> None:
     code, output, errors = _run(
         project,
         "--json",
-        before=_IN_WORKER + "from trialwise.executors.trial_worker import TrialWorker as Worker\n"
+        before=_IN_WORKER + "from __main__ import TrialWorker as Worker\n"
         "    whole = Worker.run\n"
         "    async def run(self, batch):\n"
         "        if any(one.index == 12 for one in batch.starts):\n"

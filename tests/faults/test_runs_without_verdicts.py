@@ -57,7 +57,7 @@ def test_one_of_its_trials_can_be_run_again(folder: Path) -> None:
     code, output, errors = call(folder, "rerun", "--trial", "0")
 
     assert 0 == code, errors
-    assert "c, is_yes: passed" in output
+    assert "c      is_yes: passed" in output
 
 
 def test_its_replies_can_be_scored_with_another_suite(folder: Path) -> None:

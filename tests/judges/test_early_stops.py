@@ -71,8 +71,9 @@ def test_a_look_that_was_changed_by_hand_is_found(juror: Start, says: Says) -> N
     """`show --verify` derives the counts of every look again."""
     record = run(calibrated(juror(lambda _: says(True)))).record
     (plan,) = record.plan.criteria
-    kinder = replace(plan.looks[0], accept=plan.looks[0].accept + 1)
-    changed = replace(plan, looks=(kinder, *plan.looks[1:]))
+    first, *others = plan.judging.looks
+    looks = (replace(first, accept=first.accept + 1), *others)
+    changed = replace(plan, judging=replace(plan.judging, looks=looks))
 
     checked = verify(replace(record, plan=replace(record.plan, criteria=(changed,))))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -48,6 +49,12 @@ def tools_url() -> Iterator[str]:
     ) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
+        # It names its port before it listens there.
+        for _ in range(300):
+            with socket.socket() as probe:
+                if not probe.connect_ex(("127.0.0.1", port)):
+                    break
+            time.sleep(0.1)
         yield f"http://127.0.0.1:{port}/mcp"
         process.terminate()
 
