@@ -12,7 +12,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.engine.arms_state import RoundSchedule
-from trialwise.engine.drivers.arms_driver import DrivenArm, run_arms
+from trialwise.engine.drivers.run_drivers import DrivenArm, run_arms
 from trialwise.engine.ports import TrialContext
 from trialwise.engine.run_state import RunOutcome
 from trialwise.model.trial import Trial
@@ -43,9 +43,7 @@ def arm(service: Any, *, done: Any = (), inputs: Any = None, **options: Any) -> 
     chosen = tw.RunOptions(**{"seed": 7, "trials": 30, **options})
     plan = prepare(contract, chosen, Path("baselines"), measuring=True)
     opened = open_service(contract, chosen)
-    return DrivenArm(
-        plan=plan, contract=contract, service=opened, settings={"log": None, "done": done}
-    )
+    return DrivenArm(plan, contract, opened, {"log": None, "done": done})
 
 
 def drive_in_turn(arms: list[DrivenArm], schedule: RoundSchedule | None = None) -> list[RunOutcome]:
@@ -54,6 +52,8 @@ def drive_in_turn(arms: list[DrivenArm], schedule: RoundSchedule | None = None) 
 
 class Schedule:
     """Drops arms after rounds of their own, and decides after a number of rounds."""
+
+    is_fixed = False
 
     def __init__(self, drop: dict[int, int] | None = None, decide_after: int | None = None) -> None:
         self._drop = drop or {}

@@ -75,10 +75,10 @@ def test_any_order_of_arrival_gives_what_the_pairs_in_order_give(seed: int) -> N
     for arm, index in arrivals:
         error = ErrorClass.INFRASTRUCTURE if index in lost and arm else ErrorClass.NONE
         following.add(arm, trial(index, pairs[index][arm], error=error))
-    ((_, counts, outcome),) = following.list_standings()
+    (test,) = following.tests
     expected = rule.conclude([pair for index, pair in enumerate(pairs) if index not in lost])
 
-    assert (expected.used, expected.outcome) == (counts, outcome)
+    assert (expected.used, expected.outcome) == (test.counts, test.outcome)
     assert following.is_decided("inputs")
     assert not following.takes_part(1, "inputs", 300)
 
@@ -134,9 +134,9 @@ def test_without_rules_the_tests_are_followed_and_never_decided() -> None:
     for index in range(50):
         following.add(0, trial(index, False))
         following.add(1, trial(index, True))
-    ((_, counts, outcome),) = following.list_standings()
+    (test,) = following.tests
 
-    assert (PairCounts(both=0, only_a=0, only_b=50, neither=0), None) == (counts, outcome)
+    assert (PairCounts(both=0, only_a=0, only_b=50, neither=0), None) == (test.counts, test.outcome)
 
 
 @pytest.mark.parametrize("discordant", [0.05, 0.3, 0.8, 1.0])

@@ -10,8 +10,10 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.verdict import Decision
-from trialwise.renderers.arms_progress import ArmsRow, ArmsStanding, open_arms_progress
+from trialwise.procedures.comparing.findings import ArmsRow
 from trialwise.renderers.capabilities import Capabilities
+from trialwise.renderers.progress import open_progress
+from trialwise.renderers.progress_status import ArmsStanding
 
 
 class Clock:
@@ -47,7 +49,7 @@ def standing(wins: Sequence[int], outcome: str | None = None, **more: float) -> 
 
 def test_a_log_has_a_line_for_every_tenth_and_every_decision() -> None:
     out, clock = io.StringIO(), Clock()
-    log = open_arms_progress(out, capabilities=Capabilities(), clock=clock)  # type: ignore[arg-type]
+    log = open_progress(out, capabilities=Capabilities(), clock=clock)  # type: ignore[arg-type]
     for one in (standing([3, 2]), standing([4, 2]), standing([12, 2], "better", usd=0.5)):
         log.show(one)
     clock.now = 40.0
@@ -68,7 +70,7 @@ def test_a_log_has_a_line_for_every_tenth_and_every_decision() -> None:
 def test_a_terminal_shows_every_test_and_is_left_clean() -> None:
     out = io.StringIO()
     able = Capabilities(live=True, colour=True, unicode=True, width=72, height=10)
-    shown = open_arms_progress(out, capabilities=able, clock=Clock())  # type: ignore[arg-type]
+    shown = open_progress(out, capabilities=able, clock=Clock())  # type: ignore[arg-type]
     shown.show(standing([12, 2], "better"))
     text = out.getvalue()
     shown.close()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from trialwise.engine import run_state
 from trialwise.engine.criterion_progress import derive_seed
@@ -30,6 +30,9 @@ class RoundSchedule(Protocol):
     Trials come in any order. A schedule that decides must look at rounds in the order of inputs,
     without gaps; then neither concurrency nor a restart changes what it decides.
     """
+
+    is_fixed: bool
+    """Whether it only listens: every planned round asks all arms, and none ends the comparison."""
 
     def add(self, arm: int, trial: Trial) -> None:
         """Take note of a completed trial, also of one from before a restart.
@@ -52,13 +55,6 @@ class RoundSchedule(Protocol):
         """Return whether no further round of an experiment is needed, so that it ends now."""
 
 
-class ArmStart(NamedTuple):
-    """The trial that the driver starts now, and the place of its arm."""
-
-    arm: int
-    start: run_state.TrialStart
-
-
 class ArmsState:
     """The arms of a comparison in step, experiment by experiment, round by round.
 
@@ -69,9 +65,8 @@ class ArmsState:
         plans: The arms' plans; concurrency and rate are those of the first.
         meter: What all arms take together, and their common budget.
         pacers: For every arm what limits its rate; arms of one service share one.
-        schedule: Which arms are still asked; None asks all of them in every planned round, and
-            asks the input of a trial again that was not measured.
-        start_limit: A further limit, such as the budget of a whole pytest session.
+        schedule: Which arms are still asked; one that is fixed, or none, asks all of them in every
+            planned round, and asks the input of a trial again that was not measured.
     """
 
     def __init__(
@@ -82,13 +77,12 @@ class ArmsState:
         meter: Meter,
         pacers: Sequence[run_state.Pacer | None],
         schedule: RoundSchedule | None = None,
-        start_limit: run_state.StartLimit | None = None,
     ) -> None:
         self.states = states
         self.meter = meter
         self._pacers = pacers
         self._schedule = schedule
-        self._start_limit = start_limit
+        self._leads = schedule is not None and not schedule.is_fixed
         self._seed = plans[0].seed
         self.concurrency = plans[0].options.concurrency
         """How many trials are under way at once, of all arms together."""
@@ -123,10 +117,10 @@ class ArmsState:
 
     @property
     def _is_decided(self) -> bool:
-        schedule = self._schedule
+        schedule = self._schedule if self._leads else None
         return schedule is not None and schedule.is_decided(self._names[self._place])
 
-    def next(self) -> ArmStart | run_state.Pause | None:
+    def next(self) -> run_state.TrialStart | run_state.Pause | None:
         """Return the trial to start now; None where none may start before another completes."""
         while not self.is_over:
             in_flight = self.in_flight
@@ -144,7 +138,9 @@ class ArmsState:
                 return pause
             self._waiting.popleft()
             self._has_begun = True
-            return ArmStart(arm, self.states[arm].start(self._index))
+            start = self.states[arm].start(self._index)
+            start.arm = arm
+            return start
         return None
 
     def _begin_round(self) -> bool:
@@ -165,7 +161,7 @@ class ArmsState:
         # A schedule leaves out what was not measured and goes on with the next round. Without one
         # the size is fixed, so that the input is asked again at the end.
         asked = [one for one in self._current if one is not None]
-        if self._schedule is not None:
+        if self._leads:
             return max(one.planned for one in asked)
         return max(len(one.order) for one in asked)
 
@@ -176,7 +172,7 @@ class ArmsState:
         # A resumed comparison has some trials of a round already, and asks only the missing arms.
         if index <= experiment.trials.last and experiment.trials.find(index) is not None:
             return False
-        schedule = self._schedule
+        schedule = self._schedule if self._leads else None
         return schedule is None or schedule.takes_part(arm, self._names[self._place], index)
 
     def _ask_limits(self, arm: int, in_flight: int) -> tuple[bool, run_state.Pause | None]:
@@ -184,9 +180,7 @@ class ArmsState:
         # A round starts where there is room for all of it: a trial without a partner compares
         # nothing.
         together = 1 if self._has_begun else len(self._waiting)
-        found = run_state.ask_limits(
-            self.meter, self._pacers[arm], self._start_limit, in_flight, together
-        )
+        found = run_state.ask_limits(self.meter, self._pacers[arm], None, in_flight, together)
         if found.spent is not None:
             self.stop(*found.spent)
         return found.may_start, found.pause
@@ -198,20 +192,21 @@ class ArmsState:
         self._waiting.clear()
         if self._place < len(self._names):
             self._current = [one.enter(self._names[self._place]) for one in self.states]
+            return
+        # Every arm says why it needs no further trial.
+        for one in self.states if self._reason is None else ():
+            ran_all = all(each.planned <= len(each.trials) for each in one.experiments)
+            one.stop(StopReason.COMPLETE if ran_all else StopReason.DECIDED, "")
 
-    def note(self, arm: int, trial: Trial) -> None:
-        """Take note of a trial that its arm's own state has counted.
+    def note(self, arm: int, trial: Trial | None) -> None:
+        """Take note of a trial that its arm's own state has counted; an arm that ended ends all.
 
         Args:
             arm: The place of its arm.
-            trial: It is durable.
+            trial: It is durable; None where it does not count.
         """
-        if self._schedule is not None:
+        if trial is not None and self._schedule is not None:
             self._schedule.add(arm, trial)
-        self.look_at(arm)
-
-    def look_at(self, arm: int) -> None:
-        """End the comparison where one of its arms has ended."""
         reason = self.states[arm].stop_reason
         if reason is not None:
             # The others are not at fault: what they have is kept, and no verdict is given.
@@ -237,13 +232,6 @@ class ArmsState:
             self._reason = reason
             for one in self.states:
                 one.stop(others, message)
-
-    def finish(self) -> None:
-        """Say of every arm that was not cut short why it needs no further trial."""
-        if self._reason is None:
-            for one in self.states:
-                ran_all = all(each.planned <= len(each.trials) for each in one.experiments)
-                one.stop(StopReason.COMPLETE if ran_all else StopReason.DECIDED, "")
 
 
 def _replay(states: Sequence[run_state.RunState], schedule: RoundSchedule) -> None:

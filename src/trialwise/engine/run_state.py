@@ -52,6 +52,8 @@ class TrialStart:
     position: int
     """The place of its input in the list of inputs."""
     seed: int
+    arm: int = 0
+    """The place of its arm, where several take turns."""
 
 
 class Pause(NamedTuple):

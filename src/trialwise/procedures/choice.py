@@ -21,7 +21,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Tally
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.findings import AnswerKind, ArmRun
+from trialwise.procedures.comparing.findings import AnswerKind, ArmRun, ArmsRow
 from trialwise.procedures.comparing.pairing import pair_trials, read_pass
 from trialwise.stats.arm_selection import TIE_ERROR, ArmSelection, measure_sign_evidence
 from trialwise.stats.binomial import binomial_cdf
@@ -145,14 +145,16 @@ class ArmChoice:
 
     question = "Which arm is best?"
 
-    def plan(self, plans: Sequence[Plan], question: ChoiceQuestion) -> ChoiceFollowing:
+    def plan(
+        self, plans: Sequence[Plan], question: ChoiceQuestion, labels: Sequence[str] = ()
+    ) -> ChoiceFollowing:
         """Plan the rounds: what follows them says which arms are asked, and when it is decided.
 
         Args:
             plans: The plans of the arms' runs, of one seed.
             question: What is asked.
         """
-        return ChoiceFollowing(plans, question)
+        return ChoiceFollowing(plans, question, labels)
 
     def decide(self, arms: Sequence[ArmRun], question: ChoiceQuestion) -> ChoiceVerdict:
         """Decide which arm is best, from runs that took turns on the same inputs.
@@ -161,7 +163,7 @@ class ArmChoice:
             arms: The arms in the order in which they took part.
             question: What was asked.
         """
-        following = self.plan([arm.record.plan for arm in arms], question)
+        following = ChoiceFollowing([arm.record.plan for arm in arms], question)
         for place, arm in enumerate(arms):
             for trial in arm.record.trials.of_experiment(following.experiment).sketches():
                 following.add(place, trial)
@@ -231,9 +233,15 @@ class ChoiceFollowing:
     Args:
         plans: The plans of the arms' runs, of one seed.
         question: What is asked.
+        labels: The labels of the arms, for a display.
     """
 
-    def __init__(self, plans: Sequence[Plan], question: ChoiceQuestion) -> None:
+    unit, is_fixed = "round", False
+
+    def __init__(
+        self, plans: Sequence[Plan], question: ChoiceQuestion, labels: Sequence[str] = ()
+    ) -> None:
+        self.labels = labels
         self.criteria, self.experiment = find_criteria(plans, question.criterion)
         """What a trial has to pass, and the experiment they belong to."""
         self.question = question
@@ -275,6 +283,22 @@ class ChoiceFollowing:
     def count_open(self) -> int:
         """Count the arms that the next round asks."""
         return len(self.selection.next_arms)
+
+    def list_rows(self) -> list[ArmsRow]:
+        """List how every arm stands."""
+        selection = self.selection
+        good = {None: selection.next_arms, "tied": selection.tied}
+        left = good.get(selection.outcome, selection.remaining)
+        word = {None: None, "chosen": "best", "tied": "tied"}[selection.outcome]
+        return [
+            ArmsRow(
+                name=self.labels[arm],
+                counts=f"{counts.passed:,} of {counts.trials:,} passed",
+                outcome=word if arm in left else "another arm is better",
+                after=counts.trials,
+            )
+            for arm, counts in enumerate(selection.counts)
+        ]
 
     def is_decided(self, experiment: str) -> bool:
         """Return whether no further round is needed."""

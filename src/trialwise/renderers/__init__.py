@@ -7,7 +7,6 @@ A renderer chooses no sentence and no number; it only lays out what a page holds
 - `results_text`: the results of a suite in a terminal
 - `document_markdown`: a document as Markdown, in which nothing acts
 - `ci_formats`: the results of a suite for CI servers and programs
-- `progress`, `progress_status`: how runs are going, while they are going
-- `arms_progress`: how several arms are going, whatever is asked of them
+- `progress`, `progress_status`: how runs, or several arms together, are going, while they are going
 - `html`: pages, fragments for notebooks, and charts as SVG
 """

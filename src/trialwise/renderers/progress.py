@@ -21,7 +21,13 @@ from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.registry import procedure_of
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
-from trialwise.renderers.progress_status import Snapshot, headline, status_block, status_line
+from trialwise.renderers.progress_status import (
+    ArmsStanding,
+    Snapshot,
+    headline,
+    status_block,
+    status_line,
+)
 
 # --- Displays: frames, a clock that ticks, and a clean end ---------------------------------------
 
@@ -231,8 +237,8 @@ class Progress(ports.Listener, Protocol):
 
 def open_progress(
     stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
-) -> Progress:
-    """Return the progress of a run that suits a stream.
+) -> TerminalProgress | LineProgress:
+    """Return the progress of a run, or of several arms, that suits a stream.
 
     Args:
         stream: Where it goes; standard error, so that standard output stays clean.
@@ -279,8 +285,8 @@ class TerminalProgress(LiveDisplay):
     ) -> None:
         super().__init__(stream, capabilities, clock, tick_s=tick_s)
         self._is_shared = is_shared
-        self._running: dict[object, tuple[float, Snapshot]] = {}
-        """When each run began, and how it stands."""
+        self._running: dict[object, tuple[float, Snapshot | ArmsStanding]] = {}
+        """When each run, or the arms together, began, and how it stands."""
 
     def on_event(self, event: ports.Event) -> None:
         """Take note of one event of the only run."""
@@ -304,10 +310,26 @@ class TerminalProgress(LiveDisplay):
                 self._draw(now=True)
             elif run in self._running:
                 began, snapshot = self._running[run]
+                assert isinstance(snapshot, Snapshot)
                 self._running[run] = began, snapshot.after(event, elapsed_s=now - began)
                 # A decision is what somebody waits for; everything else may wait for the next
                 # frame.
                 self._draw(now=isinstance(event, ports.CriterionDecided))
+
+    def show(self, standing: ArmsStanding) -> None:
+        """Take note of how several arms stand, and draw if it is time."""
+        with self._lock:
+            # The first frame at once: a service may take minutes for its first reply.
+            is_first, now = not self._running, self._clock.monotonic()
+            if is_first:
+                self._begin()
+            began = now if is_first else self._running[None][0]
+            self._running[None] = began, replace(standing, elapsed_s=now - began)
+            self._draw(now=is_first)
+
+    def wants_arms(self) -> bool:
+        """Return whether a standing of arms would be drawn now: making one takes a while."""
+        return self._is_due()
 
     def forget(self, run: object) -> None:
         """Take the lines of a run away; the last one ends the display."""
@@ -326,7 +348,9 @@ class TerminalProgress(LiveDisplay):
     def _list_lines(self) -> list[tuple[str, str]]:
         shown = [snapshot for _, snapshot in self._running.values()]
         if self._is_shared:
-            return [status_line(one, self._able) for one in shown[: max(1, self._able.height - 1)]]
+            room = max(1, self._able.height - 1)
+            runs = [one for one in shown if isinstance(one, Snapshot)]
+            return [status_line(one, self._able) for one in runs[:room]]
         return [line for one in shown for line in status_block(one, self._able)]
 
 
@@ -349,6 +373,9 @@ class LineProgress(LogLines):
     """A line for every event of a run that matters."""
 
     _snapshot: Snapshot | None = None
+    _decided: frozenset[str] = frozenset()
+    """The tests or arms that had their line."""
+    _is_new = True
 
     def on_event(self, event: ports.Event) -> None:
         """Write a line about one event, if it is worth one."""
@@ -373,6 +400,28 @@ class LineProgress(LogLines):
     def wants_trial(self, trials: int) -> bool:
         """Return whether a line is due: what happens between two lines is not shown."""
         return self.would_be_due(trials)
+
+    def show(self, standing: ArmsStanding) -> None:
+        """Write a line about what is new of several arms, if it is worth one."""
+        is_first, self._is_new, unit = self._is_new, False, standing.unit
+        if is_first:
+            self.begin(standing.title, standing.most, standing.done)
+            again = f", {numbers.as_count(standing.trials, 'trial')} already run"
+            self.say(
+                f"at most {numbers.as_count(standing.most, unit)}{again * (standing.trials > 0)}"
+            )
+        for one in standing.rows:
+            # A log says each outcome once, when it comes.
+            if one.outcome is not None and one.name not in self._decided:
+                self._decided |= {one.name}
+                after = numbers.as_count(one.after, unit)
+                self.say(f"{one.name}: {one.outcome} after {after} ({one.counts})")
+        if not is_first and self.is_due(standing.done):
+            self.say(", ".join(replace(standing, elapsed_s=self.elapsed_s).list_facts()))
+
+    def wants_arms(self) -> bool:
+        """Return True: which pairs are worth a line is only known of a standing."""
+        return True
 
 
 #: Open criteria named in a line about progress.

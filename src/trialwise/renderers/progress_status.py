@@ -9,20 +9,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from trialwise.documents.numbers import as_duration, as_ends, as_level, as_money, as_observed
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_ends,
+    as_level,
+    as_money,
+    as_observed,
+)
 from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
 from trialwise.engine import ports
 from trialwise.model.evidence import Spending, Tally
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.findings import ArmsRow
 from trialwise.procedures.compliance import decision_interval
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
 _INDENT, _GAP = "  ", "  "
 #: With more criteria than this only those still open are shown.
 _FEW = 8
-_NAME, _LONGEST_NAME = 10, 24
+_NAME, _LONGEST_NAME, _LONGEST_TEST = 10, 24, 40
 #: How far ahead a verdict is looked for; farther off it is not worth a word.
 _AHEAD = 99
 _BAR = 12
@@ -143,6 +151,34 @@ class Snapshot:
         return left if budget is None else max(0.0, min(left, budget - self.elapsed_s))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmsStanding:
+    """What is known so far of several arms that take turns, and so end together."""
+
+    title: str
+    """The labels of the arms."""
+    unit: str
+    """What is counted: a pair, or a round."""
+    done: int
+    most: int
+    rows: Sequence[ArmsRow] = ()
+    trials: int = 0
+    """Of all arms."""
+    usd: float | None = None
+    elapsed_s: float = 0.0
+
+    def list_facts(self) -> Iterator[str]:
+        """Yield facts about all arms together, most wanted first."""
+        yield f"{self.done:,}/{self.most:,} {self.unit}s"
+        yield as_count(self.trials, "trial")
+        yield as_duration(self.elapsed_s) if self.elapsed_s >= 1 else "0 s"
+        if self.usd is not None:
+            yield as_money(self.usd)
+        decided = sum(one.outcome is not None for one in self.rows)
+        if decided:
+            yield f"{decided} of {len(self.rows)} decided"
+
+
 def headline(snapshot: Snapshot) -> Iterator[str]:
     """Facts about the whole run, most wanted first."""
     yield f"{snapshot.trials:,}/{snapshot.most_trials:,} trials"
@@ -176,9 +212,11 @@ def open_end(plan: CriterionPlan, standing: ports.CriterionStanding) -> str:
     return " or ".join(f"{decision} in {m}" for decision, m in ways if m is not None)
 
 
-def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]]:
+def status_block(snapshot: Snapshot | ArmsStanding, able: Capabilities) -> list[tuple[str, str]]:
     """Return the lines of the live display, each as it is measured and as it is written."""
     width = max(1, able.width - 1)  # a full line would leave the cursor on the next one
+    if isinstance(snapshot, ArmsStanding):
+        return [_draw_line(line, able, width) for line in _list_arms(snapshot, able)]
     plans = {one.criterion: one for one in snapshot.plan.criteria}
     shown, notes = _select(snapshot.standings, able.height - 3)
     rows = [_row(plans.get(one.criterion), one, able) for one in shown]
@@ -199,6 +237,18 @@ def status_line(snapshot: Snapshot, able: Capabilities) -> tuple[str, str]:
     """Return the first of these lines alone, for a run that is shown beside others."""
     width = max(1, able.width - 1)
     return _draw_line(_head(snapshot, able, width), able, width)
+
+
+def _list_arms(standing: ArmsStanding, able: Capabilities) -> Iterator[_Line]:
+    yield [(able.show(f"{standing.title}{_GAP}{able.dot.join(standing.list_facts())}"), None)]
+    name = min(max((count_cells(one.name) for one in standing.rows), default=0), _LONGEST_TEST)
+    # More rows than the terminal has would scroll, and could not be drawn over.
+    for one in standing.rows[: max(0, able.height - 2)]:
+        shown = pad(clip(one.name, _LONGEST_TEST), name)
+        # An outcome may be good or bad news, by the question that was asked.
+        style = Style.FAINT if one.decision is None else pick_style(Status(one.decision).tone)
+        text = able.show(f"{_INDENT}{shown}{_GAP}{one.counts}{_GAP}")
+        yield [(text, None), (one.outcome or "open", style)]
 
 
 def _draw_line(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.errors import RunInterrupted
 from trialwise.model.claim import Sampling
@@ -33,21 +33,19 @@ from trialwise.procedures.comparing.pairing import Pairing, pair_trials
 from trialwise.runtime import answers
 from trialwise.runtime.preparing import PreparedRun
 from trialwise.runtime.workspace import OpenRun, Workspace
-from trialwise.stats.paired import decide_outcome
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from trialwise.engine.arms_state import RoundSchedule
-    from trialwise.engine.drivers.arms_driver import DrivenArm, Watch
+    from trialwise.engine.drivers.run_drivers import Watch
     from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_state import RunOutcome
     from trialwise.engine.spending_meter import Meter
     from trialwise.judges.preference import Comparison as JudgedPair
     from trialwise.judges.preference import Pairwise
-    from trialwise.model.trial import Trial
     from trialwise.procedures.comparing.assessment import PreferenceVotes
-    from trialwise.renderers.arms_progress import ArmsProgress, ArmsRow
+    from trialwise.renderers.progress import LineProgress, TerminalProgress
     from trialwise.stores.comparisons import StoredComparison
 
 
@@ -111,16 +109,13 @@ class PreparedArms:
             following = self._follow()
             watch = None
             if self.shows_progress:
-                from trialwise.renderers.arms_progress import open_arms_progress
+                from trialwise.renderers.progress import open_progress
 
-                display = open_arms_progress(sys.stderr)
+                display = open_progress(sys.stderr)
                 stack.callback(display.close)
                 watch = ArmsWatch(self, following, display)
-                watch.begin([one.stored.trials() if one.stored else () for one in runs])
-            # Without rules nothing is decided before the end, and no arm is left out.
-            is_fixed = isinstance(following, PairFollowing) and not self.rules
-            schedule = None if is_fixed else following
-            yield OpenArms(self, runs, schedule, watch, stored)
+                watch.begin([len(one.stored.trials()) if one.stored else 0 for one in runs])
+            yield OpenArms(self, runs, following, watch, stored)
 
     def _reserve(self, now: datetime) -> Path | None:
         if self.space.store is None:
@@ -148,7 +143,7 @@ class PreparedArms:
     def _follow(self) -> PairFollowing | ChoiceFollowing | None:
         """Return what follows the trials in order; a description asks all arms equally often."""
         if isinstance(self.question, ChoiceQuestion):
-            return ChoiceFollowing(self.plans, self.question)
+            return ChoiceFollowing(self.plans, self.question, self.labels)
         if isinstance(self.question, ComparisonQuestion):
             return follow_pairs(self.plans, self.labels, self.question, self.rules)
         return None
@@ -168,22 +163,13 @@ class OpenArms(NamedTuple):
     async def go(self, interrupted: Interrupt | None) -> list[RunOutcome]:
         """Run the arms in turn on the running event loop."""
         # Loaded with the event loop only.
-        from trialwise.engine.drivers.arms_driver import run_arms
+        from trialwise.engine.drivers.run_drivers import DrivenArm, run_arms
 
-        arms = [self._drive_arm(place) for place in range(len(self.runs))]
-        return await run_arms(arms, self.schedule, interrupted=interrupted, watch=self.watch)
-
-    def _drive_arm(self, place: int) -> DrivenArm:
-        from trialwise.engine.drivers.arms_driver import DrivenArm
-
-        run = self.runs[place]
-        settings = run.settings
-        if place:
+        arms = [DrivenArm(one.plan, one.contract, one.service, one.settings) for one in self.runs]
+        for one in arms[1:]:
             # The arms advance together, so that the events of one stand for all.
-            settings["listener"] = None
-        return DrivenArm(
-            plan=run.plan, contract=run.contract, service=run.service, settings=settings
-        )
+            one.settings["listener"] = None
+        return await run_arms(arms, self.schedule, interrupted=interrupted, watch=self.watch)
 
     def conclude(self, outcomes: Sequence[RunOutcome]) -> answers.Answer:
         """Decide every arm's run by itself, keep its record, and keep the answer of all.
@@ -234,83 +220,47 @@ class ArmsWatch:
         self,
         prepared: PreparedArms,
         following: PairFollowing | ChoiceFollowing | None,
-        display: ArmsProgress,
+        display: TerminalProgress | LineProgress,
     ) -> None:
-        self._prepared = prepared
         self._following = following
         self._display = display
-        # Without rules the pairs are no schedule of the engine, which would hand them on.
-        self._feeds = isinstance(following, PairFollowing) and not prepared.rules
+        self._title = " / ".join(prepared.labels)
+        self._most = max(one.trials for one in prepared.plans[0].experiments)
         self._open = -1
-        self._counts = [0 for _ in prepared.runs]
+        self._counts: list[int] = []
 
-    def begin(self, done: Sequence[Sequence[Trial]]) -> None:
-        """Show the arms as they are left by an earlier start."""
-        for arm, trials in enumerate(done):
-            self._counts[arm] = len(trials)
-            for trial in trials if self._feeds else ():
-                cast("PairFollowing", self._following).add(arm, trial)
-        self._show(sum(self._counts))
+    def begin(self, done: Sequence[int]) -> None:
+        """Show the arms as they are left by an earlier start, by their numbers of trials."""
+        self._counts = [*done]
+        self._show(sum(done))
 
-    def __call__(self, arm: int, trial: Trial, meter: Meter) -> None:
+    def __call__(self, arm: int, meter: Meter) -> None:
         """Take note of a trial of an arm."""
         self._counts[arm] += 1
-        if self._feeds:
-            cast("PairFollowing", self._following).add(arm, trial)
         still_open = 0 if self._following is None else self._following.count_open()
         # Counting up a standing takes longer than a fast trial, so that only those that are drawn
         # are made.
-        if still_open != self._open or self._display.wants_more():
+        if still_open != self._open or self._display.wants_arms():
             self._open = still_open
             spent = meter.spending()
             self._show(spent.trials, spent.paid_usd)
 
     def _show(self, trials: int, usd: float | None = None) -> None:
-        from trialwise.renderers.arms_progress import ArmsStanding
+        from trialwise.renderers.progress_status import ArmsStanding
 
-        following, pairs = self._following, isinstance(self._following, PairFollowing)
-        rows = [] if following is None else [*self._list_rows()]
-        done = max((one.after for one in rows), default=min(self._counts))
+        following = self._following
+        rows = [] if following is None else following.list_rows()
         self._display.show(
             ArmsStanding(
-                title=" / ".join(self._prepared.labels),
-                unit="pair" if pairs else "round",
-                done=done,
-                most=max(one.trials for one in self._prepared.plans[0].experiments),
+                title=self._title,
+                unit="round" if following is None else following.unit,
+                done=max((one.after for one in rows), default=min(self._counts)),
+                most=self._most,
                 rows=rows,
                 trials=trials,
                 usd=usd,
             )
         )
-
-    def _list_rows(self) -> Iterator[ArmsRow]:
-        from trialwise.renderers.arms_progress import ArmsRow
-
-        labels, following = self._prepared.labels, self._following
-        if isinstance(following, ChoiceFollowing):
-            selection = following.selection
-            good = {None: selection.next_arms, "tied": selection.tied}
-            left = good.get(selection.outcome, selection.remaining)
-            word = {None: None, "chosen": "best", "tied": "tied"}[selection.outcome]
-            for arm, counts in enumerate(selection.counts):
-                yield ArmsRow(
-                    name=labels[arm],
-                    counts=f"{counts.passed:,} of {counts.trials:,} passed",
-                    outcome=word if arm in left else "another arm is better",
-                    after=counts.trials,
-                )
-            return
-        question = cast("ComparisonQuestion", self._prepared.question)
-        for test, pairs, outcome in cast("PairFollowing", following).list_standings():
-            asked = question.of_criterion(test.criterion)[0]
-            won = f"{pairs.only_b:,} won, {pairs.only_a:,} lost"
-            yield ArmsRow(
-                name=f"{test.criterion}, {labels[test.arm]} against {labels[test.against]}",
-                counts=f"{pairs.discordant:,} discordant: {won}",
-                outcome=outcome,
-                after=pairs.pairs,
-                decision=None if outcome is None else decide_outcome(asked, outcome),
-            )
 
 
 # --- Asking a judge which arm's reply is better, pair by pair, once the arms have run -------------

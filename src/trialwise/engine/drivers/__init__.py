@@ -1,8 +1,8 @@
 """Drivers run the trials that a `RunState` hands out: the port for new ways to execute a run.
 
-    run_drivers     on an event loop, with any `Service` (`trialwise run`, `tw.run`), or in the
-                    caller's thread, with an `Executor` (the pytest plugin)
-    arms_driver     the arms of a comparison in turn (`tw.compare`)
+    run_drivers     on an event loop, with any `Service` (`trialwise run`, `tw.run`), also the arms
+                    of a comparison in turn (`tw.compare`), or in the caller's thread, with an
+                    `Executor` (the pytest plugin)
 
 A driver decides how and where a trial runs, and nothing else. Its duties:
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar, Unpack
 
 from anyio import (
     CancelScope,
@@ -16,19 +16,18 @@ from anyio import (
 )
 from anyio.lowlevel import checkpoint
 
+from trialwise.engine.arms_state import ArmsState, RoundSchedule
 from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.excerpts import error_text
-from trialwise.engine.ports import Interrupt, Service, ServiceError
+from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock
 from trialwise.engine.run_parts import DriverSettings, RunParts
-from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
+from trialwise.engine.run_state import Pacer, Pause, RunOutcome, RunState, TrialStart
+from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
-
-if TYPE_CHECKING:
-    from trialwise.engine.arms_state import ArmsState
 
 #: A service that never waits would keep everything else from running, even an interrupt.
 _TURN_EVERY_S = 0.01
@@ -36,6 +35,9 @@ _TURN_EVERY_S = 0.01
 _CLOSING_S = 30.0
 #: The same for judges and whatever else the checks of a run ask.
 _CHECKS_CLOSING_S = 10.0
+
+Watch: TypeAlias = Callable[[int, Meter], None]
+"""Told of a trial that counts: the place of its arm, and what all arms have taken."""
 
 
 async def run_plan(
@@ -62,14 +64,82 @@ async def run_plan(
     Raises:
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
     """
-    with redact_with(settings.get("redact")):
+    arm = DrivenArm(plan, contract, service, settings)
+    (outcome,) = await _drive([arm], lambda parts: parts[0].state, interrupted)
+    return outcome
+
+
+class DrivenArm(NamedTuple):
+    """A run that is ready, such as one arm of a comparison."""
+
+    plan: Plan
+    contract: Contract
+    service: Service
+    settings: DriverSettings
+    """The clock and the redaction of several arms are those of the first."""
+
+
+async def run_arms(
+    arms: Sequence[DrivenArm],
+    schedule: RoundSchedule | None = None,
+    *,
+    interrupted: Interrupt | None = None,
+    watch: Watch | None = None,
+) -> list[RunOutcome]:
+    """Run the plans of several arms in step, round by round, and close their services.
+
+    A cancellation from outside is treated as in `run_plan`.
+
+    Args:
+        arms: With one seed and the same inputs.
+        schedule: Which arms are still asked; None asks all of them in every round.
+        interrupted: Says from outside that all runs must end early.
+        watch: Told of every trial that counts; must be quick, and must not raise.
+
+    Raises:
+        InvalidArgument: Trials or a contract do not belong to a plan; nothing was run.
+    """
+    clock, options = arms[0].settings.get("clock") or SystemClock(), arms[0].plan.options
+    # One meter for all arms: a budget is what the comparison may cost, not each arm.
+    meter = Meter(options.budget, clock, options.cost_per_trial_usd)
+    together: DriverSettings = {"log": None, "clock": clock, "whole_meter": meter}
+    shared = [one._replace(settings={**together, **one.settings, "clock": clock}) for one in arms]
+
+    def open_state(parts: Sequence[RunParts]) -> ArmsState:
+        # Arms of one service share its rate.
+        pacers: dict[int, Pacer | None] = {}
+        for one, part in zip(arms, parts, strict=True):
+            pacers.setdefault(id(one.service), part.state.pacer)
+        return ArmsState(
+            [one.state for one in parts],
+            [one.plan for one in arms],
+            meter=meter,
+            pacers=[pacers[id(one.service)] for one in arms],
+            schedule=schedule,
+        )
+
+    return await _drive(shared, open_state, interrupted, watch)
+
+
+async def _drive(
+    arms: Sequence[DrivenArm],
+    open_state: Callable[[Sequence[RunParts]], RunState | ArmsState],
+    interrupted: Interrupt | None,
+    watch: Watch | None = None,
+) -> list[RunOutcome]:
+    """Drive one run, or several in step, and close their services."""
+    # Arms may share a service, which is closed once.
+    services = {id(one.service): one.service for one in arms}
+    with redact_with(arms[0].settings.get("redact")):
         try:
-            parts = RunParts(plan, contract, service, **settings)
-            await AsyncRun(parts.state, [parts]).go(interrupted)
+            parts = [RunParts(one.plan, one.contract, one.service, **one.settings) for one in arms]
+            await AsyncRun(open_state(parts), parts, watch).go(interrupted)
         finally:
-            # Also when the plan was refused: the caller handed the service over with the call.
-            trouble = await close_service(service)
-        return parts.finish(trouble)
+            # Also when a plan was refused: the caller handed the services over with the call.
+            troubles = {name: await close_service(one) for name, one in services.items()}
+        return [
+            part.finish(troubles[id(one.service)]) for part, one in zip(parts, arms, strict=True)
+        ]
 
 
 async def close_service(service: Service) -> str:
@@ -83,19 +153,20 @@ async def close_service(service: Service) -> str:
     return f"the service could not be closed within {_CLOSING_S:g} s"
 
 
-S = TypeVar("S", bound="RunState | ArmsState")
-
-
-class AsyncRun(Generic[S]):
+class AsyncRun:
     """One run on an event loop, or one comparison: workers, interrupts and the time limit.
 
     Args:
         state: Says which trial starts next, and whether the run is over.
         arms: The parts of the run, or of each arm of a comparison.
+        watch: Told of every trial of a comparison that counts.
     """
 
-    def __init__(self, state: S, arms: Sequence[RunParts]) -> None:
+    def __init__(
+        self, state: RunState | ArmsState, arms: Sequence[RunParts], watch: Watch | None = None
+    ) -> None:
         self._arms = arms
+        self._watch = watch
         self._clock = arms[0].clock
         self._state = state
         # When the next sync is due, or the next turn for everything else.
@@ -226,13 +297,13 @@ class AsyncRun(Generic[S]):
             else:
                 await self._wait_for_change()
 
-    async def _run_trial(self, step: Any, began_s: float) -> None:
-        arm, start = self._find_trial(step)
+    async def _run_trial(self, start: TrialStart, began_s: float) -> None:
+        arm = self._arms[start.arm]
         try:
             trial = await arm.runner.run(start, began_s)
         except ServiceError as error:
             arm.state.stop(StopReason.SERVICE, str(error))
-            self._note(step, None)
+            self._note(start, None)
             self._let_go()
             return
         except OutOfTime as error:
@@ -248,16 +319,16 @@ class AsyncRun(Generic[S]):
         self._rest_s = min(self._rest_s, arm.ledger.due_s)
         if settled is not None and arm.announcer.is_heard:
             arm.announcer.tell_trial(trial, settled)
-        self._note(step, None if settled is None else trial)
+        self._note(start, None if settled is None else trial)
         if self._scope is not None:
             self._tell_others()
 
-    def _find_trial(self, step: Any) -> tuple[RunParts, TrialStart]:
-        """Return the trial that a step of the state starts, and the arm that it belongs to."""
-        return self._arms[0], step
-
-    def _note(self, step: Any, trial: Trial | None) -> None:
-        """Note in a comparison what came of a step; None where its trial does not count."""
+    def _note(self, start: TrialStart, trial: Trial | None) -> None:
+        """Note in a comparison what came of a trial; None where it does not count."""
+        if isinstance(self._state, ArmsState):
+            self._state.note(start.arm, trial)
+            if trial is not None and self._watch is not None:
+                self._watch(start.arm, self._state.meter)
 
     # --- Between two trials ----------------------------------------------------------------------
 

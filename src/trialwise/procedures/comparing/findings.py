@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
@@ -286,6 +286,20 @@ class RelabelledShare:
     def exceeds_level(self) -> bool:
         """Whether the share is shown to exceed the level."""
         return (self.share if self.interval is None else self.interval.low) > self.level
+
+
+class ArmsRow(NamedTuple):
+    """One test of a comparison, or one arm of a choice, while the arms run."""
+
+    name: str
+    counts: str
+    """What was counted, in words."""
+    outcome: str | None = None
+    """What it shows, once that is decided."""
+    after: int = 0
+    """How many pairs or rounds it took."""
+    decision: Decision | None = None
+    """What the outcome means for the candidate."""
 
 
 # --- What is found beside the pass rate -----------------------------------------------------------

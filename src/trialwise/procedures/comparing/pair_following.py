@@ -10,7 +10,7 @@ pairs from here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from random import Random
 from typing import TypeAlias
@@ -21,6 +21,7 @@ from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.findings import (
     ArmRun,
+    ArmsRow,
     ComparisonQuestion,
     ComparisonVerdict,
     Contrast,
@@ -28,27 +29,12 @@ from trialwise.procedures.comparing.findings import (
 )
 from trialwise.procedures.comparing.pairing import pair_trials, read_pass
 from trialwise.stats.multiplicity import Correction, adjust
-from trialwise.stats.paired import PairCounts, PairedOutcome
+from trialwise.stats.paired import PairCounts, PairedOutcome, decide_outcome
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 from trialwise.stats.rate_intervals import clopper_pearson
 
 TestRules: TypeAlias = Mapping[tuple[str, str, str], PairedRule]
 """By the labels of the known arm and of the compared one, and by criterion."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedTest:
-    """One criterion of one arm against another."""
-
-    against: int
-    """The place of the known arm."""
-    arm: int
-    """The place of the arm that is compared with it."""
-    criterion: str
-    experiment: str
-    analysis: Analysis
-    rule: PairedRule | None
-    """None where the number of pairs is fixed."""
 
 
 def fit_rule(rule: PairedRule, counting: int, *, ran_all: bool) -> PairedRule:
@@ -67,15 +53,29 @@ def fit_rule(rule: PairedRule, counting: int, *, ran_all: bool) -> PairedRule:
     return rule
 
 
-class _Followed:
-    """One test while it is followed."""
+_CELLS = ((True, True), (True, False), (False, True), (False, False))
 
-    def __init__(self, test: PairedTest) -> None:
-        self.test = test
-        self.outcome: PairedOutcome | None = None
-        self._waiting: tuple[dict[int, bool | None], dict[int, bool | None]] = ({}, {})
-        self._next = 0
-        self._cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class PairedTest:
+    """One criterion of one arm against another, while its pairs are followed."""
+
+    name: str = ""
+    against: int
+    """The place of the known arm."""
+    arm: int
+    """The place of the arm that is compared with it."""
+    criterion: str
+    experiment: str
+    analysis: Analysis
+    rule: PairedRule | None
+    """None where the number of pairs is fixed."""
+    outcome: PairedOutcome | None = None
+    _waiting: tuple[dict[int, bool | None], dict[int, bool | None]] = field(
+        default_factory=lambda: ({}, {})
+    )
+    _next: int = 0
+    _cells: dict[tuple[bool, bool], int] = field(default_factory=lambda: dict.fromkeys(_CELLS, 0))
 
     @property
     def counts(self) -> PairCounts:
@@ -83,20 +83,34 @@ class _Followed:
         both, only_a, only_b, neither = self._cells.values()
         return PairCounts(both=both, only_a=only_a, only_b=only_b, neither=neither)
 
-    def add(self, side: int, trial: Trial) -> None:
-        """Take a trial of the known arm (0) or of the other (1)."""
-        if self.outcome is not None:
+    def add(self, arm: int, trial: Trial) -> None:
+        """Take a trial of an arm; that of another arm, or after the end, changes nothing."""
+        if self.outcome is not None or arm not in (self.against, self.arm):
             return
-        test = self.test
-        waiting = self._waiting
-        waiting[side][trial.index] = read_pass(trial, (test.criterion,), test.analysis)
-        while self.outcome is None and self._next in waiting[0] and self._next in waiting[1]:
-            first, second = waiting[0].pop(self._next), waiting[1].pop(self._next)
+        ours, theirs = self._waiting
+        side = ours if arm == self.against else theirs
+        side[trial.index] = read_pass(trial, (self.criterion,), self.analysis)
+        while self.outcome is None and self._next in ours and self._next in theirs:
+            first, second = ours.pop(self._next), theirs.pop(self._next)
             self._next += 1
             if first is not None and second is not None:
                 self._cells[first, second] += 1
-                if test.rule is not None:
-                    self.outcome = test.rule.decide(self.counts)
+                if self.rule is not None:
+                    self.outcome = self.rule.decide(self.counts)
+
+    def describe(self) -> ArmsRow:
+        """Describe how the test stands."""
+        pairs, outcome, decision = self.counts, self.outcome, None
+        won = f"{pairs.only_b:,} won, {pairs.only_a:,} lost"
+        if self.rule is not None and outcome is not None:
+            decision = decide_outcome(self.rule.question, outcome)
+        return ArmsRow(
+            name=self.name,
+            counts=f"{pairs.discordant:,} discordant: {won}",
+            outcome=outcome,
+            after=pairs.pairs,
+            decision=decision,
+        )
 
 
 class PairFollowing:
@@ -108,41 +122,37 @@ class PairFollowing:
         tests: All tests of the comparison.
     """
 
+    unit = "pair"
+
     def __init__(self, tests: Iterable[PairedTest]) -> None:
-        self._tests: dict[str, list[_Followed]] = {}
-        for test in tests:
-            self._tests.setdefault(test.experiment, []).append(_Followed(test))
+        self.tests = tuple(tests)
+        # Without rules nothing is decided before the end, and no arm is left out.
+        self.is_fixed = all(one.rule is None for one in self.tests)
+
+    def _list_open(self, experiment: str) -> list[PairedTest]:
+        of_it = (one for one in self.tests if one.experiment == experiment)
+        return [one for one in of_it if one.outcome is None]
 
     def add(self, arm: int, trial: Trial) -> None:
         """Take a completed trial of an arm."""
-        for one in self._tests.get(trial.experiment, ()):
-            if one.test.against == arm:
-                one.add(0, trial)
-            elif one.test.arm == arm:
-                one.add(1, trial)
+        for one in self._list_open(trial.experiment):
+            one.add(arm, trial)
 
     def takes_part(self, arm: int, experiment: str, index: int) -> bool:
         """Return whether a test of an arm is open."""
-        return any(
-            one.outcome is None and arm in (one.test.against, one.test.arm)
-            for one in self._tests.get(experiment, ())
-        )
+        return any(arm in (one.against, one.arm) for one in self._list_open(experiment))
 
     def is_decided(self, experiment: str) -> bool:
         """Return whether every test of an experiment is decided."""
-        return all(one.outcome is not None for one in self._tests.get(experiment, ()))
+        return not self._list_open(experiment)
 
     def count_open(self) -> int:
         """Count the tests that are not decided."""
-        return sum(one.outcome is None for several in self._tests.values() for one in several)
+        return sum(one.outcome is None for one in self.tests)
 
-    def list_standings(self) -> list[tuple[PairedTest, PairCounts, PairedOutcome | None]]:
-        """List every test with its pairs so far, and what they show once that is decided."""
-        return [
-            (one.test, one.counts, one.outcome)
-            for several in self._tests.values()
-            for one in several
-        ]
+    def list_rows(self) -> list[ArmsRow]:
+        """List how every test stands."""
+        return [one.describe() for one in self.tests]
 
 
 def list_tests(
@@ -183,21 +193,21 @@ def follow_pairs(
         rules: The rule of each test; none where the number of pairs is fixed, so that nothing is
             decided before the end.
     """
-    places = {label: place for place, label in enumerate(labels)}
     tests = []
     for against, arm, criterion in list_tests(plans, labels, question):
         rule = rules.get((against, arm, criterion))
         if rules and rule is None:
             continue  # it advises, and no run waits for it
-        plan = plans[places[against]]
-        criteria = {one.criterion: one for one in plan.criteria}
+        place = labels.index(against)
+        (planned,) = (one for one in plans[place].criteria if one.criterion == criterion)
         tests.append(
             PairedTest(
-                against=places[against],
-                arm=places[arm],
+                name=f"{criterion}, {arm} against {against}",
+                against=place,
+                arm=labels.index(arm),
                 criterion=criterion,
-                experiment=criteria[criterion].experiment,
-                analysis=plan.analysis,
+                experiment=planned.experiment,
+                analysis=plans[place].analysis,
                 rule=rule,
             )
         )
