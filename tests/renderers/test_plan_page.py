@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from trialwise.documents.blocks import Document, Row, Table
+from trialwise.documents.blocks import Details, Document, Prose, Row, Section, Table
 from trialwise.documents.charts import Chart, Guide, Line, Mark, chart_lines
-from trialwise.pages.sizing import build_sizing_page, make_prose
+from trialwise.pages.sizing import build_sizing_page
 from trialwise.procedures.sizing.comparison_sizing import CompareQuestion, plan_compare
 from trialwise.procedures.sizing.fixed_sizing import (
     ComplianceQuestion,
@@ -181,7 +181,9 @@ def test_markup_in_words_is_shown_not_obeyed() -> None:
     table = Table(
         heading=NASTY, columns=(NASTY, NASTY), rows=(Row(cells=(NASTY, NASTY)),), notes=(NASTY,)
     )
-    prose = make_prose(NASTY, (NASTY,), details=(NASTY,), details_heading=NASTY)
+    words_of = Prose(paragraphs=(NASTY,))
+    folded = Details(summary=NASTY, blocks=(words_of,))
+    prose = Section(heading=NASTY, blocks=(words_of, folded))
     text = render_plan_html(
         Document(
             kind="Plan",

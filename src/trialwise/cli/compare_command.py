@@ -30,9 +30,21 @@ def show_plan(chosen: LiveArms, asked: Asked, given: dict[str, Any]) -> int:
     if given["question"] == "describe":
         raise click.UsageError("--trials says what a description takes: leave out --dry-run")
     if given["question"] == "best":
-        from trialwise.cli.plan_command import answer_plan
+        from trialwise.runtime.trial_sizing import plan_choice
 
-        return answer_plan(len(chosen.arms), given)
+        found = plan_choice(
+            len(chosen.arms),
+            smallest_difference=given["smallest_difference"] or 0.1,
+            confidence=given["confidence"] or 0.95,
+            break_ties=given["break_ties"],
+            max_rounds=given["max_trials"] or 1000,
+            rates=given["expect"] or (),
+        )
+        if given["as_json"]:
+            say_json(found.to_dict())
+        else:
+            say(found.render("text").rstrip("\n"))
+        return ExitCode.PASS
     answer, notes = plan_arms(chosen, asked)
     if given["as_json"]:
         say_json({**answer.to_dict(), "arms": list(chosen.labels), "notes": notes})

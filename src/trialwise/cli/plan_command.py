@@ -7,37 +7,16 @@ the latency low enough. What else was once a form of its own is an option of one
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from trialwise.cli.options import (
-    ARM_RATES,
-    DURATION,
-    FILE,
-    LIMIT,
-    PERCENTILE,
-    QUESTIONS,
-    RATE,
-    SUCCESSES,
-    TRIALS,
-    UNNAMED_LIMIT,
-    USD,
-    json_option,
-    option_name,
-    refusal,
-    require_folder,
-)
-from trialwise.cli.process import ExitCode
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Document
-    from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
-    from trialwise.runtime.trial_sizing import Format, SizingAnswer
+from trialwise.cli import options, process
+from trialwise.cli.options import RATE, TRIALS, option_name, refusal
+from trialwise.errors import InvalidArgument
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,9 +34,10 @@ _OPTIONS = {
     "trial_s": "--seconds",
     "rates": "--expect",
     "max_pairs": "--max-trials",
+    "max_rounds": "--max-trials",
 }
 #: What the ending of an output file asks for.
-_FORMATS: dict[str, Format] = {
+_FORMATS: dict[str, Any] = {
     ".json": "json",
     ".html": "html",
     ".htm": "html",
@@ -97,12 +77,12 @@ def _shared(function: F) -> F:
     """Add how surely something is asked, what a trial costs, and where the answer goes."""
     written = "Write there instead: *.json, *.html, *.svg (the charts) or *.txt."
     for decorate in (
-        _option("--svg", FILE, ""),  # -o says the same
-        _option("--html", FILE, ""),
-        _option("-o --output", FILE, written),
-        json_option,
-        _option("--seconds trial_s", DURATION, "Time a trial takes: 3s, 2m."),
-        _option("--price trial_usd", USD, "Dollars a trial costs: 0.02."),
+        _option("--svg", options.FILE, ""),  # -o says the same
+        _option("--html", options.FILE, ""),
+        _option("-o --output", options.FILE, written),
+        options.json_option,
+        _option("--seconds trial_s", options.DURATION, "Time a trial takes: 3s, 2m."),
+        _option("--price trial_usd", options.USD, "Dollars a trial costs: 0.02."),
         _option("--confidence", RATE, "Confidence, 1 - alpha.", "95%"),
     ):
         function = decorate(function)
@@ -117,40 +97,40 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
         given: Its arguments, and where the answer goes.
         short: Whether the choices are enough of an answer.
     """
-    from trialwise.cli.process import ignore_gone_reader, output_of, write_file
-    from trialwise.errors import InvalidArgument
     from trialwise.runtime import trial_sizing
 
     as_json, output = given.pop("as_json"), given.pop("output")
     # Scripts that were written for earlier versions still name these two.
-    files: dict[Format, Path | None] = {"html": given.pop("html"), "svg": given.pop("svg")}
+    files: dict[Any, Path | None] = {"html": given.pop("html"), "svg": given.pop("svg")}
     for path in filter(None, (output, *files.values())):
         # Before a search that may take long.
-        require_folder(path)
+        options.require_folder(path)
     if output is not None and output.suffix.lower() not in _FORMATS:
         raise refusal("--output", output, "end in .json, .html, .svg or .txt")
     try:
-        found: SizingAnswer = getattr(trial_sizing, question)(**given)
+        found: trial_sizing.SizingAnswer = getattr(trial_sizing, question)(**given)
     except InvalidArgument as error:
         name = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
         raise refusal(name, _as_written(name, error.value), error.allowed) from None
     for kind, path in files.items():
         if path is not None:
-            write_file(path, found.render(kind))
+            process.write_file(path, found.render(kind))
     if output is not None:
-        write_file(output, found.render(_FORMATS[output.suffix.lower()]))
+        process.write_file(output, found.render(_FORMATS[output.suffix.lower()]))
     else:
-        text = found.render("json" if as_json else "text", unicode=output_of().unicode, short=short)
-        with ignore_gone_reader():
+        text = found.render(
+            "json" if as_json else "text", unicode=process.output_of().unicode, short=short
+        )
+        with process.ignore_gone_reader():
             click.echo(text, nl=False)
     # As for a run: a design that cannot support its claim is not an answer to build on.
-    return ExitCode.REFUSED if found.is_refused else ExitCode.PASS
+    return process.ExitCode.REFUSED if found.is_refused else process.ExitCode.PASS
 
 
 def _as_written(name: str, value: object) -> object:
     """Write a rate as its user would write it; anything else as it is."""
     params = click.get_current_context().command.params
-    rates = [option_name(param) for param in params if param.type in (RATE, ARM_RATES)]
+    rates = [option_name(param) for param in params if param.type in (RATE, options.ARM_RATES)]
     if name in rates and isinstance(value, tuple):
         return ":".join(str(_as_written(name, one)) for one in value)
     if name not in rates or not isinstance(value, float):
@@ -300,7 +280,9 @@ def _announce(max_trials: int) -> None:
 
 
 @command.command("regression", short_help="Has the rate dropped from a measured baseline?")
-@click.option("--baseline", type=SUCCESSES, required=True, help="Successes of trials: 951/1000.")
+@click.option(
+    "--baseline", type=options.SUCCESSES, required=True, help="Successes of trials: 951/1000."
+)
 @_option("--drop", RATE, "The drop to see.", "5%")
 @_option("--threshold", RATE, "Say which false alarms a threshold of your choice implies.")
 @_option("--trials", TRIALS, "Say what this many trials would do.")
@@ -323,13 +305,13 @@ def regression_question(**given: Any) -> int:
 @command.command("compare", short_help="Which arm is better, or the best?")
 @_option(
     "--expect",
-    ARM_RATES,
+    options.ARM_RATES,
     "The rates you expect of the control and of the candidate; with best, of all arms.  "
     "[default: 80%:90%]",
 )
 @_option(
     "--question",
-    click.Choice((*QUESTIONS, "best")),
+    click.Choice((*options.QUESTIONS, "best")),
     "What is asked of the candidate, or which arm is best.  "
     "[default: different; not-worse with --margin]",
 )
@@ -375,9 +357,12 @@ def compare_question(**given: Any) -> int:
     """
     of_drop, of_choice = "rate drop two_sided", "smallest_difference break_ties"
     if given["question"] == "best":
-        others = "margin pairs tests concurrency discordance rate drop two_sided power"
-        _refuse_others(given, f"{others} trial_usd trial_s", "--question best")
-        return answer_plan(given["arms"], {**given, "max_trials": given["max_pairs"]})
+        others = "margin pairs tests concurrency discordance power trial_usd trial_s"
+        _refuse_others(given, f"{others} {of_drop}", "--question best")
+        given["max_rounds"] = given.pop("max_pairs") or 1000
+        given["rates"] = given.pop("expect") or ()
+        given.pop("question")
+        return _answer("plan_choice", given)
     _refuse_others(given, of_choice, "this question: it belongs to --question best")
     if any(given[name] for name in of_drop.split()):
         if given["rate"] is None or given["drop"] is None:
@@ -399,7 +384,7 @@ def compare_question(**given: Any) -> int:
 @click.option(
     "--percentile",
     "percentiles",
-    type=PERCENTILE,
+    type=options.PERCENTILE,
     multiple=True,
     default=("95",),
     show_default=True,
@@ -409,9 +394,9 @@ def compare_question(**given: Any) -> int:
 @_option("--trials", TRIALS, "Trials planned.")
 @click.option(
     "--limit",
-    type=LIMIT,
+    type=options.LIMIT,
     is_flag=False,
-    flag_value=UNNAMED_LIMIT,
+    flag_value=options.UNNAMED_LIMIT,
     metavar="[TIME]",
     help="Show an explicit limit, such as 500ms.",
 )
@@ -431,51 +416,3 @@ def latency_question(*, limit: float | None, **given: Any) -> int:
     # The answer is the same for every limit, so one may be asked for without a number.
     given |= {"limited": limit is not None, "limit_s": limit or None}
     return _answer("plan_latency", given)
-
-
-# --- Which of several arms is best: the answer of `plan compare --question best` ------------------
-
-
-@dataclass(frozen=True)
-class PlannedChoice:
-    """What to expect of a choice, as its reports need it."""
-
-    plan: ChoicePlan
-
-    def build_page(self) -> Document:
-        """Build the page that every report is made from."""
-        from trialwise.pages.arm_standings import build_choice_plan_page
-
-        return build_choice_plan_page(self.plan)
-
-    def build_summary(self, *, is_pictured: bool = False) -> Document:  # noqa: ARG002 - one page
-        """Build the same page: it is short."""
-        return self.build_page()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain values."""
-        from trialwise.model.codec import to_plain
-
-        plain: dict[str, Any] = to_plain(self.plan)
-        return plain
-
-
-def answer_plan(arms: int, given: dict[str, Any]) -> int:
-    """Print what to expect of a choice.
-
-    Args:
-        arms: How many there are.
-        given: The options of a choice, with `expect` and `as_json`.
-    """
-    from trialwise.cli.process import give_answer
-    from trialwise.procedures.sizing.comparison_sizing import plan_choice
-
-    plan = plan_choice(
-        arms,
-        smallest_difference=float(given["smallest_difference"] or 0.1),
-        confidence=float(given["confidence"] or 0.95),
-        break_ties=given["break_ties"],
-        max_rounds=given["max_trials"] or 1000,
-        rates=given["expect"] or (),
-    )
-    return ExitCode.PASS if give_answer(PlannedChoice(plan), given) else ExitCode.ERROR

@@ -6,43 +6,17 @@ every rule really does, and a chart. A person chooses by the sentence and checks
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, Literal
 
-from trialwise.documents.blocks import (
-    Block,
-    Column,
-    Details,
-    Document,
-    Prose,
-    Row,
-    Section,
-    Table,
-    Tone,
-    build_table,
-)
+from trialwise.documents.blocks import Block, Column, Document, Row, Table, Tone, build_table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, Place, Unit, chart_lines
-from trialwise.documents.numbers import (
-    as_duration,
-    as_money,
-    as_percent,
-    as_points,
-    as_probability,
-)
+from trialwise.documents.numbers import as_duration, as_money, as_percent, as_points, as_probability
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+from trialwise.procedures.sizing import regression_sizing as sizing
+from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
 from trialwise.stats.result_types import Refusal, Undefined
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from trialwise.procedures.sizing.regression_sizing import (
-        LatencyPlan,
-        LatencyQuestion,
-        LatencyRow,
-        RegressionPlan,
-        RegressionRow,
-    )
-    from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 #: Why a design is refused, as the rest of a sentence.
@@ -62,17 +36,17 @@ def build_sizing_page(plan: SizingPlan, *, short: bool = False) -> Document:
         short: Whether its first table is enough, where it has several.
     """
     # A plan answers one question, and these pages begin with what stands in this module.
-    from trialwise.pages import sizing_compare, sizing_fixed, sizing_sequential
+    from trialwise.pages import arm_standings, sizing_compare, sizing_fixed, sizing_sequential
 
-    sequential = sizing_sequential.build_sequential_page
     builders: dict[str, Callable[[Any], Document]] = {
-        "rate": sizing_sequential.build_short_sequential_page if short else sequential,
+        "rate": partial(sizing_sequential.build_sequential_page, short=short),
         "compliance": sizing_fixed.build_compliance_page,
         "precision": sizing_fixed.build_precision_page,
         "regression": build_regression_page,
         "latency": build_latency_page,
         "compare": sizing_compare.build_comparison_page,
         "pairs": sizing_compare.build_pairs_page,
+        "choice": arm_standings.build_choice_plan_page,
     }
     return builders[plan.form](plan)
 
@@ -87,21 +61,6 @@ def make_page(
     return Document(
         kind="Plan", title=f"Plan: {question}", facts=tuple(facts), lead=lead, blocks=tuple(blocks)
     )
-
-
-def make_prose(
-    heading: str,
-    paragraphs: tuple[str, ...],
-    *,
-    details: tuple[str, ...] = (),
-    details_heading: str = "",
-) -> Section:
-    """Make a few sentences under a heading, with what is too long for a terminal below them."""
-    blocks: tuple[Block, ...] = (Prose(paragraphs=paragraphs),)
-    if details:
-        more = Prose(paragraphs=details)
-        blocks = (*blocks, Details(summary=details_heading, blocks=(more,)))
-    return Section(heading=heading, blocks=blocks)
 
 
 def chart_chances(
@@ -137,10 +96,17 @@ def guide_rates(*rates: float, axis: Literal["x", "y"] = "x") -> tuple[Guide, ..
     return tuple(Guide(value=one, label=as_percent(round(one, 4)), axis=axis) for one in rates)
 
 
+def list_costs(prices: Prices, trials: float = 1, rounds: float | None = None) -> list[str]:
+    """List what some trials cost, as far as that is known; they take as long as their rounds."""
+    parts = [] if prices.trial_usd is None else [as_money(trials * prices.trial_usd)]
+    if prices.trial_s is not None:
+        parts.append(as_duration((trials if rounds is None else rounds) * prices.trial_s))
+    return parts
+
+
 def format_cost(prices: Prices, trials: int) -> str:
     """Format what some trials cost, as the rest of a sentence; nothing where that is not known."""
-    parts = [as_money(trials * prices.trial_usd)] if prices.trial_usd is not None else []
-    parts += [as_duration(trials * prices.trial_s)] if prices.trial_s is not None else []
+    parts = list_costs(prices, trials)
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -152,7 +118,7 @@ def write_chance(value: float | None, digits: int = 2) -> str:
 # --- Regression: has the rate dropped from a measured baseline? -----------------------------------
 
 
-def build_regression_page(plan: RegressionPlan) -> Document:
+def build_regression_page(plan: sizing.RegressionPlan) -> Document:
     """Build the regression plan as a page."""
     question = plan.question
     lower = max(0.0, question.alternative_rate)
@@ -171,7 +137,7 @@ def build_regression_page(plan: RegressionPlan) -> Document:
     )
 
 
-def _recommend_regression(plan: RegressionPlan) -> str:
+def _recommend_regression(plan: sizing.RegressionPlan) -> str:
     question, refusal = plan.question, plan.refusal
     if refusal is not None:
         return f"Refused: {REFUSALS[refusal]}{''.join(f'; {one}' for one in _list_remedies(plan))}."
@@ -193,7 +159,7 @@ def _recommend_regression(plan: RegressionPlan) -> str:
     )
 
 
-def _list_remedies(plan: RegressionPlan) -> Iterator[str]:
+def _list_remedies(plan: sizing.RegressionPlan) -> Iterator[str]:
     question, equal = plan.question, plan.equal_sizes
     if plan.refusal is Refusal.TEST_LARGER_THAN_BASELINE:
         yield f"use at most {question.baseline_trials} trials"
@@ -209,23 +175,12 @@ def _list_remedies(plan: RegressionPlan) -> Iterator[str]:
         )
 
 
-def _list_regression_blocks(plan: RegressionPlan, lower: str) -> Iterator[Block]:
-    yield make_prose("Sizes", tuple(_list_regression_sizes(plan)))
+def _list_regression_blocks(plan: sizing.RegressionPlan, lower: str) -> Iterator[Block]:
     loud = {row.trials for row in plan.rows if _is_alarming(plan, row)}
 
-    def pick_tone(row: RegressionRow) -> Tone:
+    def pick_tone(row: sizing.RegressionRow) -> Tone:
         return "chosen" if row is plan.drawn else "broken" if row.trials in loud else "plain"
 
-    explained = (
-        "A false alarm is a FAIL when nothing changed, the baseline's own sampling error included. "
-        "Power is P(FAIL) after the drop, against this baseline."
-    )
-    notes = [explained]
-    if loud:
-        notes.append(
-            f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "
-            f"{as_percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
-        )
     yield build_table(
         "Fewest successes that PASS, true false alarm, power",
         plan.rows,
@@ -236,7 +191,7 @@ def _list_regression_blocks(plan: RegressionPlan, lower: str) -> Iterator[Block]
         ("exact\nPASS from", lambda one: _or_refused(one.exact.cutoff)),
         ("false\nalarm", lambda one: write_chance(one.exact.design_false_alarm, 1)),
         (f"power\nat {lower}", lambda one: write_chance(one.exact_power, 1)),
-        notes=tuple(notes),
+        notes=tuple(_list_regression_notes(plan, is_loud=bool(loud))),
         tone=pick_tone,
     )
     if plan.chosen:
@@ -245,30 +200,32 @@ def _list_regression_blocks(plan: RegressionPlan, lower: str) -> Iterator[Block]
         yield _chart_regression(plan, plan.drawn)
 
 
-def _list_regression_sizes(plan: RegressionPlan) -> Iterator[str]:
-    exact, floor = plan.exact, plan.floor
-    if exact.trials is not None and exact.power is not None:
+def _list_regression_notes(plan: sizing.RegressionPlan, *, is_loud: bool) -> Iterator[str]:
+    yield (
+        "A false alarm is a FAIL when nothing changed, the baseline's own sampling error included. "
+        "Power is P(FAIL) after the drop, against this baseline."
+    )
+    if is_loud:
         yield (
-            f"exact: {exact.trials} trials keep the power from there on; "
-            f"{as_probability(exact.power)} at {exact.trials}."
+            f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "
+            f"{as_percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
         )
-    elif exact.refusal is not None:
-        yield f"exact: refused ({exact.refusal}), because {REFUSALS[exact.refusal]}."
-    if floor.trials is not None and floor.power is not None:
+    if plan.exact.refusal is not None and plan.refusal is None:
+        yield f"No size has the power asked for: {REFUSALS[plan.exact.refusal]}."
+    if plan.floor.trials is not None:
+        # The companion's own size, by which its tables can be checked (§5.4.1).
         yield (
-            f"wilson: {floor.trials} trials by the moving floor, a normal approximation that takes "
-            "the baseline's rate as known."
+            f"The wilson rule asks for {plan.floor.trials} trials by its moving floor, a normal "
+            "approximation that takes the baseline's rate as known."
         )
-    elif floor.refusal is not None:
-        yield f"wilson: refused ({floor.refusal})."
-    if not isinstance(plan.detectable_drop, Undefined):
+    if plan.refusal is None and not isinstance(plan.detectable_drop, Undefined):
         yield (
             f"The smallest drop that {plan.question.baseline_trials} trials show with this "
             f"power is {as_points(round(plan.detectable_drop, 4))} (exact)."
         )
 
 
-def _tabulate_chosen(plan: RegressionPlan, lower: str) -> Table:
+def _tabulate_chosen(plan: sizing.RegressionPlan, lower: str) -> Table:
     """Tabulate what a threshold that somebody chose amounts to, by trials (companion §6.3)."""
     return build_table(
         f"A threshold of {as_percent(plan.question.threshold or 0.0)}: the false alarms it implies",
@@ -291,7 +248,7 @@ def _tabulate_chosen(plan: RegressionPlan, lower: str) -> Table:
     )
 
 
-def _is_alarming(plan: RegressionPlan, row: RegressionRow) -> bool:
+def _is_alarming(plan: sizing.RegressionPlan, row: sizing.RegressionRow) -> bool:
     """Return whether the wilson rule raises far more false alarms than its level allows."""
     alarm = row.wilson.design_false_alarm
     return alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
@@ -301,7 +258,7 @@ def _or_refused(cutoff: int | None) -> str:
     return "refused" if cutoff is None else str(cutoff)
 
 
-def _chart_regression(plan: RegressionPlan, row: RegressionRow) -> Chart:
+def _chart_regression(plan: sizing.RegressionPlan, row: sizing.RegressionRow) -> Chart:
     curves = {
         "exact": [(one.rate, one.exact) for one in plan.curve if one.exact is not None],
         "wilson": [(one.rate, one.wilson) for one in plan.curve if one.wilson is not None],
@@ -319,7 +276,7 @@ def _chart_regression(plan: RegressionPlan, row: RegressionRow) -> Chart:
 # --- Latency: is a percentile low enough? ---------------------------------------------------------
 
 
-def build_latency_page(plan: LatencyPlan) -> Document:
+def build_latency_page(plan: sizing.LatencyPlan) -> Document:
     """Build the latency plan as a page."""
     names = ", ".join(_level(row.percentile) for row in plan.rows)
     lead = _recommend_latency(plan)
@@ -332,7 +289,7 @@ def _level(percentile: float) -> str:
     return f"p{100 * percentile:g}"
 
 
-def _list_latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
+def _list_latency_facts(question: sizing.LatencyQuestion) -> Iterator[tuple[str, str]]:
     yield "confidence", f"{as_percent(question.confidence)}, one-sided"
     if question.baseline_trials is not None:
         yield "baseline", f"{question.baseline_trials} latencies of successful trials"
@@ -347,7 +304,7 @@ def _list_latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
         yield "limit", "explicit" if limit is None else f"at most {as_duration(limit)}"
 
 
-def _recommend_latency(plan: LatencyPlan) -> str:
+def _recommend_latency(plan: sizing.LatencyPlan) -> str:
     question = plan.question
     if question.trials is not None:
         return " ".join(_recommend_percentile(plan, row) for row in plan.rows)
@@ -363,7 +320,7 @@ def _recommend_latency(plan: LatencyPlan) -> str:
     )
 
 
-def _recommend_percentile(plan: LatencyPlan, row: LatencyRow) -> str:
+def _recommend_percentile(plan: sizing.LatencyPlan, row: sizing.LatencyRow) -> str:
     question, name = plan.question, _level(row.percentile)
     expected = question.expected_trials
     if question.limited or row.precedence_plan is None:
@@ -390,9 +347,9 @@ def _recommend_percentile(plan: LatencyPlan, row: LatencyRow) -> str:
     )
 
 
-def _list_latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
+def _list_latency_blocks(plan: sizing.LatencyPlan) -> Iterator[Block]:
     question = plan.question
-    planned: tuple[Column[LatencyRow], ...] = (
+    planned: tuple[Column[sizing.LatencyRow], ...] = (
         ("planned\nto show it", lambda one: str(one.planned_for_emission)),
         ("planned\nto bound it", lambda one: str(one.planned_for_existence)),
     )
@@ -416,7 +373,7 @@ def _list_latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
     yield _chart_latency(plan)
 
 
-def _tabulate_baseline(plan: LatencyPlan) -> Table:
+def _tabulate_baseline(plan: sizing.LatencyPlan) -> Table:
     has_test = bool(plan.question.expected_trials)
     notes = ["Rank: the baseline latency, counted from the smallest, that a test may not exceed."]
     if has_test:
@@ -433,7 +390,7 @@ def _tabulate_baseline(plan: LatencyPlan) -> Table:
     )
 
 
-def _list_rules(plan: LatencyPlan, row: LatencyRow) -> Iterator[Row]:
+def _list_rules(plan: sizing.LatencyPlan, row: sizing.LatencyRow) -> Iterator[Row]:
     """List the rules that hold a percentile against a baseline, the recommended one among them."""
     question, name, bound = plan.question, _level(row.percentile), row.baseline
     assert bound is not None
@@ -457,7 +414,7 @@ def _or_none(rank: int | None) -> str:
     return "none" if rank is None else str(rank)
 
 
-def _tabulate_limits(plan: LatencyPlan) -> Table:
+def _tabulate_limits(plan: sizing.LatencyPlan) -> Table:
     expected = plan.question.expected_trials
     limits = [(row.percentile, row.limit) for row in plan.rows if row.limit is not None]
     return build_table(
@@ -476,7 +433,7 @@ def _tabulate_limits(plan: LatencyPlan) -> Table:
     )
 
 
-def _chart_latency(plan: LatencyPlan) -> Chart:
+def _chart_latency(plan: sizing.LatencyPlan) -> Chart:
     counts = [row.existence_minimum for row in plan.rows]
     curves = [
         (_level(row.percentile), [(float(point.trials), point.bounded[i]) for point in plan.curve])

@@ -7,21 +7,29 @@
     plan_precision    estimate a rate to within a margin
     plan_compare      tell two variants apart, on the same inputs and on separate ones
     plan_pairs        answer a question about a candidate, pair by pair, as `compare` does
+    plan_choice       find the best of several arms
 
 Nothing is run. Every function returns a `SizingAnswer`, which shows itself like the command does.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, TextIO, TypeAlias, TypedDict, Unpack
 
-if TYPE_CHECKING:
-    from trialwise.procedures.sizing.sizing_base import SizingPlan
-    from trialwise.stats.paired import PairedQuestion
-
+from trialwise.documents.charts import Chart
+from trialwise.pages.sizing import build_sizing_page
+from trialwise.procedures.sizing import comparison_sizing, fixed_sizing, paired_sizing
+from trialwise.procedures.sizing import regression_sizing as measured_sizing
+from trialwise.procedures.sizing import sequential_sizing as sizing
+from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
+from trialwise.renderers.capabilities import Capabilities, read_capabilities
+from trialwise.renderers.document_text import render_document_text
+from trialwise.stats.paired import PairedQuestion
+from trialwise.stores.baselines import FileDesignCache
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
 
@@ -74,8 +82,6 @@ class SizingAnswer:
             verbose: Whether to print all of it, as `-v` does.
             stream: Where to; standard output by default.
         """
-        from trialwise.renderers.capabilities import read_capabilities
-
         out = sys.stdout if stream is None else stream
         # A log without Unicode gets signs of ASCII, as the command line prints them.
         able = read_capabilities(out).unicode
@@ -94,15 +100,10 @@ class SizingAnswer:
             short: Whether the choices alone are enough; for the text of `plan`.
         """
         if format_ == "json":
-            import json
-
             # Escapes of JSON mean the same, so that ASCII loses nothing.
             return json.dumps(self.to_dict(), indent=2, ensure_ascii=not unicode) + "\n"
-        from trialwise.pages.sizing import build_sizing_page
-
         page = build_sizing_page(self.plan, short=short and format_ == "text")
         if format_ == "svg":
-            from trialwise.documents.charts import Chart
             from trialwise.renderers.html.page_frame import render_chart_file
 
             # Words have no place in a picture, so that the charts alone are drawn.
@@ -111,9 +112,6 @@ class SizingAnswer:
             from trialwise.renderers.html.page_frame import render_document
 
             return render_document(page)
-        from trialwise.renderers.capabilities import Capabilities
-        from trialwise.renderers.document_text import render_document_text
-
         return render_document_text(page, Capabilities(unicode=unicode))
 
 
@@ -146,9 +144,6 @@ def plan(
             more than a thousand trials the search takes a while.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import sequential_sizing as sizing
-    from trialwise.stores.baselines import FileDesignCache
-
     usual = sizing.SequentialQuestion.usual_alternative(rate)
     question = sizing.SequentialQuestion(
         required_rate=rate,
@@ -184,17 +179,15 @@ def plan_compliance(
         trials: Says what this many trials would do.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import fixed_sizing as sizing
-
-    usual = sizing.ComplianceQuestion.usual_better(rate)
-    question = sizing.ComplianceQuestion(
+    usual = fixed_sizing.ComplianceQuestion.usual_better(rate)
+    question = fixed_sizing.ComplianceQuestion(
         required_rate=rate,
         better_rate=usual if better is None else better,
         margin=margin,
         trials=trials,
         **_read_settings(settings),
     )
-    return SizingAnswer(sizing.plan_compliance(question))
+    return SizingAnswer(fixed_sizing.plan_compliance(question))
 
 
 def plan_regression(
@@ -214,9 +207,7 @@ def plan_regression(
         threshold: Says which false alarms a threshold of your choice implies.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import regression_sizing as sizing
-
-    question = sizing.RegressionQuestion(
+    question = measured_sizing.RegressionQuestion(
         baseline_successes=baseline[0],
         baseline_trials=baseline[1],
         drop=drop,
@@ -224,7 +215,7 @@ def plan_regression(
         threshold=threshold,
         **_read_settings(settings),
     )
-    return SizingAnswer(sizing.plan_regression(question))
+    return SizingAnswer(measured_sizing.plan_regression(question))
 
 
 def plan_latency(
@@ -248,9 +239,7 @@ def plan_latency(
         success_rate: The share of trials that will succeed; only those have a latency.
         settings: The fields of `EstimateSettings`.
     """
-    from trialwise.procedures.sizing import regression_sizing as sizing
-
-    question = sizing.LatencyQuestion(
+    question = measured_sizing.LatencyQuestion(
         percentiles=tuple(percentiles),
         baseline_trials=baseline,
         trials=trials,
@@ -260,7 +249,7 @@ def plan_latency(
         success_rate=success_rate,
         **_read_settings(settings),
     )
-    return SizingAnswer(sizing.plan_latency(question))
+    return SizingAnswer(measured_sizing.plan_latency(question))
 
 
 def plan_precision(
@@ -278,12 +267,10 @@ def plan_precision(
         trials: Says what this many trials would do.
         settings: The fields of `EstimateSettings`.
     """
-    from trialwise.procedures.sizing import fixed_sizing as sizing
-
-    question = sizing.PrecisionQuestion(
+    question = fixed_sizing.PrecisionQuestion(
         rate=rate, margin=margin, trials=trials, **_read_settings(settings)
     )
-    return SizingAnswer(sizing.plan_precision(question))
+    return SizingAnswer(fixed_sizing.plan_precision(question))
 
 
 def plan_compare(
@@ -305,9 +292,7 @@ def plan_compare(
         two_sided: Whether to look for a difference either way.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import comparison_sizing as sizing
-
-    question = sizing.CompareQuestion(
+    question = comparison_sizing.CompareQuestion(
         rate=rate,
         drop=drop,
         discordance=discordance,
@@ -315,7 +300,7 @@ def plan_compare(
         pairs=pairs,
         **_read_settings(settings),
     )
-    return SizingAnswer(sizing.plan_compare(question))
+    return SizingAnswer(comparison_sizing.plan_compare(question))
 
 
 def plan_pairs(
@@ -350,10 +335,7 @@ def plan_pairs(
     >>> [(method["name"], method["most_pairs"]) for method in answer.to_dict()["methods"]][-1]
     ('fixed', 215)
     """
-    from trialwise.procedures.sizing import paired_sizing as sizing
-    from trialwise.runtime.preparing import design_cache
-
-    asked = sizing.PairedSizingQuestion(
+    asked = paired_sizing.PairedSizingQuestion(
         rates=expect,
         question=question,
         margin=margin,
@@ -365,13 +347,21 @@ def plan_pairs(
         concurrency=concurrency,
         **_read_settings(settings),
     )
-    return SizingAnswer(sizing.plan_pairs(asked, cache=design_cache()))
+    return SizingAnswer(paired_sizing.plan_pairs(asked, cache=FileDesignCache()))
+
+
+def plan_choice(arms: int = 2, **asked: Any) -> SizingAnswer:
+    """What will a choice between several arms take and say, by simulation?
+
+    Args:
+        arms: How many there are.
+        asked: The other arguments of `comparison_sizing.plan_choice`.
+    """
+    return SizingAnswer(comparison_sizing.plan_choice(arms, **asked))
 
 
 def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
     """Read the settings as the fields of a question, which holds the prices together."""
-    from trialwise.procedures.sizing.sizing_base import Prices
-
     # A question holds its prices in one value, as every answer writes them together.
     given: dict[str, Any] = {**settings}
     prices = {name: given.pop(name, None) for name in ("trial_usd", "trial_s")}

@@ -319,8 +319,10 @@ _RUNS, _FEW_RUNS, _COARSE = 100, 40, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoicePlan:
+class ChoicePlan(SizingPlan):
     """What to expect of a choice."""
+
+    form = "choice"
 
     arms: int
     smallest_difference: float
