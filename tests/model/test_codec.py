@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -20,9 +19,9 @@ from hypothesis import strategies as st
 from tests.procedures.decided_counts import decide_latency_baseline, decide_latency_limit
 from tests.revising import replace
 
-from trialwise import stats
+from trialwise import model, stats
 from trialwise.errors import InvalidArgument
-from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
+from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim, Intent, PopulationClaim
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.contract import Prevalence
@@ -40,14 +39,12 @@ from trialwise.model.evidence import (
 from trialwise.model.fingerprint import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema, may_hold
-from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.reply import Usage
 from trialwise.model.trial import Analysis, CheckResult, Trial
 from trialwise.model.verdict import (
     Decision,
-    Design,
     Dimension,
     Finding,
     LatencyFinding,
@@ -57,30 +54,14 @@ from trialwise.model.verdict import (
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
+from trialwise.stats import sequential
 from trialwise.stats.cluster_estimators import Stratum, stratum_weighted
 from trialwise.stats.finite import exact_corpus_rate
-from trialwise.stats.judged_looks import JudgedLook
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential import SequentialDesign
 
 RULE = Literal["wilson", "exact"]
-LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
-LATER |= {
-    one.__name__: one
-    for one in (
-        *(GateFinding, Metrics, Reliability, Stability),
-        JudgedLook,
-        CriterionPlan,
-        Plan,
-        ProcedureDesign,
-    )
-}
-LATER |= {
-    "BaselineReference": BaselineReference,
-    "SequentialDesign": SequentialDesign,
-    "Rule": RULE,
-}
-LATER["Design"] = eval(str(Design), LATER)
+LATER = {"model": model, "stats": stats, "sequential": sequential, "Rule": RULE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,15 +256,9 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
 
 def of_fields(cls: type, **given_fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Any value of a dataclass whose fields do not restrict one another."""
-    hints = get_type_hints(cls, localns=names_of(cls))
+    hints = get_type_hints(cls, localns=LATER)
     parts = {one.name: any_of(hints[one.name]) for one in fields(cls) if one.init}
     return st.builds(cls, **{**parts, **given_fields})
-
-
-def names_of(cls: type) -> dict[str, Any]:
-    """What a class's module imports for the type checker alone, or spells as a text."""
-    module = vars(sys.modules[cls.__module__])
-    return {name: one for name, one in LATER.items() if isinstance(module.get(name, ""), str)}
 
 
 @cache

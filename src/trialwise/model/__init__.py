@@ -23,15 +23,16 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "baseline": "Baseline Covariate CovariateKind",
+    "baseline": "Baseline BaselineReference Covariate CovariateKind",
     "claim": ("Claim Estimator Input Intent PopulationClaim Sampling SamplingRole TargetEstimand"),
     "contract": "Contract Latency LatencyConstraint Prevalence Validity",
     "criterion": "Criterion Origin",
     "evidence": "StopReason",
-    "gate": "Expectation Metrics Reliability Stability",
+    "gate": "Expectation Gate Metrics Reliability Stability",
     "matcher": "Exact NumberSchema",
     "options": "AbortRule Budget Horizon RunOptions",
-    "plan": "Plan",
+    "metrics": "GateFinding",
+    "plan": "CriterionPlan Plan",
     "reply": "Reply Setup Usage",
     "run": "RunRecord",
     "trace": "ToolCall Trace Turn",

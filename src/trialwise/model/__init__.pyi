@@ -1,4 +1,5 @@
 from trialwise.model.baseline import Baseline as Baseline
+from trialwise.model.baseline import BaselineReference as BaselineReference
 from trialwise.model.baseline import Covariate as Covariate
 from trialwise.model.baseline import CovariateKind as CovariateKind
 from trialwise.model.claim import Claim as Claim
@@ -18,15 +19,18 @@ from trialwise.model.criterion import Criterion as Criterion
 from trialwise.model.criterion import Origin as Origin
 from trialwise.model.evidence import StopReason as StopReason
 from trialwise.model.gate import Expectation as Expectation
+from trialwise.model.gate import Gate as Gate
 from trialwise.model.gate import Metrics as Metrics
 from trialwise.model.gate import Reliability as Reliability
 from trialwise.model.gate import Stability as Stability
 from trialwise.model.matcher import Exact as Exact
 from trialwise.model.matcher import NumberSchema as NumberSchema
+from trialwise.model.metrics import GateFinding as GateFinding
 from trialwise.model.options import AbortRule as AbortRule
 from trialwise.model.options import Budget as Budget
 from trialwise.model.options import Horizon as Horizon
 from trialwise.model.options import RunOptions as RunOptions
+from trialwise.model.plan import CriterionPlan as CriterionPlan
 from trialwise.model.plan import Plan as Plan
 from trialwise.model.reply import Reply as Reply
 from trialwise.model.reply import Setup as Setup

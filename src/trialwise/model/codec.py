@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property
-from importlib import import_module
 from inspect import get_annotations
 from types import CodeType, NoneType, UnionType
 from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
-from trialwise import stats
+from trialwise import model, stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import FLAT
 from trialwise.model.plain_json import (
@@ -33,7 +32,6 @@ from trialwise.model.plain_json import (
     sequence_of,
 )
 from trialwise.model.plan import Plan
-from trialwise.model.verdict import ProcedureDesign
 from trialwise.stats import sequential
 from trialwise.stats.result_types import Undefined
 
@@ -340,7 +338,7 @@ def _is_open(member: Any) -> bool:
 
 def _name(member: Any) -> str:
     if isinstance(member, ForwardRef):
-        return member.__forward_arg__
+        return member.__forward_arg__.rpartition(".")[2]
     return member.__name__ if isinstance(member, type) else str(member)
 
 
@@ -394,32 +392,30 @@ def _class_form(cls: Any) -> Form:
     return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
 
 
-def _later(name: str) -> Form:
-    """Return the form of a dataclass whose module is loaded by the first value of it."""
+def _later(path: str) -> Form:
+    """Return the form of a dataclass whose module is loaded by the first value of it.
+
+    Args:
+        path: The class as hints name it, such as `stats.Confusion`.
+    """
+    package, _, name = path.rpartition(".")
+    module = _LAZY[package]
 
     @cache
     def form() -> Form:
-        return _form(getattr(import_module(_LATER[name]), name))
+        return _form(getattr(module, name))
 
     return Form(
         kinds=frozenset({dict}),
-        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(_LATER[name]),
+        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(module.__name__),
         encode=lambda value: form().encode(value),
         decode=lambda plain: form().decode(plain),
     )
 
 
-#: Dataclasses that a module may name for the type checker alone, and what each is imported from. A
-#: run by one method must not load the results of all others.
-_LATER = {
-    **dict.fromkeys(dir(stats), stats.__name__),
-    **dict.fromkeys(dir(sequential), sequential.__name__),
-    "BaselineReference": "trialwise.model.baseline",
-    **dict.fromkeys(("Metrics", "Reliability", "Stability"), "trialwise.model.gate"),
-    "JudgedLook": "trialwise.stats.judged_looks",
-    "GateFinding": "trialwise.model.metrics",
-    **dict.fromkeys(("CriterionPlan", "Plan"), "trialwise.model.plan"),
-}
+#: Packages that load a module with its first name. A run by one method must not load the results of
+#: all others.
+_LAZY = {"model": model, "stats": stats, "sequential": sequential}
 
 
 def read_hints(cls: type) -> dict[str, Any]:
@@ -443,22 +439,25 @@ def _compile(hint: str) -> CodeType:
 
 
 class _Names(dict[str, Any]):
-    """What the hints of a module may name.
-
-    An alias may be a text at run time, so that its module need not import `typing`. A class may be
-    imported for the type checker alone: it stays a name until there is a value of it.
-    """
+    """What the hints of a module may name; what is in a lazy package stays a name until needed."""
 
     def __init__(self, module: Mapping[str, Any]) -> None:
         super().__init__()
         self._module = module
 
     def __missing__(self, name: str) -> Any:
-        if name in self._module:
-            found = self._module[name]
-            return eval(found, vars(typing), self) if isinstance(found, str) else found
-        if name == ProcedureDesign.__name__:  # the alias `Design` is used in other modules, too
-            return ProcedureDesign
-        if name in _LATER:
-            return ForwardRef(name)
-        raise KeyError(name)
+        if name in _LAZY:
+            return _LazyNames(name)
+        found = self._module[name]
+        # An alias may be a text at run time, so that its module need not import `typing`.
+        return eval(found, vars(typing), self) if isinstance(found, str) else found
+
+
+class _LazyNames:
+    """The names of a lazy package, as references to what is not loaded yet."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> ForwardRef:
+        return ForwardRef(f"{self._package}.{name}")

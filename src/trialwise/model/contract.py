@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from trialwise import model
 from trialwise.declarations.scalars import Rate
 from trialwise.declarations.signatures import Arg, Share
 from trialwise.errors import InvalidArgument
@@ -22,11 +23,6 @@ from trialwise.validation import (
     require_rate,
     require_text,
 )
-
-if TYPE_CHECKING:
-    # Few contracts have gates, and every run makes a contract.
-    from trialwise.model.gate import Gate, Metrics, Reliability, Stability
-
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 #: What a contract says beside its service, its inputs, its criteria and how it is run; a suite and
@@ -195,11 +191,11 @@ class Contract:
     """The share of harmful content before the guardrail; it bounds what reaches the user."""
     validity: Validity | None = None
     """How long its baselines are valid, where a baseline does not say so itself."""
-    reliability: Reliability | None = None
+    reliability: model.Reliability | None = None
     """What repeated runs of each input come to, and what is asked of that."""
-    stability: Stability | None = None
+    stability: model.Stability | None = None
     """How steady each run's session was, and what is asked of that."""
-    metrics: Metrics | None = None
+    metrics: model.Metrics | None = None
     """pass@k, pass^k and scores, and what is asked of them."""
     description: str = ""
     samplings: Mapping[str, Sampling] = field(init=False, repr=False, compare=False)
@@ -270,12 +266,12 @@ class Contract:
                 raise InvalidArgument("expected", None, allowed)
 
     @property
-    def gates(self) -> tuple[Reliability | Stability | Metrics, ...]:
+    def gates(self) -> tuple[model.Reliability | model.Stability | model.Metrics, ...]:
         """What is asked of numbers that only repeated runs have."""
         given = (self.reliability, self.stability, self.metrics)
         return tuple(gate for gate in given if gate is not None)
 
-    def gate_experiments(self, gate: Gate) -> tuple[str, ...]:
+    def gate_experiments(self, gate: model.Gate) -> tuple[str, ...]:
         """Return the samplings whose runs a gate is about."""
         return tuple(self._find_named(one, gate.name) for one in gate.all_samplings)
 

@@ -120,9 +120,7 @@ class Criterion:
         Count(), "A fixed number of trials (for each input with `each_input`).", default=None
     )
     max_trials: int | None = setting(
-        Count(),
-        "Upper limit on trials (of each input with `each_input`).",
-        default=None,
+        Count(), "Upper limit on trials (of each input with `each_input`).", default=None
     )
     method: str = setting(
         Choice(*METHODS),
@@ -138,21 +136,13 @@ class Criterion:
         words="none; 10% against a baseline",
     )
     confidence: float = setting(
-        Rate(),
-        "1 − the largest probability of a wrong PASS, and of a wrong FAIL.",
-        default=0.95,
+        Rate(), "1 − the largest probability of a wrong PASS, and of a wrong FAIL.", default=0.95
     )
     alpha: float | None = setting(
-        Rate(),
-        "The largest probability of a wrong FAIL.",
-        default=None,
-        words="1 − `confidence`",
+        Rate(), "The largest probability of a wrong FAIL.", default=None, words="1 − `confidence`"
     )
     beta: float | None = setting(
-        Rate(),
-        "The largest probability of a wrong PASS.",
-        default=None,
-        words="1 − `confidence`",
+        Rate(), "The largest probability of a wrong PASS.", default=None, words="1 − `confidence`"
     )
     power: float | None = setting(
         Rate(),
@@ -187,10 +177,7 @@ class Criterion:
         key="class",
     )
     sampling: str | None = setting(
-        Text(),
-        "The sampling of the contract to use.",
-        default=None,
-        words="the only one",
+        Text(), "The sampling of the contract to use.", default=None, words="the only one"
     )
     each_input: bool = setting(
         Flag(),
@@ -228,9 +215,7 @@ class Criterion:
         default="",
     )
     min_probes: int | None = setting(
-        Count(),
-        "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.",
-        default=None,
+        Count(), "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.", default=None
     )
     weights: Sequence[float] = ()
     """How much each check counts in the score of a reply, in their order; all alike by default."""

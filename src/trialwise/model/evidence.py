@@ -10,31 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from trialwise import model, stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Origin
 from trialwise.stats.result_types import Interval, Rule
 from trialwise.validation import require_count
 
-if TYPE_CHECKING:
-    from trialwise.model.baseline import BaselineReference
-    from trialwise.stats import (
-        ClusterEstimate,
-        ComplianceCutoff,
-        ExactCorpusRate,
-        FiniteCorpusCutoff,
-        GuardrailBound,
-        JudgedDecision,
-        RegressionCutoff,
-        ResidualHarm,
-        StratifiedContainment,
-        StratifiedEstimate,
-    )
-
 #: Marks a field that groups others. Records hold these side by side, as all versions have done, so
 #: that a plan keeps its hash.
-FLAT = MappingProxyType({"flat": True})
+FLAT: Mapping[str, bool] = MappingProxyType({"flat": True})
 
 
 class StopReason(StrEnum):
@@ -73,8 +59,8 @@ class Threshold:
     required_rate: float | None = None
     alternative_rate: float | None = None
     """The rate at which a sequential PASS is rare, or that a test should detect."""
-    baseline: BaselineReference | None = None
-    context: BaselineReference | None = None
+    baseline: model.BaselineReference | None = None
+    context: model.BaselineReference | None = None
     """What was measured before, where the threshold does not come from it (§1.5.4)."""
 
 
@@ -314,14 +300,14 @@ class Evidence:
     #: Every kind by the name of its class, which is what a record calls it.
     kinds: ClassVar[dict[str, type[Evidence]]] = {}
 
-    judged: JudgedDecision | None = None
+    judged: stats.JudgedDecision | None = None
     """The rate corrected for a judge's errors, where they were measured."""
-    judged_otherwise: JudgedDecision | None = None
+    judged_otherwise: stats.JudgedDecision | None = None
     """The same by the other correction, which has to agree; None where only one was made."""
-    containment: GuardrailBound | None = None
+    containment: stats.GuardrailBound | None = None
     """What a challenge sampling says of a guardrail, where its claim reaches that far (§1.4.5b)."""
-    containment_strata: StratifiedContainment | None = None
-    residual: ResidualHarm | None = None
+    containment_strata: stats.StratifiedContainment | None = None
+    residual: stats.ResidualHarm | None = None
 
     def __init_subclass__(cls) -> None:
         # `dataclass(slots=True)` makes the class a second time; the last one is the one in use.
@@ -338,7 +324,13 @@ class CutoffEvidence(Evidence):
     ground: str | None = None
     """Why a required rate was not passed: "shown below" it, or "not shown" to be above it."""
 
-    design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff | ExactCorpusRate | None = None
+    design: (
+        stats.ComplianceCutoff
+        | stats.RegressionCutoff
+        | stats.FiniteCorpusCutoff
+        | stats.ExactCorpusRate
+        | None
+    ) = None
     """The design at the number of trials that count, where that is not the planned one."""
     p_value: PValue | None = None
     lower_bound: float | None = None
@@ -387,7 +379,7 @@ class MeanEvidence(Evidence):
 class EstimatedEvidence(Evidence):
     """The numbers of an estimator that is matched to a declared claim."""
 
-    estimator: ClusterEstimate | StratifiedEstimate
+    estimator: stats.ClusterEstimate | stats.StratifiedEstimate
     estimate: float
     lower_bound: float
     interval: Interval

@@ -280,9 +280,7 @@ class Stability(Gate):
         default=StabilityFloors(),
     )
     exclude: tuple[str, ...] = setting(
-        Listing(Choice(*SUB_SCORES), "a list of sub-scores"),
-        "Sub-scores to leave out.",
-        default=(),
+        Listing(Choice(*SUB_SCORES), "a list of sub-scores"), "Sub-scores to leave out.", default=()
     )
     tokens_per_call: float = setting(
         Count(),

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from trialwise import model, stats
 from trialwise.model.claim import Claim, Estimator, Intent, SamplingMode
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import FLAT, Guard, Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design
+from trialwise.stats import judged_looks, sequential
 from trialwise.stats.multiplicity import FamilyCorrection
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.concurrency import Draw
-
-if TYPE_CHECKING:
-    # As in `verdict`: not every run is sequential, and few have gates.
-    from trialwise.model.gate import Metrics, Reliability, Stability
-    from trialwise.stats import Confusion
-    from trialwise.stats.judged_looks import JudgedLook
-    from trialwise.stats.sequential import SequentialDesign
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +35,13 @@ class Limits:
     cap: int
     cutoff: int | None = None
     """Successes that PASS a fixed design; None: nothing is decided before the end."""
-    design: SequentialDesign | None = None
+    design: sequential.SequentialDesign | None = None
     curtailed: bool = True
     most_failing: int | None = None
     """Successes that FAIL a fixed design at most; None: whatever does not PASS."""
     ends_open: bool = False
     """Whether a fixed design also ends as soon as neither PASS nor FAIL can be reached."""
-    looks: tuple[JudgedLook, ...] = ()
+    looks: tuple[judged_looks.JudgedLook, ...] = ()
     """The counts that decide a judged rate before all trials are in."""
 
     def decide_look(self, trials: int, failures: int) -> Decision | None:
@@ -191,11 +186,11 @@ class Failing:
 class Judging:
     """What is known of the errors of a criterion's judge, and what is made of it."""
 
-    errors: Confusion | None = None
+    errors: stats.Confusion | None = None
     """How often its judge is wrong, where it is a judge's and that was measured."""
     corrected_by: tuple[str, ...] = ()
     """The exact tests that have to agree on a judged rate; empty in plans from before 0.2."""
-    looks: tuple[JudgedLook, ...] = ()
+    looks: tuple[judged_looks.JudgedLook, ...] = ()
     """The counts that decide a judged rate before all trials are in."""
 
 
@@ -271,7 +266,7 @@ class CriterionPlan:
         return Limits(
             self.trials,
             self.cutoff,
-            cast("SequentialDesign | None", boundaries),
+            cast("sequential.SequentialDesign | None", boundaries),
             self.counting.curtailed,
             self.failing.most_failing,
             self.failing.fail_alpha is not None,
@@ -365,7 +360,7 @@ class Plan:
     experiments: tuple[ExperimentPlan, ...]
     criteria: tuple[CriterionPlan, ...]
     latency: tuple[LatencyPlan, ...] = ()
-    gates: tuple[Reliability | Stability | Metrics, ...] = ()
+    gates: tuple[model.Reliability | model.Stability | model.Metrics, ...] = ()
     """Each with the sampling it is about."""
     structure: Mapping[str, str] = field(default_factory=dict)
     """The fingerprint of each criterion's postconditions."""

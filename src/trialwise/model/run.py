@@ -9,16 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable, equal_trials
 from trialwise.model.verdict import Decision, Verdict
-
-if TYPE_CHECKING:
-    from trialwise.model.trial import Trial
 
 # --- All trials of a run, experiment by experiment; see `trial_table` for how they are held -------
 

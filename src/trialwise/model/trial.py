@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage, read_reply
 from trialwise.validation import require_rate
-
-if TYPE_CHECKING:
-    from trialwise.stats import Confusion, TraceShape
 
 # What the criteria say of one reply: it passed, failed or could not be measured, and its score.
 
@@ -278,7 +276,7 @@ class Trial:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     messages: tuple[tuple[str, str], ...] = ()
     """The messages of the session in order, each with its role, shortened and redacted."""
-    shape: TraceShape | None = None
+    shape: stats.TraceShape | None = None
     """The counts of the session that stability is computed from; None where none was told."""
     ended: str | None = None
     """How the session ended, where its trace tells, such as `answer` or `max-turns`."""
@@ -427,7 +425,7 @@ def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def measured_errors(postconditions: Sequence[object]) -> Confusion | None:
+def measured_errors(postconditions: Sequence[object]) -> stats.Confusion | None:
     """Return how often a criterion's one postcondition is wrong, where that was measured.
 
     Beside others it is not the criterion's outcome that was measured, and there is no saying.
@@ -437,7 +435,7 @@ def measured_errors(postconditions: Sequence[object]) -> Confusion | None:
     """
     if len(postconditions) != 1:
         return None
-    found: Confusion | None = getattr(postconditions[0], "errors", None)
+    found: stats.Confusion | None = getattr(postconditions[0], "errors", None)
     return found
 
 

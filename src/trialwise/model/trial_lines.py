@@ -12,8 +12,9 @@ from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _quote
 from operator import attrgetter
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from trialwise import stats
 from trialwise.model.plain_json import encode_record
 from trialwise.model.reply import Usage
 from trialwise.model.trial import (
@@ -25,9 +26,6 @@ from trialwise.model.trial import (
     Trial,
     grade_outcome,
 )
-
-if TYPE_CHECKING:
-    from trialwise.stats import TraceShape
 
 Accepts = Callable[[Any], bool]
 
@@ -108,17 +106,14 @@ def _read_usage(pair: list[int]) -> Usage:
     return Usage(input_tokens=pair[0], output_tokens=pair[1])
 
 
-def _write_shape(shape: TraceShape) -> list[Any]:
+def _write_shape(shape: stats.TraceShape) -> list[Any]:
     calls = (shape.total_calls, shape.distinct_calls, shape.distinct_tools)
     return [*calls, list(shape.assistant_lengths), shape.tokens]
 
 
-def _read_shape(counts: list[Any]) -> TraceShape:
-    # Few services tell their sessions, and every journal is read by way of here.
-    from trialwise.stats.trace_stability import TraceShape
-
+def _read_shape(counts: list[Any]) -> stats.TraceShape:
     total, distinct, tools, lengths, tokens = counts
-    return TraceShape(
+    return stats.TraceShape(
         total_calls=total,
         distinct_calls=distinct,
         distinct_tools=tools,

@@ -10,53 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from fractions import Fraction
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, Union
 
+from trialwise import model, stats
+from trialwise.model import evidence as grounds
 from trialwise.model.claim import Claim, Intent
-from trialwise.model.evidence import (
-    FLAT,
-    Breakdown,
-    Diagnostics,
-    Envelopes,
-    Evidence,
-    ExperimentSummary,
-    Guard,
-    InputCoverage,
-    Note,
-    PValue,
-    Reproducibility,
-    ScoreSummary,
-    Severity,
-    Spending,
-    StopReason,
-    Tally,
-    Threshold,
-    TrialCounts,
-)
+from trialwise.stats import sequential
 from trialwise.stats.result_types import Decision as Decision  # noqa: PLC0414 (model's own)
 from trialwise.stats.result_types import Interval, Refusal, Rule
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    # A run is decided by one or two of these methods and must not load them all; `codec` finds
-    # each by its name, once there is a value of it. Neither has every run gates.
-    from trialwise.model.metrics import GateFinding
-    from trialwise.model.plan import CriterionPlan, Plan
-    from trialwise.stats import (
-        ClusterEstimate,
-        ComplianceCutoff,
-        ExactCorpusRate,
-        FiniteCorpusCutoff,
-        JudgedDecision,
-        LatencyLimitDecision,
-        MeanDesign,
-        OrderStatisticBound,
-        PrecedenceThreshold,
-        RegressionCutoff,
-        StratifiedEstimate,
-    )
-    from trialwise.stats.sequential import SequentialDesign
 
 
 class Dimension(StrEnum):
@@ -104,10 +68,29 @@ class Caution(StrEnum):
         return cls.FAIL_CLEAR if is_below else cls.STRANDS_DISAGREE
 
 
-Design: TypeAlias = (
-    "ComplianceCutoff | RegressionCutoff | SequentialDesign | FiniteCorpusCutoff | ExactCorpusRate"
-    " | MeanDesign | ProcedureDesign"
-)
+class ProcedureDesign:
+    """Base of the designs that procedures of other distributions decide by.
+
+    A subclass is a frozen dataclass of plain values; records know it by the name of its class.
+    """
+
+    kinds: ClassVar[dict[str, type[ProcedureDesign]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        ProcedureDesign.kinds[cls.__name__] = cls
+
+
+#: Texts, so that a run by one method does not load the results of all others; `codec` finds each by
+#: its name, once there is a value of it.
+Design: TypeAlias = Union[
+    "stats.ComplianceCutoff",
+    "stats.RegressionCutoff",
+    "sequential.SequentialDesign",
+    "stats.FiniteCorpusCutoff",
+    "stats.ExactCorpusRate",
+    "stats.MeanDesign",
+    ProcedureDesign,
+]
 """What a procedure decides by; an observational one needs none."""
 
 
@@ -128,44 +111,55 @@ class Wording:
     """What the error rate is a property of, in a sentence (§7.2)."""
 
 
-class ProcedureDesign:
-    """Base of the designs that procedures of other distributions decide by.
+T = TypeVar("T")
 
-    A subclass is a frozen dataclass of plain values; records know it by the name of its class.
+
+class _Told(Generic[T]):
+    """What is read from a part of a finding or of a verdict, such as its plan.
+
+    Args:
+        part: The path to the part.
+        default: What it is where there is no such part, or where the part does not have it.
     """
 
-    kinds: ClassVar[dict[str, type[ProcedureDesign]]] = {}
+    def __init__(self, part: str, default: Any = None) -> None:
+        self._find_part = attrgetter(part)
+        self._default = default
 
-    def __init_subclass__(cls) -> None:
-        ProcedureDesign.kinds[cls.__name__] = cls
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, whole: object, _owner: type) -> T:
+        found: T = getattr(self._find_part(whole), self._name, self._default)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one criterion's procedure concluded, with everything a reader needs to redo it."""
 
-    plan: CriterionPlan
+    plan: model.CriterionPlan
     """How the criterion was to be decided."""
     decision: Decision | None
     """None where the design was refused and nothing was decided."""
-    tally: Tally
+    tally: grounds.Tally
     """The counts that decided; `all_trials` has what ran after the decision too."""
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: grounds.Evidence = field(default_factory=grounds.Evidence)
     """The procedure's own numbers."""
     words: Wording = field(default_factory=Wording)
     observed_rate: ObservedRate = ObservedRate.NOT_APPLICABLE
     caution: Caution | None = None
-    stop: StopReason | None = None
-    notes: tuple[Note, ...] = ()
+    stop: grounds.StopReason | None = None
+    notes: tuple[grounds.Note, ...] = ()
     """What deciding found out that qualifies the decision; see `caveats` for all of it."""
     refusals: tuple[Refusal, ...] = ()
-    counts: TrialCounts | None = None
-    diagnostics: Diagnostics | None = None
+    counts: grounds.TrialCounts | None = None
+    diagnostics: grounds.Diagnostics | None = None
     withdrawn: Decision | None = None
     """The decision that the trials after it contradict, so that it is INCONCLUSIVE."""
     single_decision: Decision | None = None
     """The decision without the correction for several criteria; None if there is none."""
-    scores: ScoreSummary | None = None
+    scores: grounds.ScoreSummary | None = None
     """The scores of the replies, where the criterion grades them."""
     input_id: str | None = None
     """The input that this finding is about, where every input is decided on its own."""
@@ -173,55 +167,26 @@ class Finding:
 
     # --- What the plan says -------------------------------------------------------------------
 
-    @property
-    def criterion(self) -> str:
-        """The criterion's name."""
-        return self.plan.criterion
-
-    @property
-    def procedure(self) -> str:
-        """The name of the procedure that decided."""
-        return self.plan.procedure
-
-    @property
-    def rule(self) -> Rule | None:
-        """The rule set that decided; None where the procedure has only one rule."""
-        return self.plan.rule
-
-    @property
-    def decision_rule(self) -> str | None:
-        """The versioned name of the rule, such as `regression/fisher`."""
-        return self.plan.decision_rule
-
-    @property
-    def alpha(self) -> float | None:
-        """The level of the error that the procedure controls, where it controls one."""
-        return self.plan.alpha
-
-    @property
-    def beta(self) -> float | None:
-        """P(PASS) allowed at the alternative rate, where the procedure controls it."""
-        return self.plan.beta
-
-    @property
-    def experiment(self) -> str:
-        """The experiment whose trials were counted."""
-        return self.plan.experiment
-
-    @property
-    def category(self) -> str:
-        """The class of failure that the criterion guards against."""
-        return self.plan.terms.category
-
-    @property
-    def threshold(self) -> Threshold:
-        """What the criterion is held against."""
-        return self.plan.threshold
-
-    @property
-    def advisory(self) -> tuple[str, ...]:
-        """Why it is reported and left out of the verdict's decision; nothing where it counts."""
-        return self.plan.standing.advisory
+    criterion = _Told[str]("plan")
+    """The criterion's name."""
+    procedure = _Told[str]("plan")
+    """The name of the procedure that decided."""
+    rule = _Told["Rule | None"]("plan")
+    """The rule set that decided; None where the procedure has only one rule."""
+    decision_rule = _Told[str | None]("plan")
+    """The versioned name of the rule, such as `regression/fisher`."""
+    alpha = _Told[float | None]("plan")
+    """The level of the error that the procedure controls, where it controls one."""
+    beta = _Told[float | None]("plan")
+    """P(PASS) allowed at the alternative rate, where the procedure controls it."""
+    experiment = _Told[str]("plan")
+    """The experiment whose trials were counted."""
+    category = _Told[str]("plan.terms")
+    """The class of failure that the criterion guards against."""
+    threshold = _Told[grounds.Threshold]("plan")
+    """What the criterion is held against."""
+    advisory = _Told[tuple[str, ...]]("plan.standing")
+    """Why it is reported and left out of the verdict's decision; nothing where it counts."""
 
     @property
     def planned_trials(self) -> int | None:
@@ -245,65 +210,33 @@ class Finding:
         return cutoff
 
     @property
-    def p_value(self) -> PValue | None:
+    def p_value(self) -> grounds.PValue | None:
         """The p-value, where the procedure has one."""
         after_stop = getattr(self.evidence, "stopped_p_value", None)
-        found: PValue | None = getattr(self.evidence, "p_value", after_stop)
+        found: grounds.PValue | None = getattr(self.evidence, "p_value", after_stop)
         return found
 
-    @property
-    def lower_bound(self) -> float | None:
-        """One-sided lower confidence bound on the rate, at the criterion's own alpha."""
-        found: float | None = getattr(self.evidence, "lower_bound", None)
-        return found
-
-    @property
-    def interval(self) -> Interval | None:
-        """Two-sided, for the rate; its method says how far it may be trusted."""
-        found: Interval | None = getattr(self.evidence, "interval", None)
-        return found
-
-    @property
-    def difference(self) -> Interval | None:
-        """Bounds on the rate minus the baseline's, on the side that the verdict is about."""
-        found: Interval | None = getattr(self.evidence, "difference", None)
-        return found
-
-    @property
-    def estimate(self) -> float | None:
-        """The estimated rate, where it is not the observed one: after stopping, or weighted."""
-        found: float | None = getattr(self.evidence, "estimate", None)
-        return found
-
-    @property
-    def power(self) -> float | None:
-        """The exact chance of not passing at the alternative rate, where there is one."""
-        found: float | None = getattr(self.evidence, "power", None)
-        return found
-
-    @property
-    def estimator(self) -> ClusterEstimate | StratifiedEstimate | None:
-        """The estimator matched to a declared claim, where the binomial rule does not fit it."""
-        found: ClusterEstimate | StratifiedEstimate | None
-        found = getattr(self.evidence, "estimator", None)
-        return found
-
-    @property
-    def judged(self) -> JudgedDecision | None:
-        """The rate corrected for a judge's errors, where they were measured."""
-        return self.evidence.judged
+    lower_bound = _Told[float | None]("evidence")
+    """One-sided lower confidence bound on the rate, at the criterion's own alpha."""
+    interval = _Told[Interval | None]("evidence")
+    """Two-sided, for the rate; its method says how far it may be trusted."""
+    difference = _Told[Interval | None]("evidence")
+    """Bounds on the rate minus the baseline's, on the side that the verdict is about."""
+    estimate = _Told[float | None]("evidence")
+    """The estimated rate, where it is not the observed one: after stopping, or weighted."""
+    power = _Told[float | None]("evidence")
+    """The exact chance of not passing at the alternative rate, where there is one."""
+    estimator = _Told["stats.ClusterEstimate | stats.StratifiedEstimate | None"]("evidence")
+    """The estimator matched to a declared claim, where the binomial rule does not fit it."""
+    judged = _Told["stats.JudgedDecision | None"]("evidence")
+    """The rate corrected for a judge's errors, where they were measured."""
 
     # --- What the words and the counts say ----------------------------------------------------
 
-    @property
-    def statement(self) -> str:
-        """The decision with its reason, in a sentence."""
-        return self.words.statement
-
-    @property
-    def advice(self) -> str:
-        """What an operator should do next, in a sentence."""
-        return self.words.advice
+    statement = _Told[str]("words")
+    """The decision with its reason, in a sentence."""
+    advice = _Told[str]("words")
+    """What an operator should do next, in a sentence."""
 
     @property
     def label(self) -> str:
@@ -316,10 +249,8 @@ class Finding:
             return self.words.label
         return "" if self.plan.failing.fail_alpha is not None else f"{self.decision} ({ground})"
 
-    @property
-    def confidence_statement(self) -> str:
-        """What the error rate is a property of, in a sentence (§7.2)."""
-        return self.words.confidence_statement
+    confidence_statement = _Told[str]("words")
+    """What the error rate is a property of, in a sentence (§7.2)."""
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -334,43 +265,30 @@ class Finding:
         return (*self.plan.caveats, *(note.text for note in self.notes))
 
     @property
-    def all_trials(self) -> Tally:
+    def all_trials(self) -> grounds.Tally:
         """Every trial that ran and counts; `tally` holds those up to the decision."""
         counted = None if self.counts is None else self.counts.counted
         return self.tally if counted is None else counted
 
-    @property
-    def decided_at(self) -> int | None:
-        """The trial that decided, from 1, where others ran after it."""
-        return None if self.counts is None else self.counts.decided_at
+    decided_at = _Told[int | None]("counts")
+    """The trial that decided, from 1, where others ran after it."""
 
     @property
-    def later(self) -> Tally:
+    def later(self) -> grounds.Tally:
         """The trials that ran after the decision and count."""
         every = self.all_trials
-        return Tally(
+        return grounds.Tally(
             trials=every.trials - self.tally.trials, passed=every.passed - self.tally.passed
         )
 
-    @property
-    def coverage(self) -> InputCoverage | None:
-        """How many of the inputs were asked, where it is about several."""
-        return None if self.counts is None else self.counts.coverage
-
-    @property
-    def intent_to_treat(self) -> Tally | None:
-        """Every trial that ran; `tally` holds those that decided."""
-        return None if self.counts is None else self.counts.intent_to_treat
-
-    @property
-    def per_protocol(self) -> Tally | None:
-        """The counts without excused trials."""
-        return None if self.counts is None else self.counts.per_protocol
-
-    @property
-    def breakdown(self) -> Breakdown | None:
-        """The failures by reason."""
-        return None if self.counts is None else self.counts.breakdown
+    coverage = _Told[grounds.InputCoverage | None]("counts")
+    """How many of the inputs were asked, where it is about several."""
+    intent_to_treat = _Told[grounds.Tally | None]("counts")
+    """Every trial that ran; `tally` holds those that decided."""
+    per_protocol = _Told[grounds.Tally | None]("counts")
+    """The counts without excused trials."""
+    breakdown = _Told[grounds.Breakdown | None]("counts")
+    """The failures by reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -390,7 +308,9 @@ class LatencyFinding:
     observed: float | None = None
     """The observed percentile."""
     refusals: tuple[Refusal, ...] = ()
-    evidence: LatencyLimitDecision | OrderStatisticBound | PrecedenceThreshold | None = None
+    evidence: (
+        stats.LatencyLimitDecision | stats.OrderStatisticBound | stats.PrecedenceThreshold | None
+    ) = None
     """The rule's own result, with every count and rank it decided on."""
     statement: str = ""
 
@@ -415,64 +335,44 @@ class Verdict:
     decision: Decision | None
     findings: tuple[Finding, ...]
     latency: tuple[LatencyFinding, ...] = ()
-    gates: tuple[GateFinding, ...] = ()
+    gates: tuple[model.GateFinding, ...] = ()
     """Numbers of repeated runs, and what was asked of them; none has an error rate."""
     advisory: frozenset[Dimension] = frozenset()
     """Dimensions decided and reported, but left out of `decision`."""
     functional_decision: Decision | None = None
     latency_decision: Decision | None = None
     triggers: tuple[Trigger, ...] = ()
-    envelopes: Envelopes = field(default_factory=Envelopes, metadata=FLAT)
+    envelopes: grounds.Envelopes = field(default_factory=grounds.Envelopes, metadata=grounds.FLAT)
     refusals: tuple[Refusal, ...] = ()
-    plan: Plan | None = None
+    plan: model.Plan | None = None
     """What was run; None where findings were put together without a run."""
     run_id: str = ""
     started_at: datetime | None = None
-    experiments: tuple[ExperimentSummary, ...] = ()
-    spending: Spending = field(default_factory=Spending)
-    stop: StopReason = StopReason.COMPLETE
+    experiments: tuple[grounds.ExperimentSummary, ...] = ()
+    spending: grounds.Spending = field(default_factory=grounds.Spending)
+    stop: grounds.StopReason = grounds.StopReason.COMPLETE
     aborted: str = ""
     """Why the run ended before its plan did, for a person."""
     covariates_at_end: Mapping[str, str] = field(default_factory=dict)
     """Conditions that had another value when the run ended."""
     horizon_false_alarm: float | None = None
     """The bound on any false alarm in the runs of the horizon, if one is declared (§8.5)."""
-    reproducibility: Reproducibility = field(default_factory=Reproducibility)
+    reproducibility: grounds.Reproducibility = field(default_factory=grounds.Reproducibility)
 
-    @property
-    def contract(self) -> str:
-        """The contract's name."""
-        return "" if self.plan is None else self.plan.contract
-
-    @property
-    def intent(self) -> Intent:
-        """What the run was for."""
-        return Intent.VERIFICATION if self.plan is None else self.plan.intent
-
-    @property
-    def analysis(self) -> str:
-        """Whose trials decided."""
-        return "intent-to-treat" if self.plan is None else self.plan.analysis.value
-
-    @property
-    def claim(self) -> Claim:
-        """What the verdict is about."""
-        return Claim() if self.plan is None else self.plan.claim
-
-    @property
-    def guards(self) -> tuple[Guard, ...]:
-        """Violated guardrails that the run was admitted with, overrides included."""
-        return () if self.plan is None else self.plan.guards
-
-    @property
-    def covariates(self) -> Mapping[str, str]:
-        """The conditions that the run was made under."""
-        return {} if self.plan is None else self.plan.covariates
-
-    @property
-    def factors(self) -> Mapping[str, str]:
-        """What was under test, for the record."""
-        return {} if self.plan is None else self.plan.factors
+    contract = _Told[str]("plan", default="")
+    """The contract's name."""
+    intent = _Told[Intent]("plan", default=Intent.VERIFICATION)
+    """What the run was for."""
+    analysis = _Told[str]("plan", default="intent-to-treat")
+    """Whose trials decided."""
+    claim = _Told[Claim]("plan", default=Claim())
+    """What the verdict is about."""
+    guards = _Told[tuple[grounds.Guard, ...]]("plan", default=())
+    """Violated guardrails that the run was admitted with, overrides included."""
+    covariates = _Told[Mapping[str, str]]("plan", default=MappingProxyType({}))
+    """The conditions that the run was made under."""
+    factors = _Told[Mapping[str, str]]("plan", default=MappingProxyType({}))
+    """What was under test, for the record."""
 
     @property
     def horizon(self) -> int | None:
@@ -487,5 +387,5 @@ class Verdict:
             f"{value} when it ended, so that its trials are of both"
             for name, value in self.covariates_at_end.items()
         )
-        severe = (one.message for one in self.guards if one.severity != Severity.MINOR)
+        severe = (one.message for one in self.guards if one.severity != grounds.Severity.MINOR)
         return (*severe, *(f"{text}." for text in moved))
