@@ -114,7 +114,6 @@ def test_damage_is_refused_set_aside_and_the_rest_is_used(killed: Path, name: st
 def test_no_damage_loses_more_than_the_damaged_lines(killed: Path) -> None:
     """Every prefix, flipped bits, lost, doubled and swapped lines: the rest is what was written."""
     from trialwise.stores.journal import read_journal
-    from trialwise.stores.run_journals import repair_run
     from trialwise.stores.runs import RunStore
 
     path, random = journal(killed), Random(3)
@@ -133,7 +132,7 @@ def test_no_damage_loses_more_than_the_damaged_lines(killed: Path) -> None:
     ]
     for content, pieces in cases:
         path.write_bytes(content)
-        repair = repair_run(stored)["journal.jsonl"]
+        repair = stored.repair()["journal.jsonl"]
         found = read_journal(path)
 
         assert [one for one in written if one in found] == found

@@ -13,7 +13,8 @@ from trialwise.model.options import RunOptions
 from trialwise.runtime.preparing import prepare_run, prepare_runs
 from trialwise.runtime.running import run_prepared
 from trialwise.runtime.workspace import Workspace
-from trialwise.stores.runs import PlanChanged, RunStore
+from trialwise.stores.run_files import PlanChanged
+from trialwise.stores.runs import RunStore
 
 
 def contract(name: str = "c", calls: list[str] | None = None) -> tw.Contract:

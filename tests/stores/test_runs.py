@@ -38,7 +38,6 @@ from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stores.run_journals import repair_run
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 NOW = datetime(2026, 11, 15, 6, 25, 24, 500_000, UTC)
@@ -456,7 +455,7 @@ def test_a_repaired_journal_holds_each_line_once_and_in_order(
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[place] for place in places))
 
-    repair = repair_run(killed)["journal.jsonl"]
+    repair = killed.repair()["journal.jsonl"]
 
     assert [trial(one) for one in kept] == list(killed.trials())
     assert (len(kept), len(places) - len(kept)) == (repair.kept, repair.damaged)

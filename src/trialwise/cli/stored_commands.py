@@ -247,9 +247,7 @@ def runs_command(
 
 
 def _repair(stored: StoredRun, *, as_json: bool) -> int:
-    from trialwise.stores.run_journals import repair_run
-
-    found = repair_run(stored)
+    found = stored.repair()
     if as_json:
         files = {
             name: {"kept": one.kept, "damaged": one.damaged, "aside": one.aside and str(one.aside)}

@@ -15,9 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from trialwise import model
 from trialwise.errors import BaselineError
-from trialwise.model.baseline import Baseline, CriterionBaseline, GateBaseline
-from trialwise.model.claim import Claim
+from trialwise.model.baseline import CriterionBaseline, GateBaseline
 from trialwise.regular_files import read_regular
 from trialwise.stores._files import checksum_of, replace_file, safe_name
 from trialwise.validation import require_count
@@ -25,13 +25,13 @@ from trialwise.validation import require_count
 _FORMAT = "trialwise.baseline/1"
 _PER_LINE = 10
 _RESTORE = "Restore it from version control, or delete it and measure a new one"
-_CLAIM = tuple(one.name for one in fields(Claim))
+_CLAIM = tuple(one.name for one in fields(model.Claim))
 _CRITERION = tuple(one.name for one in fields(CriterionBaseline))
 _COUNTED_LATER = ("inputs", "repetitions", "analysis", "excused")
 #: Fields of a baseline that JSON holds as they are.
 _PLAIN = tuple(
     one.name
-    for one in fields(Baseline)
+    for one in fields(model.Baseline)
     if one.name not in ("created_at", "criteria", "claim", "gates")
 )
 
@@ -46,11 +46,11 @@ class BaselineStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def path_of(self, baseline: Baseline) -> Path:
+    def path_of(self, baseline: model.Baseline) -> Path:
         """Return where a baseline is kept, or would be."""
         return self._contract(baseline.contract) / f"{safe_name(baseline.identifier)}.json"
 
-    def save(self, baseline: Baseline) -> Path:
+    def save(self, baseline: model.Baseline) -> Path:
         """Keep a baseline; saving the same one twice changes nothing.
 
         Raises:
@@ -83,7 +83,7 @@ class BaselineStore:
             probe.touch()
             probe.unlink()
 
-    def load(self, path: Path) -> Baseline:
+    def load(self, path: Path) -> model.Baseline:
         """Read a file.
 
         Raises:
@@ -93,7 +93,7 @@ class BaselineStore:
             data = read_regular(path)
         return _read(path, data)
 
-    def all(self, contract: str | None = None) -> list[tuple[Path, Baseline]]:
+    def all(self, contract: str | None = None) -> list[tuple[Path, model.Baseline]]:
         """Return every baseline, or every one of a contract, the oldest first.
 
         Raises:
@@ -103,7 +103,7 @@ class BaselineStore:
             folders = [path for path in _entries(self.folder) if path.is_dir()]
         else:
             folders = [self._contract(contract)]
-        found: list[tuple[Path, Baseline]] = []
+        found: list[tuple[Path, model.Baseline]] = []
         for path in [path for folder in folders for path in _entries(folder)]:
             if path.suffix == ".json":
                 baseline = self.load(path)
@@ -152,11 +152,11 @@ class BaselineStore:
     def _contract(self, contract: str) -> Path:
         return self.folder / safe_name(contract)
 
-    def _find_known(self, path: Path) -> Baseline | None:
+    def _find_known(self, path: Path) -> model.Baseline | None:
         with _accessing(path, "the baseline cannot be looked up"):
             return self.load(path) if path.exists() else None
 
-    def _check_place(self, path: Path, baseline: Baseline) -> None:
+    def _check_place(self, path: Path, baseline: model.Baseline) -> None:
         """A copy under another name would be counted twice, or for another contract."""
         if path != self.path_of(baseline):
             raise BaselineError(
@@ -178,7 +178,7 @@ def _entries(folder: Path) -> list[Path]:
 # To a document --------------------------------------------------------------------------------
 
 
-def _document(baseline: Baseline) -> dict[str, Any]:
+def _document(baseline: model.Baseline) -> dict[str, Any]:
     claim = {name: getattr(baseline.claim, name) for name in _CLAIM}
     expires = baseline.expires_at
     document: dict[str, Any] = {
@@ -243,7 +243,7 @@ def _quote(value: Any) -> str:
 # From a document ------------------------------------------------------------------------------
 
 
-def _read(path: Path, data: bytes) -> Baseline:
+def _read(path: Path, data: bytes) -> model.Baseline:
     with _refusing(path, "it is not a whole JSON document"):
         document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
     if not isinstance(document, dict) or "format" not in document:
@@ -262,21 +262,23 @@ def _read(path: Path, data: bytes) -> Baseline:
     return baseline
 
 
-def _baseline(document: Mapping[str, Any]) -> Baseline:
+def _baseline(document: Mapping[str, Any]) -> model.Baseline:
     criteria = {
         name: CriterionBaseline(
             **{key: one[key] for key in _CRITERION if key in one or key not in _COUNTED_LATER}
         )
         for name, one in document["criteria"].items()
     }
-    claim = Claim(**{key: document["claim"][key] for key in _CLAIM})
+    claim = model.Claim(**{key: document["claim"][key] for key in _CLAIM})
     created_at = datetime.fromisoformat(document["created_at"])
     kept = {key: document[key] for key in _PLAIN}
     gates = {
         name: GateBaseline(structure=one["structure"], numbers=one["numbers"])
         for name, one in document.get("gates", {}).items()
     }
-    return Baseline(created_at=created_at, criteria=criteria, claim=claim, gates=gates, **kept)
+    return model.Baseline(
+        created_at=created_at, criteria=criteria, claim=claim, gates=gates, **kept
+    )
 
 
 def _check_same(written: Mapping[str, Any], read: Mapping[str, Any], where: str = "") -> None:

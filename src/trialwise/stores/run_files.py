@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from trialwise import model
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.codec import from_plain
 from trialwise.model.plain_json import CHECKSUM
-from trialwise.model.run import RunRecord, RunSummary
+from trialwise.model.run import RunSummary
 from trialwise.procedures.registry import load_procedures
 from trialwise.stores._files import StoreUnusable, checksum_of, read_json
 
@@ -137,7 +138,7 @@ class RecordNotKept(StoreUnusable):
     """
 
     def __init__(
-        self, path: Path, doing: str, reason: OSError | str, record: RunRecord | None = None
+        self, path: Path, doing: str, reason: OSError | str, record: model.RunRecord | None = None
     ) -> None:
         super().__init__(path, doing, reason)
         self.record = record

@@ -6,24 +6,20 @@ import fcntl
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from trialwise.errors import JournalDamaged, JournalInUse, RunNotFound
+from trialwise import model
+from trialwise.errors import JournalDamaged, JournalInUse
 from trialwise.model.plain_json import is_whole, parse_lines, seal
-from trialwise.model.plan import Plan
 from trialwise.model.run import RunTexts, Trials
-from trialwise.model.trial import Trial
 from trialwise.model.trial_lines import read_trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.regular_files import open_regular
 from trialwise.stores._files import disk_trouble, replace_file
 from trialwise.stores.journal import Journal, JournalReader, read_journal, stream_places
 
-if TYPE_CHECKING:
-    from trialwise.stores.runs import StoredRun
 
-
-def read_trials(path: Path, plan: Plan, *, is_empty: bool = False) -> Trials:
+def read_trials(path: Path, plan: model.Plan, *, is_empty: bool = False) -> Trials:
     """Return every trial of a journal, in the order of inputs, experiment by experiment.
 
     Args:
@@ -185,7 +181,7 @@ def is_set_aside(folder: Path) -> bool:
     return is_empty and any(folder.glob(_NAME.format("*")))
 
 
-def read_set_aside(folder: Path, plan: Plan) -> list[Trial]:
+def read_set_aside(folder: Path, plan: model.Plan) -> list[model.Trial]:
     """Read the trials that broken checks have looked at, each once.
 
     Args:
@@ -195,7 +191,7 @@ def read_set_aside(folder: Path, plan: Plan) -> list[Trial]:
     Raises:
         JournalDamaged: A line is not as written, or is no trial of the plan.
     """
-    found: dict[tuple[str, int], Trial] = {}
+    found: dict[tuple[str, int], model.Trial] = {}
     for path in sorted(folder.glob(_NAME.format("*"))):
         for one in read_trials(path, plan):
             found.setdefault((one.experiment, one.index), one)
@@ -222,26 +218,12 @@ class Repair(NamedTuple):
     """Where the file is kept as it was; None where nothing was wrong with it."""
 
 
-def repair_run(stored: StoredRun) -> dict[str, Repair]:
-    """Set the damaged lines of a run's journal and texts aside.
-
-    Args:
-        stored: A run that is not finished.
+def repair_file(path: Path) -> Repair:
+    """Set the damaged lines of a journal aside; its checksums say which they are.
 
     Raises:
-        RunNotFound: It is finished, so that its verdict rests on every line.
-        JournalInUse: Somebody is running it.
+        JournalInUse: Somebody is running its run.
     """
-    if not stored.is_unfinished:
-        raise RunNotFound(
-            f"{stored.run_id} is finished, and its verdict rests on every line of its journal: "
-            "restore the folder from a copy"
-        )
-    names = ("journal.jsonl", TEXTS)
-    return {name: _repair(stored.path / name) for name in names if (stored.path / name).exists()}
-
-
-def _repair(path: Path) -> Repair:
     with disk_trouble(path, "repair it"), open_regular(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

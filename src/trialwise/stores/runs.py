@@ -16,44 +16,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from trialwise import model
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import to_plain
 from trialwise.model.fingerprint import hash_plain_plan, plan_differences, plan_hash
 from trialwise.model.plain_json import CHECKSUM
-from trialwise.model.plan import Plan
-from trialwise.model.run import RunRecord, RunSummary, RunTexts, Trials
-from trialwise.model.verdict import Decision, Verdict
-from trialwise.stores import run_journals
-from trialwise.stores._files import (
-    StoreUnusable,
-    disk_trouble,
-    draw_suffix,
-    make_dated_folder,
-    safe_name,
-    write_json,
-)
+from trialwise.model.run import RunSummary, RunTexts, Trials
+from trialwise.stores import _files, run_files, run_journals
+from trialwise.stores._files import StoreUnusable
 from trialwise.stores.journal import Journal, count_journal, count_torn_bytes
-from trialwise.stores.run_files import (
-    PLAN_FORMAT,
-    RECORD_FORMAT,
-    PlanChanged,
-    RecordNotKept,
-    compare_checksums,
-    join_session,
-    name_session,
-    read_kept,
-    read_part,
-    summarize_files,
-)
 from trialwise.stores.run_journals import TextLog
 
-if TYPE_CHECKING:
-    from os import PathLike
-
-__all__ = ["PlanChanged", "RecordNotKept", "RunStore", "StoreUnusable", "StoredRun"]
+__all__ = ["RunStore", "StoreUnusable", "StoredRun"]
 
 _TIME_LENGTH = len("2026-11-15T06-25-24Z")
 
@@ -76,7 +54,7 @@ class StoredRun:
         self,
         path: Path,
         *,
-        plan: Plan | None = None,
+        plan: model.Plan | None = None,
         journal: Journal | None = None,
         text_log: TextLog | None = None,
         head: dict[str, Any] | None = None,
@@ -95,7 +73,7 @@ class StoredRun:
     def _head(self) -> dict[str, Any]:
         """What plan.json holds; read when it is needed."""
         if self._written_head is None:
-            self._written_head = read_kept(self._plan_file)
+            self._written_head = run_files.read_kept(self._plan_file)
         return self._written_head
 
     @property
@@ -135,10 +113,10 @@ class StoredRun:
         return self._read("plan_hash", str)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> model.Plan:
         """The plan; of a resumed run the last one, which may differ in pace and budget."""
         if self._plan is None:
-            self._plan = self._read("plan", Plan)
+            self._plan = self._read("plan", model.Plan)
         return self._plan
 
     @property
@@ -190,7 +168,7 @@ class StoredRun:
         """Whether replies are kept so that they can be checked again; earlier versions cut them."""
         return bool(self._head.get("replies"))
 
-    def write_record(self, verdict: Verdict) -> Path:
+    def write_record(self, verdict: model.Verdict) -> Path:
         """Keep the verdict beside the trials it was reached by; one written before is replaced."""
         if self._journal is not None:
             self._journal.sync()
@@ -204,10 +182,12 @@ class StoredRun:
         if verdict.plan is not self.plan:
             verdict = replace(verdict, plan=self.plan)
         decided = to_plain(verdict)  # the plan stands in it, once
-        write_json(path, {"format": RECORD_FORMAT, **head, "trials": trials, "verdict": decided})
+        _files.write_json(
+            path, {"format": run_files.RECORD_FORMAT, **head, "trials": trials, "verdict": decided}
+        )
         return path
 
-    def record(self) -> RunRecord:
+    def record(self) -> model.RunRecord:
         """Return the run as it was decided.
 
         Raises:
@@ -221,17 +201,17 @@ class StoredRun:
                 f"after {count_journal(self.path / 'journal.jsonl')} trials. They are kept: run "
                 f"the same contract with resume={self.run_id!r} to go on from there."
             )
-        kept = read_kept(path)
+        kept = run_files.read_kept(path)
         trials = self.trials()
         if len(trials) != kept["trials"]:
             raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
-        verdict = read_part(path, Verdict, kept["verdict"])
+        verdict = run_files.read_part(path, model.Verdict, kept["verdict"])
         if verdict.plan is None:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
         if _list_asked(verdict.plan) != _list_asked(self.plan):
             reason = "its inputs or criteria are not those of plan.json. Restore it from a copy."
             raise StoreUnusable(path, "read it", reason)
-        return RunRecord(
+        return model.RunRecord(
             run_id=self.run_id,
             plan=verdict.plan,
             trials=trials,
@@ -241,12 +221,14 @@ class StoredRun:
 
     def compare_checksums(self) -> dict[str, bool | None]:
         """Return whether each file of a decided run has its checksum; None for one of 0.1.0."""
-        return compare_checksums(self.path)
+        return run_files.compare_checksums(self.path)
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> model.Verdict:
         """Return what was decided, without the trials."""
         path = self.path / "record.json"
-        return read_part(path, Verdict, (self._kept or read_kept(path))["verdict"])
+        return run_files.read_part(
+            path, model.Verdict, (self._kept or run_files.read_kept(path))["verdict"]
+        )
 
     def left_nothing_open(self, purpose: str) -> bool:
         """Return whether it was run for this purpose, and decided every criterion.
@@ -254,24 +236,39 @@ class StoredRun:
         What cannot be read says no: reading the verdict then says why.
         """
         # Looked up in the JSON, since making a verdict of it takes as long as planning a run.
-        verdict = (self._kept or read_kept(self.path / "record.json"))["verdict"]
+        verdict = (self._kept or run_files.read_kept(self.path / "record.json"))["verdict"]
         try:
             decisions = [one["decision"] for one in verdict["findings"]]
             is_same = verdict["plan"]["purpose"] == purpose
         except (LookupError, TypeError):
             return False
-        return is_same and Decision.INCONCLUSIVE.value not in decisions
+        return is_same and model.Decision.INCONCLUSIVE.value not in decisions
 
     @property
     def is_unfinished(self) -> bool:
         """Whether it can be resumed; see `RunSummary.is_unfinished`."""
-        return summarize_files(self.path).is_unfinished
+        return run_files.summarize_files(self.path).is_unfinished
+
+    def repair(self) -> dict[str, run_journals.Repair]:
+        """Set the damaged lines of its journal and its texts aside, each file by its name.
+
+        Raises:
+            RunNotFound: It is finished, so that its verdict rests on every line.
+            JournalInUse: Somebody is running it.
+        """
+        if not self.is_unfinished:
+            raise RunNotFound(
+                f"{self.run_id} is finished, and its verdict rests on every line of its journal: "
+                "restore the folder from a copy"
+            )
+        files = [self.path / name for name in ("journal.jsonl", run_journals.TEXTS)]
+        return {one.name: run_journals.repair_file(one) for one in files if one.exists()}
 
     def count_torn_bytes(self) -> int:
         """Count the bytes of a last trial that a kill cut short; resuming drops them."""
         return count_torn_bytes(self.path / "journal.jsonl")
 
-    def check_plan(self, plan: Plan) -> None:
+    def check_plan(self, plan: model.Plan) -> None:
         """Refuse a plan that the trials do not belong to.
 
         Raises:
@@ -282,7 +279,7 @@ class StoredRun:
         # A check that was repaired is another one, and no trial was counted with the broken one.
         same = replace(plan, structure=self.plan.structure)
         if not (run_journals.is_set_aside(self.path) and self.plan_hash == plan_hash(same)):
-            raise PlanChanged(self.run_id, plan_differences(self.plan, plan))
+            raise run_files.PlanChanged(self.run_id, plan_differences(self.plan, plan))
 
     def close(self) -> None:
         """Let go of the journal; closing twice is harmless."""
@@ -300,7 +297,7 @@ class StoredRun:
         self.close()
 
     def _read(self, name: str, cls: type[T]) -> T:
-        return read_part(self._plan_file, cls, self._head.get(name))
+        return run_files.read_part(self._plan_file, cls, self._head.get(name))
 
 
 class RunStore:
@@ -312,13 +309,13 @@ class RunStore:
     """
 
     def __init__(
-        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = draw_suffix
+        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = _files.draw_suffix
     ) -> None:
         self._runs = folder / "runs"
         self._suffix = suffix
 
     def create(
-        self, plan: Plan, started_at: datetime, *, comparison: str = "", scored: str = ""
+        self, plan: model.Plan, started_at: datetime, *, comparison: str = "", scored: str = ""
     ) -> StoredRun:
         """Create a new run with its journal open and its plan on disk.
 
@@ -330,7 +327,7 @@ class RunStore:
         """
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
-        path = make_dated_folder(self._runs, "run", started_at, plan.contract, self._suffix)
+        path = _files.make_dated_folder(self._runs, "run", started_at, plan.contract, self._suffix)
         # The journal first: nobody can resume a run before its maker holds it. Writing the plan
         # makes the names of all files safe from a power cut at once.
         journal = Journal(path / "journal.jsonl", syncs_folder=False)
@@ -340,17 +337,17 @@ class RunStore:
                 texts.make_file()
             plain = to_plain(plan)
             head = {
-                "format": PLAN_FORMAT,
+                "format": run_files.PLAN_FORMAT,
                 "run_id": path.name,
                 "started_at": started_at.isoformat(),
-                "session": name_session(),
+                "session": run_files.name_session(),
                 "replies": "whole",
                 **({"comparison": comparison} if comparison else {}),
                 **({"scored": scored} if scored else {}),
                 "plan_hash": hash_plain_plan(plain),
                 "plan": plain,
             }
-            write_json(path / "plan.json", head)
+            _files.write_json(path / "plan.json", head)
             return StoredRun(path, plan=plan, journal=journal, text_log=texts, head=head)
         except BaseException:
             texts.close()
@@ -366,13 +363,13 @@ class RunStore:
         Raises:
             RunNotFound: There is none; names near to it are given.
         """
-        with disk_trouble(self._runs, "look for a run"):
+        with _files.disk_trouble(self._runs, "look for a run"):
             path = self._folder_of(Path(run))
             if not (path / "plan.json").is_file():
                 raise RunNotFound(self._missing(Path(run)))
         return StoredRun(path)
 
-    def load(self, run: str | PathLike[str]) -> RunRecord:
+    def load(self, run: str | PathLike[str]) -> model.RunRecord:
         """Load a decided run with its trials; see `StoredRun.record`."""
         return self.open(run).record()
 
@@ -380,14 +377,14 @@ class RunStore:
         """List every run, newest first, without reading a journal."""
         return tuple(self._newest())
 
-    def holds_decision(self, run: str, decision: Decision | None) -> bool:
+    def holds_decision(self, run: str, decision: model.Decision | None) -> bool:
         """Return whether the record of a run is on disk and says what was decided.
 
         Args:
             run: Its name.
             decision: What was decided.
         """
-        return summarize_files(self._runs / run).decision is decision
+        return run_files.summarize_files(self._runs / run).decision is decision
 
     def latest(self, contract: str | None = None) -> StoredRun:
         """Return the newest run with a verdict, for reading.
@@ -410,19 +407,21 @@ class RunStore:
         Args:
             contract: Its name.
         """
-        mine = safe_name(contract)
+        mine = _files.safe_name(contract)
         for path in self._newest_folders(
             lambda name: name[_TIME_LENGTH + 1 :].rpartition("-")[0] == mine
         ):
             try:
-                kept = read_kept(path / "record.json")
+                kept = run_files.read_kept(path / "record.json")
                 is_mine = kept["verdict"]["plan"]["contract"] == contract
             except (StoreUnusable, LookupError, TypeError):
                 continue
             if is_mine:
                 yield StoredRun(path, kept=kept)
 
-    def resume(self, run: str | PathLike[str], plan: Plan, *, is_arm: bool = False) -> StoredRun:
+    def resume(
+        self, run: str | PathLike[str], plan: model.Plan, *, is_arm: bool = False
+    ) -> StoredRun:
         """Return a run to resume, with its journal open.
 
         Args:
@@ -444,16 +443,16 @@ class RunStore:
         except BaseException:
             journal.close()
             raise
-        join_session(stored.session)
+        run_files.join_session(stored.session)
         if stored.plan_hash != plan_hash(plan):
             plain = to_plain(plan)
             repaired = {"plan_hash": hash_plain_plan(plain), "plan": plain}
             head = {name: one for name, one in stored._head.items() if name != CHECKSUM}
-            write_json(stored.path / "plan.json", head | repaired)
+            _files.write_json(stored.path / "plan.json", head | repaired)
         return StoredRun(stored.path, plan=plan, journal=journal)
 
     def _newest(self) -> Iterator[RunSummary]:
-        return map(summarize_files, self._newest_folders())
+        return map(run_files.summarize_files, self._newest_folders())
 
     def _newest_folders(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[Path]:
         # Names sort by the second; within one, what is written down decides.
@@ -467,7 +466,7 @@ class RunStore:
 
     def _names(self, is_wanted: Callable[[str], bool] = bool) -> Sequence[str]:
         """List the names in the folder, also of what is no run."""
-        with disk_trouble(self._runs, "list the runs"):
+        with _files.disk_trouble(self._runs, "list the runs"):
             try:
                 return [name for name in os.listdir(self._runs) if is_wanted(name)]
             except (FileNotFoundError, NotADirectoryError):
@@ -495,11 +494,11 @@ class RunStore:
 
 def _read_start(folder: Path) -> float:
     """Return when a run started, in seconds; 0 where its files cannot be read."""
-    started_at = summarize_files(folder).started_at
+    started_at = run_files.summarize_files(folder).started_at
     return 0.0 if started_at is None else started_at.timestamp()
 
 
-def _list_asked(plan: Plan) -> list[object]:
+def _list_asked(plan: model.Plan) -> list[object]:
     """Return what trials are read by: experiments with their inputs, and criteria."""
     criteria = [(one.criterion, one.experiment) for one in plan.criteria]
     return [[(one.name, one.input_ids) for one in plan.experiments], criteria]
