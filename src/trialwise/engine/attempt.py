@@ -15,6 +15,8 @@ from typing import Any
 
 from anyio import CancelScope, move_on_after
 
+from trialwise import model
+from trialwise.engine import ports
 from trialwise.engine.error_classes import (
     Reach,
     Trouble,
@@ -24,17 +26,7 @@ from trialwise.engine.error_classes import (
     watch_for_stalls,
 )
 from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.ports import (
-    ATTEMPT,
-    Service,
-    ServiceError,
-    Timer,
-    TrialContext,
-    is_unasked,
-)
 from trialwise.engine.spending_meter import known_sum, known_usage
-from trialwise.model.reply import Reply, Setup
-from trialwise.model.trial import ErrorClass
 
 #: The first wait; each further one is twice as long.
 _FIRST_WAIT_S = 0.5
@@ -54,16 +46,16 @@ class OutOfTime(Exception):
 class Response:
     """What came of a trial's call."""
 
-    reply: Reply | None
-    error_class: ErrorClass = ErrorClass.NONE
+    reply: model.Reply | None
+    error_class: model.ErrorClass = model.ErrorClass.NONE
     error: str = ""
     """Why there is no reply."""
     attempts: int = 1
     attempt_errors: tuple[str, ...] = ()
     """What the attempts before the last one said."""
-    partial: Reply | None = None
+    partial: model.Reply | None = None
     """What the last attempt had done when it came to nothing, if the service tells."""
-    lost: tuple[Reply, ...] = ()
+    lost: tuple[model.Reply, ...] = ()
     """The same of the attempts before it."""
     traceback: str = ""
     """The hash of where the service raised."""
@@ -86,17 +78,17 @@ class Caller:
         before: Called before each attempt, outside of its time limit.
     """
 
-    service: Service
+    service: ports.Service
     _: KW_ONLY
     timeout_s: float | None
     retries: int
-    clock: Timer
+    clock: ports.Timer
     excerpts: Excerpts
-    abandon: Callable[[Sequence[Reply]], None] = lambda _: None
+    abandon: Callable[[Sequence[model.Reply]], None] = lambda _: None
     seconds_left: Callable[[], float] = lambda: math.inf
     reach: Reach = field(default_factory=Reach)
     note_raised: Callable[[BaseException], str] = lambda _: ""
-    before: Callable[[TrialContext], Awaitable[Setup]] | None = None
+    before: Callable[[ports.TrialContext], Awaitable[model.Setup]] | None = None
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
         """Return the response to one trial.
@@ -106,23 +98,25 @@ class Caller:
             OutOfTime: There is no time for another attempt.
         """
         earlier: tuple[str, ...] = ()
-        lost: tuple[Reply, ...] = ()
-        context: TrialContext | None = None
+        lost: tuple[model.Reply, ...] = ()
+        context: ports.TrialContext | None = None
         try:
             while True:
                 # A service that changes its input must not change the next trial's.
                 own = given if type(given) is str else fresh_copy(given)
-                context = TrialContext(index=index, input=own, seed=seed, attempt=len(earlier) + 1)
-                prepared: Setup | None = None
+                context = ports.TrialContext(
+                    index=index, input=own, seed=seed, attempt=len(earlier) + 1
+                )
+                prepared: model.Setup | None = None
                 try:
                     if self.before is not None:
                         prepared = await self.before(context)
-                    ATTEMPT.set(context)
+                    ports.ATTEMPT.set(context)
                     if self.timeout_s is None:  # one coroutine less for most calls
                         reply = await self.service.call(context)
                     else:
                         reply = await call_in_time(self.service, context, self.timeout_s)
-                    if context.ended or type(reply) is not Reply:
+                    if context.ended or type(reply) is not model.Reply:
                         _require_reply(reply, context.ended)
                     context.ended = True
                     if not self.reach.has_worked:
@@ -131,7 +125,7 @@ class Caller:
                         return Response(reply)
                     made = len(earlier) + 1
                     reply = _add_setup(reply, prepared)
-                    return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
+                    return Response(reply, model.ErrorClass.NONE, "", made, earlier, None, lost)
                 except BaseException as caught:
                     context.ended = True
                     error = own_failure(caught)
@@ -144,7 +138,7 @@ class Caller:
                 partial, context = context.partial, None
                 if prepared is not None:
                     # Apart from what the service says: it may say nothing.
-                    lost += (Reply(value="", setup=prepared),)
+                    lost += (model.Reply(value="", setup=prepared),)
                 if delay is None:
                     raised = self.note_raised(error)
                     return Response(
@@ -165,22 +159,22 @@ class Caller:
         self, error: BaseException, trouble: Trouble, seed: int, attempts: int
     ) -> float | None:
         """Seconds until the next attempt, or None where there is none."""
-        if isinstance(error, ServiceError) and error.stops_run:
+        if isinstance(error, ports.ServiceError) and error.stops_run:
             # No later trial can do better, and as a response it would count against the service.
             raise error
         # Only what says nothing about the service is tried again. A retried timeout or wrong answer
         # would measure the best of several tries and call it one.
-        if trouble.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self.retries:
+        if trouble.error_class is not model.ErrorClass.INFRASTRUCTURE or attempts > self.retries:
             return None
         return retry_delay(trouble.retry_after_s, seed=seed, attempt=attempts)
 
 
-def _add_setup(reply: Reply, prepared: Setup | None) -> Reply:
+def _add_setup(reply: model.Reply, prepared: model.Setup | None) -> model.Reply:
     """Return a reply whose setup includes what `before_each` took."""
     told = reply.setup
     if told is None or prepared is None:
         return replace(reply, setup=told or prepared)
-    both = Setup(
+    both = model.Setup(
         seconds=told.seconds + prepared.seconds,
         usage=known_usage((told.usage, prepared.usage)),
         cost_usd=known_sum((told.cost_usd, prepared.cost_usd)),
@@ -199,7 +193,7 @@ def own_failure(caught: BaseException) -> BaseException:
     if isinstance(caught, get_cancelled_exc_class()):
         # A cancellation from outside ends the trial. One that the service made up would end the
         # run without a reason, so it counts as the service's failure.
-        if is_unasked(caught):
+        if ports.is_unasked(caught):
             return RuntimeError("the service cancelled itself")
         raise caught
     if isinstance(caught, KeyboardInterrupt):
@@ -212,7 +206,9 @@ def own_failure(caught: BaseException) -> BaseException:
     return innermost_error(caught)
 
 
-async def call_in_time(service: Service, context: TrialContext, timeout_s: float | None) -> Reply:
+async def call_in_time(
+    service: ports.Service, context: ports.TrialContext, timeout_s: float | None
+) -> model.Reply:
     """Return the reply of a service, within a time limit if there is one.
 
     Raises:
@@ -235,10 +231,10 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
         context.keep(lambda: reply)
     if has_stalled_since(began_s):
         stalled = f"this process stood still while a reply was due within {timeout_s:g} s"
-        raise ServiceError(stalled, ErrorClass.INFRASTRUCTURE)
+        raise ports.ServiceError(stalled, model.ErrorClass.INFRASTRUCTURE)
     left = f"; it had not ended {TEARDOWN_S:g} s after it was cancelled, and was left"
     message = f"no reply within {timeout_s:g} s{left if limit.teardown.cancel_called else ''}"
-    raise ServiceError(message, ErrorClass.TIMEOUT)
+    raise ports.ServiceError(message, model.ErrorClass.TIMEOUT)
 
 
 class _Limit:
@@ -283,10 +279,10 @@ class _Limit:
             self.teardown.shield = True
 
 
-def _require_reply(reply: object, ended: SystemExit | bool = False) -> Reply:
+def _require_reply(reply: object, ended: SystemExit | bool = False) -> model.Reply:
     if isinstance(ended, SystemExit):
         raise ended  # by a task or a callback that nobody waited for
-    if isinstance(reply, Reply):
+    if isinstance(reply, model.Reply):
         return reply
     raise TypeError(f"the service returned {type(reply).__name__}, expected a Reply")
 

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import math
-import os
-import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from traceback import StackSummary, TracebackException
-from types import CodeType
 from typing import Any, NamedTuple, cast
 
+from trialwise import model
 from trialwise.checks.check_base import broken_by
 from trialwise.engine.attempt import own_failure
 from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.engine.excerpts import error_text
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.model.criterion import Check, Criterion
-from trialwise.model.reply import Reply
+from trialwise.model.criterion import Check
 from trialwise.model.run import RunTexts
 from trialwise.model.trial import (
     NOT_MEASURED,
     Appraisal,
     AskingPostcondition,
-    CheckResult,
-    ErrorClass,
-    FailReason,
-    Outcome,
     Postcondition,
-    Trial,
     reaches,
 )
 
 # One postcondition and one reply: the result, or why there is none.
 
-_OK = CheckResult.ok()
+_OK = model.CheckResult.ok()
 PASSED = Appraisal(result=_OK)
 """What is said of a reply by a check that holds."""
 
@@ -45,7 +35,7 @@ class ReadyCheck(NamedTuple):
     """A postcondition with its name looked up."""
 
     name: str
-    check: Callable[[Reply], object]
+    check: Callable[[model.Reply], object]
     asking: AskingPostcondition | None = None
 
 
@@ -114,15 +104,15 @@ class Raised(Appraisal):
 def _blame(broken: BrokenCheck) -> Raised:
     """Return the failure of a reply on which a check raised."""
     said = broken.problem.partition(": ")[2] if broken.raised else ""
-    result = CheckResult.fail(
+    result = model.CheckResult.fail(
         f"check raised {broken.raised}" if broken.raised else broken.problem,
         evidence=said,
-        reason=FailReason.RAISED if broken.raised else FailReason.BROKEN,
+        reason=model.FailReason.RAISED if broken.raised else model.FailReason.BROKEN,
     )
     return Raised(result=result, broken=broken)
 
 
-async def ask_check(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
+async def ask_check(asking: AskingPostcondition, reply: model.Reply, seed: int) -> Appraisal:
     """Return the result of a postcondition that asks a judge or another service."""
     try:
         answer: object = await asking.acheck(reply, seed=seed)
@@ -134,13 +124,15 @@ async def ask_check(asking: AskingPostcondition, reply: Reply, seed: int) -> App
         return _not_measured(own_failure(error), asking.name)
     if isinstance(answer, Appraisal):
         return answer
-    if isinstance(answer, CheckResult):
+    if isinstance(answer, model.CheckResult):
         return Appraisal(result=answer)
     problem = f"returned {type(answer).__name__}, expected an Appraisal"
     return _blame(BrokenCheck(asking.name, problem))
 
 
-def appraise_check(name: str, check: Callable[[Reply], object], reply: Reply) -> Appraisal:
+def appraise_check(
+    name: str, check: Callable[[model.Reply], object], reply: model.Reply
+) -> Appraisal:
     """Return the result of a postcondition."""
     try:
         result = check(reply)
@@ -150,7 +142,7 @@ def appraise_check(name: str, check: Callable[[Reply], object], reply: Reply) ->
         return _not_measured(error, name)
     if result is _OK:
         return PASSED
-    if isinstance(result, CheckResult):
+    if isinstance(result, model.CheckResult):
         return Appraisal(result=result)
     close = getattr(result, "close", None)
     if hasattr(result, "__await__") and callable(close):
@@ -170,67 +162,9 @@ def _no_answer(error: BaseException) -> Appraisal:
     error_class = classify_error(error).error_class
     text = f"nobody answered: {error_text(error)}"
     return Appraisal(
-        result=CheckResult.fail(text, reason=FailReason.TRANSFORM),
-        error_class=error_class if error_class in NOT_MEASURED else ErrorClass.INFRASTRUCTURE,
+        result=model.CheckResult.fail(text, reason=model.FailReason.TRANSFORM),
+        error_class=error_class if error_class in NOT_MEASURED else model.ErrorClass.INFRASTRUCTURE,
     )
-
-
-# Shows where a service raised: its traceback without frames of trialwise and the event loop.
-
-#: Frames of one exception that are kept, from its end.
-_MOST_FRAMES = 20
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
-Place = tuple[type[BaseException], tuple[tuple[CodeType, int], ...]]
-"""Return what identifies a traceback: the type of the exception and the lines it passed through."""
-
-
-def find_place(error: BaseException) -> Place | None:
-    """Return where an exception came from, or None if no frame is the user's own."""
-    frames = tuple(_list_frames(error))
-    if not any(is_own_file(code.co_filename) for code, _ in frames):
-        return None
-    return type(error), frames
-
-
-def _list_frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
-    entry = error.__traceback__
-    while entry is not None:
-        yield entry.tb_frame.f_code, entry.tb_lineno
-        entry = entry.tb_next
-
-
-def write_traceback(error: BaseException) -> str:
-    """Return the traceback of an exception as Python writes it, from the user's first frame on."""
-    try:
-        whole = TracebackException.from_exception(error, compact=True)
-        _trim(whole)
-        text = "".join(whole.format()).rstrip("\n")
-    except Exception:  # the exception's own methods may raise anything
-        return ""
-    # Paths below the folder of the suite read better without it.
-    return text.replace(f'File "{os.getcwd()}{os.sep}', 'File "')
-
-
-def _trim(one: TracebackException) -> None:
-    frames = [frame for frame in one.stack if not frame.filename.startswith(_PACKAGE)]
-    while frames and not is_own_file(frames[0].filename):
-        del frames[0]
-    one.stack = StackSummary.from_list(frames[-_MOST_FRAMES:])
-    for other in (one.__cause__, one.__context__, *(one.exceptions or ())):
-        if other is not None:
-            _trim(other)
-
-
-@cache
-def is_own_file(file: str) -> bool:
-    """Return whether a file belongs to neither trialwise, nor Python, nor an installed package."""
-    if file.startswith((_PACKAGE, "<frozen")):
-        return False
-    installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
-    if any(part in file for part in installed):
-        return False
-    return not file.startswith(sysconfig.get_path("stdlib") + os.sep)
 
 
 #: A check that raises on each of so many first replies is broken.
@@ -263,12 +197,12 @@ class CheckWatch:
         done: Trials from before a restart.
     """
 
-    def __init__(self, names: Sequence[Sequence[str]], done: Iterable[Trial] = ()) -> None:
+    def __init__(self, names: Sequence[Sequence[str]], done: Iterable[model.Trial] = ()) -> None:
         # How often each check has raised that has not answered yet.
         self._raised = [dict.fromkeys(mine, 0) for mine in names]
         self._names = names
         self._next = 0
-        self._waiting: dict[int, Trial] = {}
+        self._waiting: dict[int, model.Trial] = {}
         self.broken: BrokenBy | None = None
         self.is_over = False
         """Whether every check has answered, so that none can turn out to be broken this way."""
@@ -278,7 +212,7 @@ class CheckWatch:
             if not self.is_over:
                 self.add(trial, is_alone=True)
 
-    def add(self, trial: Trial, *, is_alone: bool) -> None:
+    def add(self, trial: model.Trial, *, is_alone: bool) -> None:
         """Look at a completed trial.
 
         Args:
@@ -296,13 +230,13 @@ class CheckWatch:
         self.is_over = not counts or self.broken is not None
         self.is_doubtful = any(counts) and self.broken is None
 
-    def _look_at(self, trial: Trial) -> None:
-        if trial.latency_s is None or trial.error_class is not ErrorClass.NONE:
+    def _look_at(self, trial: model.Trial) -> None:
+        if trial.latency_s is None or trial.error_class is not model.ErrorClass.NONE:
             return  # no check has seen a reply
         for outcome, names, left in zip(trial.outcomes, self._names, self._raised, strict=True):
             last = outcome.postcondition
             for name in names:
-                if name == last and outcome.result.reason is FailReason.RAISED:
+                if name == last and outcome.result.reason is model.FailReason.RAISED:
                     if name in left:
                         left[name] += 1
                         if left[name] == _FIRST_REPLIES:
@@ -313,21 +247,21 @@ class CheckWatch:
                     break
 
 
-def _explain_raises(trial: Trial, name: str, last: CheckResult) -> BrokenBy:
+def _explain_raises(trial: model.Trial, name: str, last: model.CheckResult) -> BrokenBy:
     said = ": ".join(filter(None, (last.explanation, last.evidence)))
     problem = f"raised on each of the first {_FIRST_REPLIES} replies that it saw"
     where = f"trial {trial.index}, input {trial.input_id}"
     return BrokenBy(name, f"{problem} ({where}: {said})", trial.traceback)
 
 
-def find_mistake(trial: Trial) -> BrokenBy | None:
+def find_mistake(trial: model.Trial) -> BrokenBy | None:
     """Find a check that is broken whatever the reply says; None where there is none.
 
     Args:
         trial: It has ended.
     """
     for one in trial.outcomes:
-        if one.result.reason is FailReason.BROKEN:
+        if one.result.reason is model.FailReason.BROKEN:
             problem = f"{one.result.explanation} (trial {trial.index}, input {trial.input_id})"
             return BrokenBy(one.postcondition or one.criterion, problem, trial.traceback)
     return None
@@ -348,12 +282,12 @@ class Panel(NamedTuple):
     pass_at: float
 
     @classmethod
-    def of(cls, criterion: Criterion) -> Panel | None:
+    def of(cls, criterion: model.Criterion) -> Panel | None:
         """Return the panel of a criterion; None where its checks only pass or fail."""
         pass_at = criterion.lowest_pass
         return None if pass_at is None else cls(criterion.name, criterion.graders, pass_at)
 
-    def grade(self, answers: Sequence[Appraisal]) -> Outcome:
+    def grade(self, answers: Sequence[Appraisal]) -> model.Outcome:
         """Return the outcome of a reply: Σ weight · score / Σ weight, which passes or does not.
 
         A reply that a grader could not read gets 0 from it. Where a grader has no answer, or what
@@ -363,37 +297,37 @@ class Panel(NamedTuple):
             answers: What each grader says, in their order.
         """
         for (name, _), one in zip(self.graders, answers, strict=True):
-            if one.error_class is not ErrorClass.NONE:
-                return Outcome(
+            if one.error_class is not model.ErrorClass.NONE:
+                return model.Outcome(
                     criterion=self.criterion,
                     result=one.result,
                     postcondition=name,
                     error_class=one.error_class,
                 )
-            if one.result.reason is FailReason.UNKNOWN:
-                return Outcome.of_failure(self.criterion, one.result, name)
+            if one.result.reason is model.FailReason.UNKNOWN:
+                return model.Outcome.of_failure(self.criterion, one.result, name)
         marks = tuple(one.result.mark for one in answers)
         weights = [weight for _, weight in self.graders]
         total = math.fsum(w * mark for w, mark in zip(weights, marks, strict=True))
         score = min(1.0, total / math.fsum(weights))
         if reaches(score, self.pass_at):
-            result = CheckResult(passed=True, score=score)
-            return Outcome(criterion=self.criterion, result=result, marks=marks)
+            result = model.CheckResult(passed=True, score=score)
+            return model.Outcome(criterion=self.criterion, result=result, marks=marks)
         worst = min(range(len(marks)), key=lambda place: marks[place])
         said = answers[worst].result
-        return Outcome(
+        return model.Outcome(
             criterion=self.criterion,
-            result=CheckResult.fail(
+            result=model.CheckResult.fail(
                 self._explain(score, marks, said),
                 evidence=said.evidence,
-                reason=said.reason or FailReason.CONDITION,
+                reason=said.reason or model.FailReason.CONDITION,
                 score=score,
             ),
             postcondition=self.graders[worst][0],
             marks=marks,
         )
 
-    def _explain(self, score: float, marks: Sequence[float], worst: CheckResult) -> str:
+    def _explain(self, score: float, marks: Sequence[float], worst: model.CheckResult) -> str:
         limit = f"the score is {score:.6g}, and {self.pass_at:g} passes"
         if len(marks) == 1:
             is_told = not worst.explanation or worst.explanation.startswith("the score is ")

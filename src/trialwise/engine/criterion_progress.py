@@ -7,21 +7,16 @@ from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from itertools import accumulate, islice, takewhile
 from random import Random
-from typing import TYPE_CHECKING
 
+from trialwise import model
 from trialwise.engine.ports import CriterionStanding
 from trialwise.model.claim import SamplingMode
-from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
-from trialwise.model.trial import Trial
-from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import combine
 from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.registry import find_procedure
+from trialwise.stats import sequential
 from trialwise.stats.sequential.concurrency import issue_order
-
-if TYPE_CHECKING:
-    from trialwise.stats.sequential import SequentialDesign
 
 
 class Progress:
@@ -45,7 +40,7 @@ class Progress:
         self._trials = 0
         self._failures = 0
         self._inputs = inputs
-        self._decision: Decision | None = None
+        self._decision: model.Decision | None = None
         self.is_given_up = False
         """Whether the run no longer waits for it, because its judge does not answer."""
         # One input that is nearly decided must not hold up the others behind it in the order.
@@ -77,9 +72,9 @@ class Progress:
     def overturn(self, passed: bool | None) -> bool:
         """Turn a PASS that any failure of the run ends; True if this trial does so."""
         is_late = passed is False and self.plan.counting.counts_every_trial and self.is_settled
-        if not is_late or self.decision is Decision.FAIL:
+        if not is_late or self.decision is model.Decision.FAIL:
             return False
-        self._decision = Decision.FAIL
+        self._decision = model.Decision.FAIL
         return True
 
     def mark_unheard(self, index: int) -> None:
@@ -95,7 +90,7 @@ class Progress:
     def has_failed(self) -> bool:
         """Whether it is decided, and FAILs; where each input is, all of them are."""
         # Which of the inputs FAIL is what such a criterion is asked for.
-        return self.is_settled and self.decision is Decision.FAIL
+        return self.is_settled and self.decision is model.Decision.FAIL
 
     def needs(self, position: int) -> bool:
         """Return whether a trial of an input could still change it."""
@@ -122,7 +117,7 @@ class Progress:
         )
 
     @property
-    def decision(self) -> Decision | None:
+    def decision(self) -> model.Decision | None:
         """The decision over all streams, once each has one."""
         # Not before every stream is settled, and worked out once: there may be thousands of them.
         if self._decision is None and self.is_settled:
@@ -131,30 +126,30 @@ class Progress:
         return self._decision
 
     @property
-    def stop(self) -> StopReason:
+    def stop(self) -> model.StopReason:
         """Why it needs no further trial, once it needs none."""
         early = any(
             one.decision is not None and one.next_place < one.limits.cap for one in self.streams
         )
         # One stream that stopped early is enough: the criterion did not need all its trials.
         if not early:
-            return StopReason.COMPLETE
+            return model.StopReason.COMPLETE
         limits = self.streams[0].limits
         sequential = limits.design is not None or bool(limits.looks)
-        return StopReason.DECIDED if sequential else StopReason.CURTAILED
+        return model.StopReason.DECIDED if sequential else model.StopReason.CURTAILED
 
 
-def combine_stops(stops: Collection[StopReason]) -> StopReason:
+def combine_stops(stops: Collection[model.StopReason]) -> model.StopReason:
     """Return why a run ended: what cut it short, or how its first experiment ended.
 
-    >>> combine_stops([StopReason.COMPLETE, StopReason.DECIDED])
+    >>> combine_stops([model.StopReason.COMPLETE, model.StopReason.DECIDED])
     <StopReason.DECIDED: 'decided'>
     """
     for reason in stops:
         if reason.is_premature:
             return reason
-    early = (StopReason.DECIDED, StopReason.CURTAILED)
-    return next((one for one in early if one in stops), StopReason.COMPLETE)
+    early = (model.StopReason.DECIDED, model.StopReason.CURTAILED)
+    return next((one for one in early if one in stops), model.StopReason.COMPLETE)
 
 
 #: Beyond this the recursion costs more than the few trials it saves of so many.
@@ -174,7 +169,7 @@ class Horizon:
         concurrency: Trials in flight at most.
     """
 
-    def __init__(self, design: SequentialDesign, concurrency: int) -> None:
+    def __init__(self, design: sequential.SequentialDesign, concurrency: int) -> None:
         # Most runs have no horizon, and need not load what looks ahead.
         from trialwise.stats.sequential.concurrency import LIKELY_NEEDED, iterate_chances
 
@@ -187,7 +182,7 @@ class Horizon:
         self._until = 0
 
     @classmethod
-    def of(cls, design: SequentialDesign | None, concurrency: int) -> Horizon | None:
+    def of(cls, design: sequential.SequentialDesign | None, concurrency: int) -> Horizon | None:
         """None where every trial is to be started as soon as it can be."""
         if design is None or concurrency == 1 or design.cap > _LARGEST_CAP:
             return None
@@ -362,7 +357,7 @@ class UnaskedInputs:
         for waiting in self._open.values():
             waiting.discard(position)
 
-    def add(self, trial: Trial, position: int) -> None:
+    def add(self, trial: model.Trial, position: int) -> None:
         """Count a trial; one that measured nothing has not asked its input.
 
         Args:

@@ -7,24 +7,83 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import os
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache
+from traceback import StackSummary, TracebackException
+from types import CodeType
+from typing import Any, cast
 
+from trialwise import model
 from trialwise.engine.ports import RecordLog, ServiceError
 from trialwise.errors import BrokenCheck
-from trialwise.model.claim import Input
 from trialwise.model.plain_json import LARGEST, unplain
-from trialwise.model.reply import Reply, write_reply
+from trialwise.model.reply import write_reply
 from trialwise.model.run import AskedInput, RunTexts, hash_text, input_line, traceback_line
-from trialwise.model.trial import MODEL, CheckResult, Trial
+from trialwise.model.trial import MODEL
 from trialwise.redaction import redact_values
 from trialwise.validation import require_count
 
-if TYPE_CHECKING:
-    from trialwise.engine.check_watch import Place
-    from trialwise.model.trace import Turn
+# Shows where a service raised: its traceback without frames of trialwise and the event loop.
+
+#: Frames of one exception that are kept, from its end.
+_MOST_FRAMES = 20
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+Place = tuple[type[BaseException], tuple[tuple[CodeType, int], ...]]
+"""Return what identifies a traceback: the type of the exception and the lines it passed through."""
+
+
+def find_place(error: BaseException) -> Place | None:
+    """Return where an exception came from, or None if no frame is the user's own."""
+    frames = tuple(_list_frames(error))
+    if not any(is_own_file(code.co_filename) for code, _ in frames):
+        return None
+    return type(error), frames
+
+
+def _list_frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
+    entry = error.__traceback__
+    while entry is not None:
+        yield entry.tb_frame.f_code, entry.tb_lineno
+        entry = entry.tb_next
+
+
+def write_traceback(error: BaseException) -> str:
+    """Return the traceback of an exception as Python writes it, from the user's first frame on."""
+    try:
+        whole = TracebackException.from_exception(error, compact=True)
+        _trim(whole)
+        text = "".join(whole.format()).rstrip("\n")
+    except Exception:  # the exception's own methods may raise anything
+        return ""
+    # Paths below the folder of the suite read better without it.
+    return text.replace(f'File "{os.getcwd()}{os.sep}', 'File "')
+
+
+def _trim(one: TracebackException) -> None:
+    frames = [frame for frame in one.stack if not frame.filename.startswith(_PACKAGE)]
+    while frames and not is_own_file(frames[0].filename):
+        del frames[0]
+    one.stack = StackSummary.from_list(frames[-_MOST_FRAMES:])
+    for other in (one.__cause__, one.__context__, *(one.exceptions or ())):
+        if other is not None:
+            _trim(other)
+
+
+@cache
+def is_own_file(file: str) -> bool:
+    """Return whether a file belongs to neither trialwise, nor Python, nor an installed package."""
+    if file.startswith((_PACKAGE, "<frozen")):
+        return False
+    installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
+    if any(part in file for part in installed):
+        return False
+    return not file.startswith(sysconfig.get_path("stdlib") + os.sep)
+
 
 # Keeps the inputs that were asked and the tracebacks of the service, each once.
 #
@@ -62,7 +121,7 @@ class TextKeeper:
         self._places: dict[Place, str] = {}
         self._unwritten: set[str] = set()
 
-    def keep(self, trial: Trial, given: Input | None) -> None:
+    def keep(self, trial: model.Trial, given: model.Input | None) -> None:
         """Keep what a trial names, before the trial itself is kept.
 
         Args:
@@ -78,7 +137,7 @@ class TextKeeper:
         if given is not None and self._keeps_inputs and place not in self._inputs:
             self._keep_input(place, given)
 
-    def _keep_input(self, place: tuple[str, str], given: Input) -> None:
+    def _keep_input(self, place: tuple[str, str], given: model.Input) -> None:
         asked = AskedInput(
             value=self._excerpts.value(given.value),
             expected=None if given.expected is None else self._excerpts.value(given.expected),
@@ -104,8 +163,6 @@ class TextKeeper:
             return self._hold(self._excerpts.text(error.traceback, _LONGEST_TRACEBACK))
         if isinstance(error, ServiceError):
             return ""  # raised on purpose, with a message that says it all
-        from trialwise.engine.check_watch import find_place, write_traceback
-
         place = find_place(error)
         if place is None:
             return ""
@@ -161,7 +218,7 @@ class Excerpts:
     """Texts as records hold them.
 
     >>> excerpts = Excerpts(reply_limit=6, redact=lambda text: text.replace("hunter2", "***"))
-    >>> excerpts.reply(Reply(value="hunter2 is it"))
+    >>> excerpts.reply(model.Reply(value="hunter2 is it"))
     '*** i…'
 
     Args:
@@ -171,11 +228,7 @@ class Excerpts:
     """
 
     def __init__(
-        self,
-        *,
-        reply_limit: int,
-        redact: Callable[[str], str] | None,
-        keeps_inputs: bool = True,
+        self, *, reply_limit: int, redact: Callable[[str], str] | None, keeps_inputs: bool = True
     ) -> None:
         self._reply_limit = require_count("reply_limit", reply_limit)
         self._keeps_inputs = keeps_inputs
@@ -191,7 +244,7 @@ class Excerpts:
             text = text[: limit - 1] + "…"
         return text if text.isascii() else _encodable(text)
 
-    def reply(self, reply: Reply) -> str | None:
+    def reply(self, reply: model.Reply) -> str | None:
         """Return a reply's text."""
         if not self._reply_limit:
             return None
@@ -202,7 +255,7 @@ class Excerpts:
             return value  # nothing is changed, and this runs for every trial
         return self.text(value, self._reply_limit)
 
-    def whole(self, reply: Reply) -> dict[str, Any] | None:
+    def whole(self, reply: model.Reply) -> dict[str, Any] | None:
         """Return a reply in plain values; None where its text says all of it.
 
         They are empty where JSON cannot carry them, or where they may not be kept.
@@ -234,7 +287,7 @@ class Excerpts:
         plain = isinstance(value, dict | list)
         return _write_value(redact_values(value, self._redact) if plain else value)
 
-    def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
+    def tool_calls(self, reply: model.Reply) -> tuple[Mapping[str, Any], ...]:
         """Return the tool calls a reply reports, or none where JSON cannot carry them."""
         calls = reply.details.get("tool_calls")
         if calls is None and "trace" in reply.details:
@@ -246,7 +299,7 @@ class Excerpts:
         except (_NotPlain, RecursionError):
             return ()
 
-    def messages(self, turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
+    def messages(self, turns: Iterable[model.Turn]) -> tuple[tuple[str, str], ...]:
         """Return the messages of a session as pairs of role and text.
 
         The system's instructions are left out: they belong to the service and are the same in
@@ -260,7 +313,7 @@ class Excerpts:
             if turn.role == MODEL or (self._keeps_inputs and turn.role not in _INSTRUCTIONS)
         )
 
-    def result(self, result: CheckResult) -> CheckResult:
+    def result(self, result: model.CheckResult) -> model.CheckResult:
         """Return a failed postcondition's result."""
         explanation, evidence = self.text(str(result.explanation)), self.text(str(result.evidence))
         if explanation is result.explanation and evidence is result.evidence:
@@ -302,11 +355,10 @@ def error_text(error: BaseException) -> str:
     return ": ".join(filter(None, (kind or type(error).__name__, said)))
 
 
-def _read_tool_calls(reply: Reply) -> object:
-    from trialwise.model.trace import Trace  # few services carry one
+def _read_tool_calls(reply: model.Reply) -> object:
 
     try:
-        trace = Trace.of(reply)
+        trace = model.Trace.of(reply)
     except Exception:  # a trace of somebody else's making may raise anything
         return None
     return None if trace is None else [call.to_dict() for call in trace.tool_calls]

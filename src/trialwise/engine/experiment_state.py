@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Sequence
 from itertools import islice
 
+from trialwise import model
 from trialwise.engine.check_watch import CheckWatch
 from trialwise.engine.criterion_progress import (
     Progress,
@@ -24,10 +25,8 @@ from trialwise.engine.criterion_progress import (
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.ports import HOOK_FAILED
 from trialwise.errors import InvalidArgument
-from trialwise.model.evidence import StopReason
-from trialwise.model.options import AbortRule
-from trialwise.model.plan import ExperimentPlan, Plan
-from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, Trial
+from trialwise.model.plan import ExperimentPlan
+from trialwise.model.trial import NOT_MEASURED
 from trialwise.model.trial_table import TrialTable
 
 _NONE: Sequence[Progress] = ()
@@ -43,8 +42,8 @@ _CHECK_SETUP = (
 )
 #: What to say at the end of a run that never reached its service, by the class of the last error.
 _UNREACHED = {
-    ErrorClass.INFRASTRUCTURE: "Is it running?",
-    ErrorClass.PRE_VALIDATION: "Nothing was measured.",
+    model.ErrorClass.INFRASTRUCTURE: "Is it running?",
+    model.ErrorClass.PRE_VALIDATION: "Nothing was measured.",
 }
 
 
@@ -58,7 +57,9 @@ class ExperimentState:
             Those of a journal are held together with the ones to come.
     """
 
-    def __init__(self, plan: Plan, experiment: ExperimentPlan, done: Sequence[Trial] = ()) -> None:
+    def __init__(
+        self, plan: model.Plan, experiment: ExperimentPlan, done: Sequence[model.Trial] = ()
+    ) -> None:
         criteria = plan.criteria_of(experiment.name)
         self.experiment = experiment
         self.order = array(
@@ -97,7 +98,7 @@ class ExperimentState:
         analyses = [plan.analysis_of(one) for one in criteria]
         self._analysed = tuple(zip(self.progress, analyses, strict=True))
         # Where every criterion counts what was not measured as failed, nothing is asked again.
-        self._asks_again = not all(one is Analysis.INTENT_TO_TREAT for one in analyses)
+        self._asks_again = not all(one is model.Analysis.INTENT_TO_TREAT for one in analyses)
         self.trials = TrialTable.of(done, experiment.name, [one.criterion for one in criteria])
         """Completed, in the order of inputs."""
         self._out: set[int] = set()
@@ -115,7 +116,7 @@ class ExperimentState:
         self._counts_exits = plan.options.abort.exit_codes
         self._bad_exits = 0
         self._unanswered = [0] * len(self.progress)
-        self._last_class = ErrorClass.NONE
+        self._last_class = model.ErrorClass.NONE
         self._last_error = ""
         self._last_trouble = ""
         self.has_trouble = False
@@ -185,7 +186,7 @@ class ExperimentState:
                 return index
         return None
 
-    def _is_asked_again(self, trial: Trial) -> bool:
+    def _is_asked_again(self, trial: model.Trial) -> bool:
         return self._asks_again and trial.error_class in NOT_MEASURED
 
     def _ask_again(self, position: int) -> None:
@@ -259,12 +260,12 @@ class ExperimentState:
         return bool(deciding) and all(one.is_given_up for one in deciding)
 
     @property
-    def stop(self) -> StopReason:
+    def stop(self) -> model.StopReason:
         """Why a finished experiment needs no further trial."""
         reasons = {one.stop for one in self.progress if not one.plan.counting.rides_along}
         ran_all = len(self.trials) >= len(self.order)
-        if self.runs_all or (ran_all and StopReason.COMPLETE in reasons):
-            return StopReason.COMPLETE
+        if self.runs_all or (ran_all and model.StopReason.COMPLETE in reasons):
+            return model.StopReason.COMPLETE
         return combine_stops(reasons)
 
     def peek(self) -> int | None:
@@ -322,7 +323,7 @@ class ExperimentState:
         for index in indexes:
             self._unasked.lose(self.order[index])
 
-    def add(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
+    def add(self, trial: model.Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial.
 
         Args:
@@ -348,12 +349,12 @@ class ExperimentState:
             return self._count_passed(trial.index)
         return self._count(trial)
 
-    def _note_trouble(self, trial: Trial) -> None:
+    def _note_trouble(self, trial: model.Trial) -> None:
         """Note what is wrong with a trial, if anything is, and ask its input again if need be."""
         if self._counts_exits and trial.exit_code:
             self._bad_exits += 1
             self.has_trouble = True
-        if trial.error_class is not ErrorClass.NONE:
+        if trial.error_class is not model.ErrorClass.NONE:
             self._last_class = trial.error_class
             if trial.error_class in NOT_MEASURED:
                 self._unmeasured += 1
@@ -364,7 +365,7 @@ class ExperimentState:
         else:
             # Only a check that asks somebody can fail to answer; any other one always has a result.
             for place, outcome in enumerate(trial.outcomes):
-                if outcome.error_class is not ErrorClass.NONE:
+                if outcome.error_class is not model.ErrorClass.NONE:
                     self._unanswered[place] += 1
                     self.has_trouble = True
                     self._last_trouble = outcome.result.explanation
@@ -377,9 +378,11 @@ class ExperimentState:
     @property
     def is_refused(self) -> bool:
         """Whether the service has refused every request so far as wrong."""
-        return self.is_unmeasured and self._last_class is ErrorClass.CONFIGURATION
+        return self.is_unmeasured and self._last_class is model.ErrorClass.CONFIGURATION
 
-    def find_dead_end(self, reach: Reach, rule: AbortRule) -> tuple[StopReason, str] | None:
+    def find_dead_end(
+        self, reach: Reach, rule: model.AbortRule
+    ) -> tuple[model.StopReason, str] | None:
         """Return why no trial was or will be measured; None if one still may be.
 
         Args:
@@ -391,17 +394,17 @@ class ExperimentState:
             return None
         said = self._last_error[:1].upper() + self._last_error[1:]
         if self.is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
-            return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
+            return model.StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
         hint = _UNREACHED.get(self._last_class)
         if said.startswith(HOOK_FAILED):
-            hint = _UNREACHED[ErrorClass.PRE_VALIDATION]
+            hint = _UNREACHED[model.ErrorClass.PRE_VALIDATION]
         if hint is None or not said or reach.has_answered or rule.max_error_rate >= 1:
             return None
         if self._completed >= min(_FEW_SILENT, rule.after):
-            return StopReason.ERROR_RATE, f"{said}. {hint}"
+            return model.StopReason.ERROR_RATE, f"{said}. {hint}"
         return None
 
-    def abort_reason(self, rule: AbortRule, *, unreached: str) -> str | None:
+    def abort_reason(self, rule: model.AbortRule, *, unreached: str) -> str | None:
         """Return why the run should stop; None if it should continue.
 
         Args:
@@ -442,7 +445,7 @@ class ExperimentState:
             self._open -= was_open
             self._open_pooled -= not progress.each_input
 
-    def _count(self, trial: Trial) -> Sequence[Progress]:
+    def _count(self, trial: model.Trial) -> Sequence[Progress]:
         index, position = trial.index, self.order[trial.index]
         if self._unasked.is_kept:
             self._unasked.add(trial, position)
@@ -454,7 +457,7 @@ class ExperimentState:
             outcome = outcomes[number]
             passed: bool | None = outcome.result.passed
             # What no judge judged has no say while the run goes on, whatever the analysis.
-            if outcome.error_class is not ErrorClass.NONE and (
+            if outcome.error_class is not model.ErrorClass.NONE and (
                 analysis.leaves_out(trial.error_class) or trial.is_unjudged(outcome)
             ):
                 passed = None

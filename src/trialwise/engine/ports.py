@@ -10,12 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
+from trialwise import model
 from trialwise.errors import TrialwiseError
-from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.plan import Plan
-from trialwise.model.reply import Reply
-from trialwise.model.trial import ErrorClass, Trial
-from trialwise.model.verdict import Decision, Verdict
+from trialwise.model.evidence import Spending
 
 #: How the error of a trial begins that `before_each` did not let happen.
 HOOK_FAILED = "`before_each` failed"
@@ -31,7 +28,7 @@ class TrialContext:
     a time limit, what it took until there is in the record.
 
     >>> trial = TrialContext(index=0, input="15 * 37", seed=7)
-    >>> trial.keep(lambda: Reply(value="", cost_usd=0.02))
+    >>> trial.keep(lambda: model.Reply(value="", cost_usd=0.02))
     >>> trial.partial.cost_usd
     0.02
     """
@@ -42,13 +39,13 @@ class TrialContext:
     """Derived from the run's seed and the index, so that no executor changes a result."""
     attempt: int = 1
     """The number of the attempt at this trial, from 1. A retry has the number 2."""
-    _so_far: Callable[[], Reply | None] | None = field(
+    _so_far: Callable[[], model.Reply | None] | None = field(
         default=None, init=False, repr=False, compare=False
     )
     ended: SystemExit | bool = field(default=False, init=False, repr=False, compare=False)
     """Whether the attempt is over; the exit by which a task of it ended the program."""
 
-    def keep(self, so_far: Callable[[], Reply | None]) -> None:
+    def keep(self, so_far: Callable[[], model.Reply | None]) -> None:
         """Say where to ask what was done so far; the last one to say so is asked.
 
         Args:
@@ -59,7 +56,7 @@ class TrialContext:
         self._so_far = so_far
 
     @property
-    def partial(self) -> Reply | None:
+    def partial(self) -> model.Reply | None:
         """What was done so far, if the service says; its value is no reply."""
         if self._so_far is None:
             return None
@@ -67,7 +64,7 @@ class TrialContext:
             found: object = self._so_far()
         except Exception:  # a service of the user's may raise anything
             return None
-        return found if isinstance(found, Reply) else None
+        return found if isinstance(found, model.Reply) else None
 
 
 class ServiceError(TrialwiseError):
@@ -83,7 +80,7 @@ class ServiceError(TrialwiseError):
     retry_after_s: float | None = None
     """How long the other side asked to be left alone."""
 
-    def __init__(self, message: str, error_class: ErrorClass) -> None:
+    def __init__(self, message: str, error_class: model.ErrorClass) -> None:
         super().__init__(message)
         self.error_class = error_class
 
@@ -95,7 +92,7 @@ class Service(Protocol):
     money is then refused unless the cost of a trial is declared.
     """
 
-    async def call(self, trial: TrialContext) -> Reply:
+    async def call(self, trial: TrialContext) -> model.Reply:
         """One reply to one input.
 
         Raises `ServiceError` where there is none; anything else raised is the service's own
@@ -191,7 +188,7 @@ class CriterionStanding:
     passed: int
     planned: int
     """N, or the cap; over all inputs with `each_input`."""
-    decision: Decision | None = None
+    decision: model.Decision | None = None
     has_rate: bool = True
     """Whether its passes are what it is decided by; a mean score is not."""
 
@@ -201,7 +198,7 @@ class RunStarted:
     """The plan is admitted and the first trial is about to start."""
 
     run_id: str
-    plan: Plan
+    plan: model.Plan
     resumed: int = 0
     """Trials already in the journal."""
 
@@ -210,7 +207,7 @@ class RunStarted:
 class TrialDone:
     """A trial is durable and counted."""
 
-    trial: Trial
+    trial: model.Trial
     standings: tuple[CriterionStanding, ...]
     """The standings of every criterion of the run."""
     spending: Spending
@@ -222,14 +219,14 @@ class CriterionDecided:
     """A criterion's verdict can no longer change."""
 
     standing: CriterionStanding
-    stop: StopReason
+    stop: model.StopReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
     """No further trial will be run."""
 
-    stop: StopReason
+    stop: model.StopReason
     spending: Spending
     message: str = ""
     """Why, where the run ended before its plan."""
@@ -239,7 +236,7 @@ class RunEnded:
 class VerdictReached:
     """The run was decided and its record written."""
 
-    verdict: Verdict
+    verdict: model.Verdict
     record: str = ""
     """Where the record is kept."""
 

@@ -10,49 +10,26 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from trialwise import model, stats
 from trialwise.checks.check_base import broken_by
+from trialwise.engine import check_watch
 from trialwise.engine.attempt import Response
-from trialwise.engine.check_watch import (
-    PASSED,
-    Panel,
-    Raised,
-    ReadyCheck,
-    appraise_check,
-    ask_check,
-    make_ready,
-)
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import gather
+from trialwise.engine.run_state import TrialStart
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
 from trialwise.errors import BrokenCheck
-from trialwise.model.criterion import Criterion
-from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import (
-    EXCUSED,
-    Appraisal,
-    CheckResult,
-    ErrorClass,
-    FailReason,
-    OtherCheck,
-    Outcome,
-    Trial,
-)
+from trialwise.model.trial import EXCUSED, Appraisal, OtherCheck
 
-if TYPE_CHECKING:
-    from trialwise.engine.run_state import TrialStart
-    from trialwise.model.claim import Input
-    from trialwise.stats import TraceShape
-
-
-Activity = Callable[[Reply], bool]
+Activity = Callable[[model.Reply], bool]
 
 
 class _Session(NamedTuple):
     """The parts of an agent's session that a trial keeps."""
 
-    shape: TraceShape | None = None
+    shape: stats.TraceShape | None = None
     ended: str | None = None
     messages: tuple[tuple[str, str], ...] = ()
 
@@ -63,19 +40,19 @@ _NO_SESSION = _Session()
 class Examined(NamedTuple):
     """The results of all criteria for one reply."""
 
-    outcomes: tuple[Outcome, ...]
-    error_class: ErrorClass = ErrorClass.NONE
+    outcomes: tuple[model.Outcome, ...]
+    error_class: model.ErrorClass = model.ErrorClass.NONE
     error: str = ""
-    usage: Usage | None = None
+    usage: model.Usage | None = None
     """Tokens that asking took."""
     cost_usd: float | None = None
     traceback: str = ""
     """The hash of where a check raised."""
 
 
-_OK = CheckResult.ok()
-_IDLE = CheckResult.fail(
-    "the service returned without any sign of activity", reason=FailReason.NO_VALUE
+_OK = model.CheckResult.ok()
+_IDLE = model.CheckResult.fail(
+    "the service returned without any sign of activity", reason=model.FailReason.NO_VALUE
 )
 
 
@@ -93,7 +70,7 @@ class ReplyChecker:
     def __init__(
         self,
         experiment: str,
-        criteria: Sequence[Criterion],
+        criteria: Sequence[model.Criterion],
         *,
         activity: Activity | None,
         excerpts: Excerpts,
@@ -101,10 +78,13 @@ class ReplyChecker:
     ) -> None:
         self._experiment = experiment
         self._criteria = [
-            (criterion.name, [make_ready(one, criterion.lowest_pass) for one in criterion.checks])
+            (
+                criterion.name,
+                [check_watch.make_ready(one, criterion.lowest_pass) for one in criterion.checks],
+            )
             for criterion in criteria
         ]
-        self._panels = [Panel.of(criterion) for criterion in criteria]
+        self._panels = [check_watch.Panel.of(criterion) for criterion in criteria]
         self._asking = [
             place
             for place, (_, checks) in enumerate(self._criteria)
@@ -114,18 +94,20 @@ class ReplyChecker:
         self._excerpts = excerpts
         self._note_raised = note_raised
         # Most trials pass, and one tuple serves them all.
-        self._all_passed = tuple(Outcome(criterion=name, result=_OK) for name, _ in self._criteria)
+        self._all_passed = tuple(
+            model.Outcome(criterion=name, result=_OK) for name, _ in self._criteria
+        )
         self.asks = bool(self._asking)
         """Whether some postcondition has to wait for an answer."""
 
     def trial(
         self,
         start: TrialStart,
-        given: Input,
+        given: model.Input,
         response: Response,
         started_s: float,
         examined: Examined | None = None,
-    ) -> Trial:
+    ) -> model.Trial:
         """Return the trial that a response makes.
 
         Args:
@@ -148,7 +130,7 @@ class ReplyChecker:
                     kept = self._excerpts.reply(reply)
                     if kept is not None and kept == reply.value:
                         # All else is as usual: naming every field takes as long as the rest.
-                        trial = Trial(
+                        trial = model.Trial(
                             experiment=self._experiment,
                             index=start.index,
                             input_id=given.id,
@@ -165,7 +147,7 @@ class ReplyChecker:
         last = response.partial if reply is None else reply
         session = self._session(last) if last is not None and last.details else _NO_SESSION
         spent = response.lost if last is None else (*response.lost, last)
-        return Trial(
+        return model.Trial(
             experiment=self._experiment,
             index=start.index,
             input_id=given.id,
@@ -191,25 +173,24 @@ class ReplyChecker:
             **sum_expenses(spent),
         )
 
-    def _explain_silence(self, response: Response, given: Input) -> Examined:
+    def _explain_silence(self, response: Response, given: model.Input) -> Examined:
         """Explain what is said of a trial without a reply."""
         error_class, error, partial = response.error_class, response.error, response.partial
-        if error_class is ErrorClass.TIMEOUT and partial is not None:
+        if error_class is model.ErrorClass.TIMEOUT and partial is not None:
             error_class, error = self._timed_out(
                 partial.with_input(given.value, given.expected), error
             )
-        result = CheckResult.fail(error, reason=FailReason.NO_VALUE)
+        result = model.CheckResult.fail(error, reason=model.FailReason.NO_VALUE)
         return Examined(self._all(result, error_class), error_class, error)
 
-    def _session(self, reply: Reply) -> _Session:
+    def _session(self, reply: model.Reply) -> _Session:
         """Return the session of a reply, counted before anything is cut or redacted."""
         if "trace" not in reply.details and "tool_calls" not in reply.details:
             return _NO_SESSION
-        from trialwise.model.trace import Trace
         from trialwise.stats.trace_stability import read_trace
 
         try:
-            trace = Trace.of(reply)
+            trace = model.Trace.of(reply)
             if trace is None:
                 return _NO_SESSION
             messages = self._excerpts.messages(trace.turns)
@@ -220,7 +201,7 @@ class ReplyChecker:
         except Exception:  # what a service hands over as its trace may raise anything
             return _NO_SESSION
 
-    def _timed_out(self, partial: Reply, error: str) -> tuple[ErrorClass, str]:
+    def _timed_out(self, partial: model.Reply, error: str) -> tuple[model.ErrorClass, str]:
         """Return the class of a timeout: one without any sign of work is an empty run.
 
         A tool call is such a sign; without one it is what `activity` says. A service that does not
@@ -239,15 +220,15 @@ class ReplyChecker:
         except BaseException:  # the user's function, or a trace of the user's
             worked = True
         if worked is None or worked:
-            return ErrorClass.TIMEOUT, error
-        return ErrorClass.EMPTY_RUN, f"{error}, and nothing was done until then"
+            return model.ErrorClass.TIMEOUT, error
+        return model.ErrorClass.EMPTY_RUN, f"{error}, and nothing was done until then"
 
     @property
     def check_names(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The names of every criterion's postconditions."""
         return tuple((name, tuple(one.name for one in checks)) for name, checks in self._criteria)
 
-    async def ask(self, response: Response, *, given: Input, seed: int) -> Examined | None:
+    async def ask(self, response: Response, *, given: model.Input, seed: int) -> Examined | None:
         """Check a response with all criteria, and wait for those that ask a model.
 
         Args:
@@ -295,11 +276,11 @@ class ReplyChecker:
     async def _ask_one(
         self,
         place: int,
-        reply: Reply,
+        reply: model.Reply,
         seed: int,
         answers: list[Appraisal],
         raised: list[BrokenCheck],
-    ) -> Outcome:
+    ) -> model.Outcome:
         """One criterion: its postconditions in order, until one does not hold."""
         criterion, postconditions = self._criteria[place]
         panel = self._panels[place]
@@ -307,23 +288,23 @@ class ReplyChecker:
             given = []
             for name, check, asking in postconditions:
                 if asking is None:
-                    given.append(appraise_check(name, check, reply))
+                    given.append(check_watch.appraise_check(name, check, reply))
                 else:
-                    given.append(await ask_check(asking, reply, seed))
+                    given.append(await check_watch.ask_check(asking, reply, seed))
                     answers.append(given[-1])
             return self._grade(panel, given, raised)
         for number, (name, check, asking) in enumerate(postconditions, start=1):
             if asking is None:
-                appraisal = appraise_check(name, check, reply)
+                appraisal = check_watch.appraise_check(name, check, reply)
             else:
-                appraisal = await ask_check(asking, reply, seed)
+                appraisal = await check_watch.ask_check(asking, reply, seed)
                 answers.append(appraisal)
             if not appraisal.result.passed:
                 others = self._look_on(postconditions[number:], reply)
                 return replace(self._failure(criterion, appraisal, name, raised), others=others)
         return self._all_passed[place]
 
-    def _idle(self, reply: Reply) -> Examined | None:
+    def _idle(self, reply: model.Reply) -> Examined | None:
         """Return what is said of a reply that shows no work; None where it shows some.
 
         Without an `activity` function, an empty answer that made no tool call shows no work.
@@ -338,20 +319,20 @@ class ReplyChecker:
             raise
         except BaseException as error:  # the user's function may raise anything
             broken = broken_by(error, "activity")
-            result = CheckResult.fail(broken.problem, reason=FailReason.BROKEN)
+            result = model.CheckResult.fail(broken.problem, reason=model.FailReason.BROKEN)
             outcomes = [replace(one, postcondition="activity") for one in self._all(result)]
             return Examined(tuple(outcomes), traceback=self._keep_traceback([broken]))
         return None if is_active else self._empty
 
     @property
     def _empty(self) -> Examined:
-        outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
-        return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
+        outcomes = self._all(_IDLE, model.ErrorClass.EMPTY_RUN)
+        return Examined(outcomes, model.ErrorClass.EMPTY_RUN, _IDLE.explanation)
 
     def _outcomes(
-        self, reply: Reply, raised: list[BrokenCheck], without: Sequence[int] = ()
-    ) -> tuple[Outcome, ...]:
-        outcomes: list[Outcome] | None = None
+        self, reply: model.Reply, raised: list[BrokenCheck], without: Sequence[int] = ()
+    ) -> tuple[model.Outcome, ...]:
+        outcomes: list[model.Outcome] | None = None
         for place, (criterion, postconditions) in enumerate(self._criteria):
             if without and place in without:
                 continue
@@ -359,18 +340,21 @@ class ReplyChecker:
             if panel is not None:
                 if outcomes is None:
                     outcomes = list(self._all_passed)
-                given = [appraise_check(name, check, reply) for name, check, _ in postconditions]
+                given = [
+                    check_watch.appraise_check(name, check, reply)
+                    for name, check, _ in postconditions
+                ]
                 outcomes[place] = self._grade(panel, given, raised)
                 continue
             number = 0
             for name, check, _ in postconditions:
                 number += 1
-                appraisal = appraise_check(name, check, reply)
-                if appraisal is PASSED or appraisal.result.passed:
+                appraisal = check_watch.appraise_check(name, check, reply)
+                if appraisal is check_watch.PASSED or appraisal.result.passed:
                     continue
                 if outcomes is None:
                     outcomes = list(self._all_passed)
-                is_known = appraisal.result.reason is not FailReason.UNKNOWN
+                is_known = appraisal.result.reason is not model.FailReason.UNKNOWN
                 if is_known or outcomes[place].passed:
                     outcomes[place] = self._failure(criterion, appraisal, name, raised)
                 if is_known:  # a later check may still be sure that the reply fails
@@ -381,25 +365,27 @@ class ReplyChecker:
         return self._all_passed if outcomes is None else tuple(outcomes)
 
     def _grade(
-        self, panel: Panel, given: Sequence[Appraisal], raised: list[BrokenCheck]
-    ) -> Outcome:
+        self, panel: check_watch.Panel, given: Sequence[Appraisal], raised: list[BrokenCheck]
+    ) -> model.Outcome:
         """Return a graded outcome with its texts as they are kept.
 
         A reply on which a grader raised fails, whatever the others give it.
         """
         outcome = panel.grade(given)
         for (name, _), one in zip(panel.graders, given, strict=True):
-            if isinstance(one, Raised):
+            if isinstance(one, check_watch.Raised):
                 raised.append(one.broken)
                 result = replace(one.result, score=outcome.result.score)
                 outcome = replace(
-                    outcome, result=result, postcondition=name, error_class=ErrorClass.NONE
+                    outcome, result=result, postcondition=name, error_class=model.ErrorClass.NONE
                 )
                 break
         kept = self._excerpts.result(outcome.result)
         return outcome if kept is outcome.result else replace(outcome, result=kept)
 
-    def _look_on(self, rest: Sequence[ReadyCheck], reply: Reply) -> tuple[OtherCheck, ...]:
+    def _look_on(
+        self, rest: Sequence[check_watch.ReadyCheck], reply: model.Reply
+    ) -> tuple[OtherCheck, ...]:
         """Return the results of the postconditions after a failed one, without those that hold.
 
         A model is not asked any more. A check may rely on the ones before it, so that one which
@@ -407,8 +393,8 @@ class ReplyChecker:
         """
         found = []
         for name, check, asking in rest:
-            said = None if asking is not None else appraise_check(name, check, reply)
-            result = None if said is None or isinstance(said, Raised) else said.result
+            said = None if asking is not None else check_watch.appraise_check(name, check, reply)
+            result = None if said is None or isinstance(said, check_watch.Raised) else said.result
             if result is None or not result.passed:
                 kept = None if result is None else self._excerpts.result(result)
                 found.append(OtherCheck(postcondition=name, result=kept))
@@ -416,34 +402,34 @@ class ReplyChecker:
 
     def _failure(
         self, criterion: str, appraisal: Appraisal, name: str, raised: list[BrokenCheck]
-    ) -> Outcome:
-        if isinstance(appraisal, Raised):
+    ) -> model.Outcome:
+        if isinstance(appraisal, check_watch.Raised):
             raised.append(appraisal.broken)
         kept = self._excerpts.result(_without_score(appraisal.result))
-        outcome = Outcome.of_failure(criterion, kept, name)
-        if appraisal.error_class is ErrorClass.NONE:
+        outcome = model.Outcome.of_failure(criterion, kept, name)
+        if appraisal.error_class is model.ErrorClass.NONE:
             return outcome
         return replace(outcome, error_class=appraisal.error_class)
 
     def _all(
-        self, result: CheckResult, error_class: ErrorClass = ErrorClass.NONE
-    ) -> tuple[Outcome, ...]:
+        self, result: model.CheckResult, error_class: model.ErrorClass = model.ErrorClass.NONE
+    ) -> tuple[model.Outcome, ...]:
         return tuple(
-            Outcome(criterion=name, result=result, error_class=error_class)
+            model.Outcome(criterion=name, result=result, error_class=error_class)
             for name, _ in self._criteria
         )
 
 
-def _without_score(result: CheckResult) -> CheckResult:
+def _without_score(result: model.CheckResult) -> model.CheckResult:
     """Return a result of a criterion that does not grade: the scores of failures alone mislead."""
     return result if result.score is None else replace(result, score=None)
 
 
-def _is_plain(reply: Reply, response: Response) -> bool:
+def _is_plain(reply: model.Reply, response: Response) -> bool:
     """Return whether a reply came at the first attempt, and tells of nothing but its value."""
     return (
         response.attempts == 1
-        and type(reply) is Reply
+        and type(reply) is model.Reply
         and not reply.details
         and reply.usage is None
         and reply.cost_usd is None
@@ -452,7 +438,7 @@ def _is_plain(reply: Reply, response: Response) -> bool:
     )
 
 
-def _is_without_calls(reply: Reply) -> bool:
+def _is_without_calls(reply: model.Reply) -> bool:
     """Return whether a session says that it called no tool."""
     try:
         return _calls_tools(reply) is False
@@ -460,11 +446,10 @@ def _is_without_calls(reply: Reply) -> bool:
         return False
 
 
-def _calls_tools(partial: Reply) -> bool | None:
+def _calls_tools(partial: model.Reply) -> bool | None:
     """Return whether a session called a tool; None where it does not tell."""
-    from trialwise.model.trace import Trace
 
-    trace = Trace.of(partial)
+    trace = model.Trace.of(partial)
     if trace is None or (trace.calls_unknown is not None and not trace.tool_calls):
         return None
     return bool(trace.tool_calls)

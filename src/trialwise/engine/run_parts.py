@@ -6,31 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Required, TypedDict, Unpack
 
+from trialwise import model
+from trialwise.engine import ports
 from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.excerpts import Excerpts, TextKeeper
-from trialwise.engine.ports import (
-    Clock,
-    CriterionDecided,
-    Event,
-    Listener,
-    RecordLog,
-    RunEnded,
-    RunStarted,
-    Service,
-    SystemClock,
-    Timer,
-    TrialDone,
-    TrialLog,
-)
 from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
 from trialwise.engine.spending_meter import Meter
 from trialwise.engine.trial_runner import TrialRunner
-from trialwise.model.claim import Input
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
-from trialwise.model.plan import Plan
 from trialwise.model.run import RunTexts
-from trialwise.model.trial import Trial
 from trialwise.model.trial_lines import spell_trial
 
 
@@ -42,18 +25,18 @@ class Announcer:
         listener: Hears of every step; None where nobody listens.
     """
 
-    def __init__(self, state: RunState, listener: Listener | None) -> None:
+    def __init__(self, state: RunState, listener: ports.Listener | None) -> None:
         self._state = state
         self._listener = listener
         self._wants_trial = getattr(listener, "wants_trial", lambda _trials: True)
         self.is_heard = listener is not None
         """Whether anybody listens."""
 
-    def _emit(self, event: Event) -> None:
+    def _emit(self, event: ports.Event) -> None:
         if self._listener is not None:
             self._listener.on_event(event)
 
-    def tell_start(self, run_id: str, plan: Plan, resumed: int) -> None:
+    def tell_start(self, run_id: str, plan: model.Plan, resumed: int) -> None:
         """Tell that the run starts, and what trials from before a restart have decided.
 
         Args:
@@ -61,16 +44,16 @@ class Announcer:
             plan: What is run.
             resumed: How many trials were in the journal.
         """
-        self._emit(RunStarted(run_id=run_id, plan=plan, resumed=resumed))
+        self._emit(ports.RunStarted(run_id=run_id, plan=plan, resumed=resumed))
         self._tell_decided([one for one in self._state.progress if one.is_settled])
 
-    def tell_trial(self, trial: Trial, settled: Sequence[Progress]) -> None:
+    def tell_trial(self, trial: model.Trial, settled: Sequence[Progress]) -> None:
         """Tell that a trial counts, and which criteria it settled."""
         state = self._state
         if not self.is_heard or not (settled or self._wants_trial(state.meter.trials)):
             return
         self._emit(
-            TrialDone(
+            ports.TrialDone(
                 trial=trial,
                 standings=tuple([one.standing() for one in state.progress]),
                 spending=state.meter.spending(),
@@ -81,11 +64,13 @@ class Announcer:
 
     def _tell_decided(self, settled: Sequence[Progress]) -> None:
         for one in settled:
-            self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
+            self._emit(ports.CriterionDecided(standing=one.standing(), stop=one.stop))
 
     def tell_end(self, outcome: RunOutcome) -> None:
         """Tell that no further trial will run."""
-        self._emit(RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message))
+        self._emit(
+            ports.RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message)
+        )
 
 
 #: How many characters of a reply are kept, where nobody says otherwise.
@@ -95,17 +80,17 @@ _REPLY_LIMIT = 4000
 class DriverSettings(TypedDict, total=False):
     """The arguments that all drivers have in common."""
 
-    log: Required[TrialLog | None]
+    log: Required[ports.TrialLog | None]
     """Where trials are made durable before they count; None keeps none."""
-    text_log: RecordLog | None
+    text_log: ports.RecordLog | None
     """Where the inputs and tracebacks are made durable that trials name."""
-    done: Sequence[Trial]
+    done: Sequence[model.Trial]
     """Trials from before a restart. They are counted first and never run again."""
     known: RunTexts | None
     """The texts that those trials name."""
-    listener: Listener | None
+    listener: ports.Listener | None
     """Hears of every step."""
-    clock: Timer | None
+    clock: ports.Timer | None
     """The machine's clock by default."""
     run_id: str
     """How events name the run."""
@@ -122,7 +107,7 @@ class DriverSettings(TypedDict, total=False):
 
 
 def make_excerpts(
-    plan: Plan, redact: Callable[[str], str] | None, reply_limit: int | None = None
+    plan: model.Plan, redact: Callable[[str], str] | None, reply_limit: int | None = None
 ) -> Excerpts:
     """Return how the texts of a run are kept, in this process and in its workers.
 
@@ -152,12 +137,16 @@ class RunParts:
     """
 
     def __init__(
-        self, plan: Plan, contract: Contract, service: Service, **settings: Unpack[DriverSettings]
+        self,
+        plan: model.Plan,
+        contract: model.Contract,
+        service: ports.Service,
+        **settings: Unpack[DriverSettings],
     ) -> None:
         self._plan = plan
         self._run_id = settings.get("run_id", "")
         self._resumed = len(settings.get("done", ()))
-        self.clock: Timer = settings.get("clock") or SystemClock()
+        self.clock: ports.Timer = settings.get("clock") or ports.SystemClock()
         self.excerpts = make_excerpts(plan, settings.get("redact"), settings.get("reply_limit"))
         self.keeper = TextKeeper(
             self.excerpts,
@@ -233,8 +222,8 @@ class Ledger:
     def __init__(
         self,
         state: RunState,
-        log: TrialLog | None,
-        clock: Clock,
+        log: ports.TrialLog | None,
+        clock: ports.Clock,
         keeper: TextKeeper | None = None,
     ) -> None:
         self._state = state
@@ -246,7 +235,9 @@ class Ledger:
         self.due_s = math.inf
         """When the next sync is due, by the clock."""
 
-    def count(self, trial: Trial, given: Input | None = None) -> Sequence[Progress] | None:
+    def count(
+        self, trial: model.Trial, given: model.Input | None = None
+    ) -> Sequence[Progress] | None:
         """Make a trial survive the death of this process, then count it.
 
         Args:
@@ -299,4 +290,4 @@ class Ledger:
         self._synced_s = self._clock.monotonic()
 
     def _fail(self, error: OSError) -> None:
-        self._state.stop(StopReason.SERVICE, f"the trial log cannot be written: {error}")
+        self._state.stop(model.StopReason.SERVICE, f"the trial log cannot be written: {error}")

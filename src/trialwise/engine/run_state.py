@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from trialwise import model
 from trialwise.engine.check_watch import BrokenBy, CheckWatch, find_mistake
 from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.error_classes import Reach
@@ -19,23 +20,20 @@ from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ports import Clock
 from trialwise.engine.spending_meter import Meter
 from trialwise.errors import InvalidArgument
-from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.plan import Plan
-from trialwise.model.reply import Reply
+from trialwise.model.evidence import Spending
 from trialwise.model.run import RunTexts, Trials
-from trialwise.model.trial import Trial
 
-StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
+StartLimit: TypeAlias = Callable[[], tuple[model.StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""
 
 #: A budget forbids new trials. Those in flight are paid for, so their results are waited for, by a
 #: time limit only until it is over.
 BUDGETS = frozenset(
     {
-        StopReason.TRIALS_BUDGET,
-        StopReason.TIME_BUDGET,
-        StopReason.TOKEN_BUDGET,
-        StopReason.MONEY_BUDGET,
+        model.StopReason.TRIALS_BUDGET,
+        model.StopReason.TIME_BUDGET,
+        model.StopReason.TOKEN_BUDGET,
+        model.StopReason.MONEY_BUDGET,
     }
 )
 
@@ -67,9 +65,9 @@ class RunOutcome(NamedTuple):
 
     trials: Trials
     """Experiment by experiment, in the order of inputs, with the trials from before a restart."""
-    stops: Mapping[str, StopReason]
+    stops: Mapping[str, model.StopReason]
     """Why each experiment ended."""
-    stop: StopReason
+    stop: model.StopReason
     """Why the run ended."""
     spending: Spending
     message: str = ""
@@ -83,7 +81,7 @@ class Admission(NamedTuple):
 
     may_start: bool = False
     pause: Pause | None = None
-    spent: tuple[StopReason, str] | None = None
+    spent: tuple[model.StopReason, str] | None = None
 
 
 def ask_limits(
@@ -139,8 +137,8 @@ class RunState:
 
     def __init__(
         self,
-        plan: Plan,
-        done: Sequence[Trial] = (),
+        plan: model.Plan,
+        done: Sequence[model.Trial] = (),
         *,
         clock: Clock,
         start_limit: StartLimit | None = None,
@@ -163,7 +161,7 @@ class RunState:
         # Trials from before a restart were paid for, so the budget of the whole run holds them.
         for table in earlier.tables:
             self.meter.add_table(table)
-        self.stop_reason: StopReason | None = None
+        self.stop_reason: model.StopReason | None = None
         """What ended the run before its plan, once something has."""
         self.message = ""
         self.broken: BrokenBy | None = None
@@ -206,7 +204,7 @@ class RunState:
         """End the run where a check is broken."""
         if broken is not None and self.broken is None:
             self.broken = broken
-            self.stop(StopReason.SERVICE, f"the check {broken.check!r} is broken")
+            self.stop(model.StopReason.SERVICE, f"the check {broken.check!r} is broken")
 
     @property
     def concurrency(self) -> int:
@@ -300,7 +298,7 @@ class RunState:
         position, seed = self._current.start(index)
         return TrialStart(self._place, index, position, seed)
 
-    def completed(self, trial: Trial, at: int | None = None) -> Sequence[Progress]:
+    def completed(self, trial: model.Trial, at: int | None = None) -> Sequence[Progress]:
         """Count a completed trial, which must be durable by now.
 
         Args:
@@ -324,7 +322,7 @@ class RunState:
                 self.stop(*dead_end)
             why = experiment.abort_reason(self._abort, unreached=self._unreached)
             if why is not None:
-                self.stop(StopReason.ERROR_RATE, why)
+                self.stop(model.StopReason.ERROR_RATE, why)
         # Last: what is wrong with the calls says more than the failures that they led to.
         if settled or not self._has_looked or was_doubtful:
             self._has_looked = True
@@ -350,10 +348,10 @@ class RunState:
                     f"{plan.criterion} failed, so the run cannot pass any more and ended; "
                     "`keep_going: true` runs the other criteria to their end"
                 )
-                self.stop(StopReason.SETTLED, why)
+                self.stop(model.StopReason.SETTLED, why)
                 return
 
-    def abandon(self, index: int, replies: Iterable[Reply] = ()) -> None:
+    def abandon(self, index: int, replies: Iterable[model.Reply] = ()) -> None:
         """Note that a trial in flight will never be counted.
 
         Args:
@@ -371,7 +369,7 @@ class RunState:
         if experiment.is_settled and self._place < self._count:
             self._advance()
 
-    def stop(self, reason: StopReason, message: str) -> None:
+    def stop(self, reason: model.StopReason, message: str) -> None:
         """End the run before its plan; the first reason stays."""
         # A run that ends often ends twice, such as by a budget and then by an impatient Ctrl-C.
         # What came first is what happened; the rest are its consequences.

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from trialwise import model
 from trialwise.engine.ports import Clock
-from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.options import Budget
-from trialwise.model.reply import Reply, Setup, Usage, sum_usages
-from trialwise.model.trial import Trial
+from trialwise.model.evidence import Spending
+from trialwise.model.reply import sum_usages
 from trialwise.model.trial_table import TrialTable
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
@@ -18,14 +17,14 @@ _NEARLY = 1 - 1e-9
 
 
 def find_used_up(
-    budget: Budget,
+    budget: model.Budget,
     *,
     trials: int,
     seconds: float,
     usd: float,
     tokens: int = 0,
     name: str = "the budget",
-) -> tuple[StopReason, str] | None:
+) -> tuple[model.StopReason, str] | None:
     """Return which limit of a budget is reached, in words too; None where none is.
 
     Args:
@@ -37,13 +36,13 @@ def find_used_up(
         name: What the sentence calls the budget.
     """
     if budget.trials is not None and trials >= budget.trials:
-        return StopReason.TRIALS_BUDGET, f"{name} of {budget.trials} trials is used up"
+        return model.StopReason.TRIALS_BUDGET, f"{name} of {budget.trials} trials is used up"
     if budget.seconds is not None and seconds >= budget.seconds:
-        return StopReason.TIME_BUDGET, f"{name} of {budget.seconds:g} s is used up"
+        return model.StopReason.TIME_BUDGET, f"{name} of {budget.seconds:g} s is used up"
     if budget.tokens is not None and tokens >= budget.tokens:
-        return StopReason.TOKEN_BUDGET, f"{name} of {budget.tokens} tokens is used up"
+        return model.StopReason.TOKEN_BUDGET, f"{name} of {budget.tokens} tokens is used up"
     if budget.usd is not None and usd >= budget.usd * _NEARLY:
-        return StopReason.MONEY_BUDGET, f"{name} of ${budget.usd:g} is used up"
+        return model.StopReason.MONEY_BUDGET, f"{name} of ${budget.usd:g} is used up"
     return None
 
 
@@ -73,7 +72,7 @@ class _Bill:
         self.tokens = 0
         self.usd: float | None = None
 
-    def add(self, usage: Usage | None, usd: float | None) -> None:
+    def add(self, usage: model.Usage | None, usd: float | None) -> None:
         """Add what one part of a trial took."""
         if usage is not None:
             self.tokens += usage.total_tokens
@@ -103,7 +102,7 @@ class Meter:
 
     def __init__(
         self,
-        budget: Budget,
+        budget: model.Budget,
         clock: Clock,
         trial_usd: float | None = None,
         *,
@@ -118,7 +117,7 @@ class Meter:
         self._most_tokens: int | None = None
         self._replies = 0
         self.began_s = clock.monotonic()
-        self.is_limited = budget != Budget()
+        self.is_limited = budget != model.Budget()
         self._counts_only = trial_usd is None and not self.is_limited and whole is None
         self.trials = 0
         self.attempts = 0
@@ -133,7 +132,7 @@ class Meter:
         """Since the run began, by the monotonic clock."""
         return self._clock.monotonic() - self.began_s
 
-    def add(self, trial: Trial) -> None:
+    def add(self, trial: model.Trial) -> None:
         """Count a completed trial."""
         self.trials += 1
         # Most trials of most services tell of none, and nobody has set a limit.
@@ -160,7 +159,7 @@ class Meter:
         self.trials += len(trials)
         self.attempts += sum(trials.courses[way].attempts for way in trials.course_column)
 
-    def _note_most(self, trial: Trial, usd: float | None) -> None:
+    def _note_most(self, trial: model.Trial, usd: float | None) -> None:
         self._replies += trial.latency_s is not None
         spent_usd = known_sum((usd, trial.setup_cost_usd, trial.judging_cost_usd))
         if spent_usd is not None:
@@ -169,7 +168,7 @@ class Meter:
         if used is not None:
             self._most_tokens = max(used.total_tokens, self._most_tokens or 0)
 
-    def abandon(self, replies: Iterable[Reply]) -> None:
+    def abandon(self, replies: Iterable[model.Reply]) -> None:
         """Count what a trial took that will never be counted, as far as it tells.
 
         A request that was under way costs money as well, but nobody reports how much.
@@ -178,12 +177,12 @@ class Meter:
             replies: What its attempts had come to, setup included.
         """
         for reply in replies:
-            for part in (reply, reply.setup or Setup()):
+            for part in (reply, reply.setup or model.Setup()):
                 self._lost.add(part.usage, part.cost_usd)
                 if self._whole is not None:
                     self._whole._lost.add(part.usage, part.cost_usd)
 
-    def find_limit(self, in_flight: int, together: int = 1) -> tuple[StopReason, str] | None:
+    def find_limit(self, in_flight: int, together: int = 1) -> tuple[model.StopReason, str] | None:
         """Return which limit forbids another start, in words too; None where none does.
 
         Args:
@@ -200,7 +199,7 @@ class Meter:
         most = self._budget.trials
         if found is None and most is not None and self.trials + in_flight + together > most:
             found = (
-                StopReason.TRIALS_BUDGET,
+                model.StopReason.TRIALS_BUDGET,
                 f"the budget of {most} trials has no room for {together} more",
             )
         if found is not None or in_flight:
@@ -228,9 +227,9 @@ class Meter:
         limit = self._budget.seconds
         return math.inf if limit is None else limit - self.seconds
 
-    def describe_time_limit(self, why: str = "is used up") -> tuple[StopReason, str]:
+    def describe_time_limit(self, why: str = "is used up") -> tuple[model.StopReason, str]:
         """Return the stop of a run by its time limit."""
-        return StopReason.TIME_BUDGET, f"the budget of {self._budget.seconds:g} s {why}"
+        return model.StopReason.TIME_BUDGET, f"the budget of {self._budget.seconds:g} s {why}"
 
     @property
     def _usd(self) -> float:
@@ -240,33 +239,33 @@ class Meter:
     def _tokens(self) -> int:
         return sum(bill.tokens for bill in self._bills)
 
-    def _find_untold(self) -> tuple[StopReason, str] | None:
+    def _find_untold(self) -> tuple[model.StopReason, str] | None:
         """Return the stop for a limit that cannot be kept because replies do not say their cost."""
         if not self._replies:
             return None
         if self._budget.usd is not None and self._most_usd is None:
-            return StopReason.MONEY_BUDGET, untold_cost(self._budget.usd)
+            return model.StopReason.MONEY_BUDGET, untold_cost(self._budget.usd)
         if self._budget.tokens is not None and self._most_tokens is None:
-            return StopReason.TOKEN_BUDGET, (
+            return model.StopReason.TOKEN_BUDGET, (
                 f"the budget of {self._budget.tokens} tokens cannot be kept: the service does not "
                 "tell how many tokens a trial takes. Limit the number of trials instead "
                 "(budget: {trials: …}), or return a Reply with its usage"
             )
         return None
 
-    def _find_shortage(self, together: int) -> tuple[StopReason, str] | None:
+    def _find_shortage(self, together: int) -> tuple[model.StopReason, str] | None:
         """Return the stop for a limit that the next trials alone could exceed."""
         budget = self._budget
         more = "another trial" if together == 1 else f"{together} more trials"
         usd, tokens = self._most_usd, self._most_tokens
         # What nobody knows yet, the first of them tells.
         if usd is not None and not _has_room(budget.usd, self._usd, usd, together - 1):
-            return StopReason.MONEY_BUDGET, (
+            return model.StopReason.MONEY_BUDGET, (
                 f"the budget of ${budget.usd:g} has no room for {more}: ${self._usd:.4g} is "
                 f"spent, and a trial costs up to ${usd:.4g}"
             )
         if tokens is not None and not _has_room(budget.tokens, self._tokens, tokens, together - 1):
-            return StopReason.TOKEN_BUDGET, (
+            return model.StopReason.TOKEN_BUDGET, (
                 f"the budget of {budget.tokens} tokens has no room for {more}: "
                 f"{self._tokens} are spent, and a trial takes up to {tokens}"
             )
@@ -291,10 +290,10 @@ class Meter:
         )
 
 
-def known_usage(usages: Iterable[Usage | None]) -> Usage | None:
+def known_usage(usages: Iterable[model.Usage | None]) -> model.Usage | None:
     """Return all tokens that were told.
 
-    >>> known_usage([Usage(input_tokens=3), None, Usage(output_tokens=2)])
+    >>> known_usage([model.Usage(input_tokens=3), None, model.Usage(output_tokens=2)])
     Usage(input_tokens=3, output_tokens=2)
     """
     return sum_usages([one for one in usages if one is not None])
@@ -310,7 +309,7 @@ def known_sum(amounts: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def sum_expenses(replies: Sequence[Reply]) -> dict[str, Any]:
+def sum_expenses(replies: Sequence[model.Reply]) -> dict[str, Any]:
     """Return what a trial took in all of its attempts, as the fields of `Trial`."""
     if len(replies) == 1 and replies[0].setup is None:  # nearly every trial
         return {"usage": replies[0].usage, "cost_usd": known_sum([replies[0].cost_usd])}

@@ -12,34 +12,23 @@ from inspect import Parameter, iscoroutinefunction, signature
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from trialwise import model
+from trialwise.engine import ports
 from trialwise.engine.attempt import Caller, Response, own_failure
 from trialwise.engine.check_watch import find_mistake
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.excerpts import Excerpts, TextKeeper, error_text
-from trialwise.engine.ports import (
-    HOOK_FAILED,
-    Service,
-    ServiceError,
-    SystemClock,
-    Timer,
-    TrialContext,
-)
 from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import TrialStart
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Input
-from trialwise.model.contract import Contract
-from trialwise.model.options import RunOptions
-from trialwise.model.plan import ExperimentPlan, Plan
-from trialwise.model.reply import Reply, Setup
+from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunTexts
-from trialwise.model.trial import ErrorClass, Trial
 from trialwise.redaction import redact_with
 
 # The function that a contract has called before each trial, such as one that resets a database.
 
 #: Called before each attempt at a trial; returns what it took.
-BeforeEach: TypeAlias = Callable[[TrialContext], Awaitable[Setup]]
+BeforeEach: TypeAlias = Callable[[ports.TrialContext], Awaitable[model.Setup]]
 #: What the function may take, by these names.
 _KNOWN = ("input", "index", "seed")
 
@@ -58,7 +47,7 @@ def make_hook(function: Callable[..., Any] | None, *, in_thread: bool) -> Before
     if any(one.kind is Parameter.VAR_KEYWORD for one in taken):
         names = list(_KNOWN)
 
-    async def call(context: TrialContext) -> Setup:
+    async def call(context: ports.TrialContext) -> model.Setup:
         began_s = perf_counter()
         found: object = None
         bound = partial(function, **{name: getattr(context, name) for name in names})
@@ -74,9 +63,9 @@ def make_hook(function: Callable[..., Any] | None, *, in_thread: bool) -> Before
         except BaseException as caught:
             error = own_failure(caught)
             # Nothing was asked, so nothing can be said about the service.
-            message = f"{HOOK_FAILED}: {error_text(error)}"
-            raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from error
-        told = found if isinstance(found, Setup) else Setup()
+            message = f"{ports.HOOK_FAILED}: {error_text(error)}"
+            raise ports.ServiceError(message, model.ErrorClass.INFRASTRUCTURE) from error
+        told = found if isinstance(found, model.Setup) else model.Setup()
         return told if told.seconds else replace(told, seconds=perf_counter() - began_s)
 
     return call
@@ -85,7 +74,7 @@ def make_hook(function: Callable[..., Any] | None, *, in_thread: bool) -> Before
 class RunsTrials(Protocol):
     """Runs trials; the service of a contract is called by `TrialRunner`."""
 
-    async def run(self, start: TrialStart, started_s: float) -> Trial:
+    async def run(self, start: TrialStart, started_s: float) -> model.Trial:
         """Run a trial to its end; see `TrialRunner.run`."""
 
     async def aclose(self) -> None:
@@ -112,13 +101,13 @@ class TrialRunner:
 
     def __init__(
         self,
-        plan: Plan,
-        contract: Contract,
-        service: Service,
+        plan: model.Plan,
+        contract: model.Contract,
+        service: ports.Service,
         *,
-        clock: Timer,
+        clock: ports.Timer,
         excerpts: Excerpts,
-        abandon: Callable[[Iterable[Reply]], None],
+        abandon: Callable[[Iterable[model.Reply]], None],
         seconds_left: Callable[[], float],
         reach: Reach,
         note_raised: Callable[[BaseException], str],
@@ -147,11 +136,11 @@ class TrialRunner:
         """The names of the checks, by experiment and criterion."""
         return [[mine for _, mine in checker.check_names] for checker, _ in self._experiments]
 
-    def input_of(self, start: TrialStart) -> Input:
+    def input_of(self, start: TrialStart) -> model.Input:
         """Return the input of a trial."""
         return self._experiments[start.experiment][1][start.position]
 
-    async def run(self, start: TrialStart, started_s: float) -> Trial:
+    async def run(self, start: TrialStart, started_s: float) -> model.Trial:
         """Run a trial to its end.
 
         Args:
@@ -172,7 +161,7 @@ class TrialRunner:
         started_s = int(started_s * 1e6 + 0.5) / 1e6
         return checker.trial(start, given, response, started_s, examined)
 
-    def describe_crash(self, start: TrialStart, why: str, started_s: float) -> Trial:
+    def describe_crash(self, start: TrialStart, why: str, started_s: float) -> model.Trial:
         """Return the failed trial of a service that ended its process.
 
         Args:
@@ -181,12 +170,12 @@ class TrialRunner:
             started_s: When it began.
         """
         checker, inputs = self._experiments[start.experiment]
-        response = Response(None, ErrorClass.NONE, self._excerpts.text(why))
+        response = Response(None, model.ErrorClass.NONE, self._excerpts.text(why))
         given = inputs[start.position]
         return checker.trial(start, given, response, round(started_s, 6))
 
     async def _ask(
-        self, checker: ReplyChecker, response: Response, given: Input, seed: int
+        self, checker: ReplyChecker, response: Response, given: model.Input, seed: int
     ) -> Examined | None:
         try:
             return await checker.ask(response, given=given, seed=seed)
@@ -204,9 +193,9 @@ class TrialRunner:
 
 
 def _checker(
-    plan: Plan,
+    plan: model.Plan,
     experiment: ExperimentPlan,
-    contract: Contract,
+    contract: model.Contract,
     excerpts: Excerpts,
     note_raised: Callable[[BaseException], str],
 ) -> ReplyChecker:
@@ -224,7 +213,7 @@ def _checker(
     )
 
 
-def _inputs(contract: Contract, experiment: ExperimentPlan) -> Sequence[Input]:
+def _inputs(contract: model.Contract, experiment: ExperimentPlan) -> Sequence[model.Input]:
     sampling = contract.samplings.get(experiment.name)
     if sampling is None or tuple(one.id for one in sampling.inputs) != experiment.input_ids:
         allowed = f"hold the inputs of {experiment.name!r} that were planned"
@@ -238,7 +227,7 @@ def _inputs(contract: Contract, experiment: ExperimentPlan) -> Sequence[Input]:
 class SingleTrial(NamedTuple):
     """A trial that was run on its own."""
 
-    trial: Trial
+    trial: model.Trial
     texts: RunTexts
     """Its input, and where the service raised."""
     checks: Sequence[tuple[str, Sequence[str]]]
@@ -246,14 +235,14 @@ class SingleTrial(NamedTuple):
 
 
 async def run_single_trial(
-    contract: Contract,
-    service: Service,
+    contract: model.Contract,
+    service: ports.Service,
     *,
     experiment: str,
-    given: Input,
+    given: model.Input,
     index: int,
     seed: int,
-    options: RunOptions,
+    options: model.RunOptions,
     redact: Callable[[str], str] | None = None,
 ) -> SingleTrial:
     """Run one trial and close the service; nothing is counted and nothing is kept.
@@ -273,7 +262,7 @@ async def run_single_trial(
         BrokenCheck: A check is broken whatever the reply says.
     """
     start = TrialStart(0, index, 0, seed)
-    clock, excerpts = SystemClock(), Excerpts(reply_limit=4000, redact=redact)
+    clock, excerpts = ports.SystemClock(), Excerpts(reply_limit=4000, redact=redact)
     keeper = TextKeeper(excerpts)
     criteria = [one for one in contract.criteria if contract.experiment_of(one) == experiment]
     checker = ReplyChecker(

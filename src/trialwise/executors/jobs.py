@@ -10,33 +10,25 @@ import pickle
 import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from trialwise import __version__
-from trialwise.engine.check_watch import is_own_file
+from trialwise import __version__, model
 from trialwise.engine.error_classes import Reach
-from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.excerpts import Excerpts, is_own_file
 from trialwise.engine.ports import Service
 from trialwise.engine.run_state import TrialStart
 from trialwise.engine.trial_runner import RunsTrials
 from trialwise.errors import ExecutorUnusable
-from trialwise.model.contract import Contract
-from trialwise.model.plan import Plan
-from trialwise.model.reply import Reply
-from trialwise.model.trial import Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class WorkerParts(NamedTuple):
     """What a worker has for that which runs its trials."""
 
-    plan: Plan
-    contract: Contract
+    plan: model.Plan
+    contract: model.Contract
     excerpts: Excerpts
     reach: Reach
     note_raised: Callable[[BaseException], str]
@@ -45,8 +37,8 @@ class WorkerParts(NamedTuple):
 class JobContent(NamedTuple):
     """What a worker needs to run trials."""
 
-    plan: Plan
-    contract: Contract
+    plan: model.Plan
+    contract: model.Contract
     service: Service
     redact: Callable[[str], str] | None
     reply_limit: int | None
@@ -278,10 +270,10 @@ class Batch:
 class BatchResult:
     """What came of a batch; trials that it does not hold were not run."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[model.Trial, ...]
     tracebacks: dict[str, str] = field(default_factory=dict)
     """Where the service raised, by the hash that trials name."""
-    abandoned: tuple[Reply, ...] = ()
+    abandoned: tuple[model.Reply, ...] = ()
     """What calls took that came to nothing; their values are left out."""
     run_s: float = 0.0
     """How long the batch took in the worker."""

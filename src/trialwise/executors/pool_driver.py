@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Protocol, Unpack, cast
 
+from trialwise import model
 from trialwise.engine.ports import Service
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
@@ -20,10 +21,6 @@ from trialwise.engine.trial_runner import RunsTrials
 from trialwise.errors import ExecutorUnusable, TrialwiseError
 from trialwise.executors.jobs import Batch, BatchResult, EndedBatch, Job, JobContent, WorkerParts
 from trialwise.extensions import EXECUTORS, extension_names, find_extension
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
-from trialwise.model.plan import Plan
-from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
 
 #: How long a batch should take: long enough that sending it costs little, and short enough that a
@@ -58,8 +55,8 @@ class WorkerFault(Exception):
 
 
 def run_in_pool(
-    plan: Plan,
-    contract: Contract,
+    plan: model.Plan,
+    contract: model.Contract,
     service: Service,
     *,
     is_interrupted: Callable[[], bool] = lambda: False,
@@ -139,7 +136,7 @@ class _PoolRun:
                     self._take_ended(min(_TURN_S, pause_s or _TURN_S))
                 if is_interrupted():
                     self._take_last()
-                    state.stop(StopReason.INTERRUPTED, "the run was interrupted")
+                    state.stop(model.StopReason.INTERRUPTED, "the run was interrupted")
                 elif state.meter.seconds_left <= 0 and not state.is_over:
                     state.stop(*state.meter.describe_time_limit())
                 if state.lets_go or (state.is_over and state.meter.seconds_left <= 0):
@@ -147,7 +144,7 @@ class _PoolRun:
                 if self._ledger.take_turn(self._clock.monotonic()):
                     self._ledger.sync()
         except PoolLost as error:
-            state.stop(StopReason.SERVICE, str(error))
+            state.stop(model.StopReason.SERVICE, str(error))
         finally:
             state.let_go()
             self._ledger.sync()
@@ -238,7 +235,7 @@ class _PoolRun:
         elif result.run_s > 0:
             self._adapt(len(batch.starts), result.run_s)
 
-    def _count(self, start: TrialStart, trial: Trial) -> None:
+    def _count(self, start: TrialStart, trial: model.Trial) -> None:
         settled = self._ledger.count(trial, self._runner.input_of(start))
         if settled is not None:
             self._announcer.tell_trial(trial, settled)
@@ -247,7 +244,7 @@ class _PoolRun:
         """End the run for the reason that a batch was not run to its end."""
         state = self._state
         if result.stop:
-            state.stop(StopReason.SERVICE, result.stop)
+            state.stop(model.StopReason.SERVICE, result.stop)
         elif result.out_of_time:  # otherwise a broken check ended it, which the state knows
             why = f"ends before the service may be asked again ({result.out_of_time})"
             state.stop(*state.meter.describe_time_limit(why))

@@ -17,6 +17,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from trialwise import model
 from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.check_watch import find_mistake
 from trialwise.engine.error_classes import Reach
@@ -24,18 +25,7 @@ from trialwise.engine.excerpts import TextKeeper
 from trialwise.engine.ports import ServiceError, SystemClock
 from trialwise.engine.run_parts import make_excerpts
 from trialwise.engine.trial_runner import RunsTrials, TrialRunner
-from trialwise.executors.jobs import (
-    Batch,
-    BatchResult,
-    JobContent,
-    PackedJob,
-    WorkerParts,
-    forget_job,
-    load_content,
-    load_job,
-)
-from trialwise.model.reply import Reply
-from trialwise.model.trial import Trial
+from trialwise.executors import jobs
 from trialwise.redaction import redact_with
 
 #: How long closing the service may take.
@@ -50,7 +40,7 @@ class TrialWorker:
         content: The job.
     """
 
-    def __init__(self, content: JobContent) -> None:
+    def __init__(self, content: jobs.JobContent) -> None:
         self._content = content
         self._excerpts = make_excerpts(content.plan, content.redact, content.reply_limit)
         # Workers keep no log: tracebacks go back with the trials that name them.
@@ -58,14 +48,14 @@ class TrialWorker:
         self._sent: set[str] = set()
         self._reach = Reach()
         # Batches run side by side on one loop; whichever ends first takes along what was lost.
-        self._lost: list[Reply] = []
+        self._lost: list[model.Reply] = []
         self._ends_s = math.inf
         self._runner = self._make_runner()
 
     def _make_runner(self) -> RunsTrials:
         content = self._content
         if content.make_runner is not None:
-            parts = WorkerParts(
+            parts = jobs.WorkerParts(
                 content.plan,
                 content.contract,
                 self._excerpts,
@@ -85,7 +75,7 @@ class TrialWorker:
             note_raised=self._keeper.note_raised,
         )
 
-    async def run(self, batch: Batch) -> BatchResult:
+    async def run(self, batch: jobs.Batch) -> jobs.BatchResult:
         """Run a batch of trials one after another.
 
         A fault of ours comes back as such: a worker that ended would look as if a trial had ended
@@ -98,16 +88,16 @@ class TrialWorker:
             result = await self._run(batch)
             pickle.dumps(result)  # what cannot be sent is known here, and by its name
         except Exception:
-            return BatchResult(trials=(), fault=self._excerpts.text(traceback.format_exc()))
+            return jobs.BatchResult(trials=(), fault=self._excerpts.text(traceback.format_exc()))
         return result
 
-    async def _run(self, batch: Batch) -> BatchResult:
+    async def _run(self, batch: jobs.Batch) -> jobs.BatchResult:
         began_s = time.perf_counter()
         if batch.seconds_left is not None:
             self._ends_s = began_s + batch.seconds_left
         self._reach.has_answered |= batch.has_answered
         self._reach.has_worked |= batch.has_worked
-        trials: list[Trial] = []
+        trials: list[model.Trial] = []
         ending: dict[str, Any] = {}
         with redact_with(self._content.redact):
             for start in batch.starts:
@@ -123,7 +113,7 @@ class TrialWorker:
                 if ending or find_mistake(trials[-1]) is not None:
                     break
         lost, self._lost[:] = tuple(self._lost), ()
-        return BatchResult(
+        return jobs.BatchResult(
             trials=tuple(trials),
             tracebacks=self._take_tracebacks(),
             abandoned=tuple(replace(one, value=None, details={}) for one in lost),
@@ -155,12 +145,12 @@ class BlockingWorker:
         packed: The job as it travelled.
     """
 
-    def __init__(self, packed: PackedJob) -> None:
+    def __init__(self, packed: jobs.PackedJob) -> None:
         self._packed = packed
-        self._worker = TrialWorker(load_content(packed))
+        self._worker = TrialWorker(jobs.load_content(packed))
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
-        self._batches: set[Future[BatchResult]] = set()
+        self._batches: set[Future[jobs.BatchResult]] = set()
         self._is_closed = False
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -170,7 +160,7 @@ class BlockingWorker:
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
-    def run(self, batch: Batch) -> BatchResult:
+    def run(self, batch: jobs.Batch) -> jobs.BatchResult:
         """Run a batch and wait for it.
 
         Raises:
@@ -201,7 +191,7 @@ class BlockingWorker:
             one.cancel()
         asyncio.run_coroutine_threadsafe(self._worker.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        forget_job(self._packed)
+        jobs.forget_job(self._packed)
 
 
 # What a worker process of `process_pool` runs: it loads a job and runs batches until told to end.
@@ -236,20 +226,20 @@ class _Server:
             if kind == "end":
                 return
 
-    def _on_job(self, packed: PackedJob) -> None:
+    def _on_job(self, packed: jobs.PackedJob) -> None:
         with _end_on_error():
             os.chdir(packed.folder)
-            report, content = load_job(packed)
+            report, content = jobs.load_job(packed)
             if content is not None:
                 self._worker = TrialWorker(content)
             self._connection.send(report)
 
-    def _on_batch(self, number: int, batch: Batch) -> None:
+    def _on_batch(self, number: int, batch: jobs.Batch) -> None:
         task = self._loop.create_task(self._run(number, batch))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, number: int, batch: Batch) -> None:
+    async def _run(self, number: int, batch: jobs.Batch) -> None:
         assert self._worker is not None
         with _end_on_error():
             result = await self._worker.run(batch)

@@ -6,16 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, Unpack
 
-from anyio import (
-    CancelScope,
-    Event,
-    create_task_group,
-    get_cancelled_exc_class,
-    move_on_after,
-    to_thread,
-)
+import anyio
 from anyio.lowlevel import checkpoint
 
+from trialwise import model
 from trialwise.engine.arms_state import ArmsState, RoundSchedule
 from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.excerpts import error_text
@@ -23,10 +17,6 @@ from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pacer, Pause, RunOutcome, RunState, TrialStart
 from trialwise.engine.spending_meter import Meter
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
-from trialwise.model.plan import Plan
-from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
 
 #: A service that never waits would keep everything else from running, even an interrupt.
@@ -41,8 +31,8 @@ Watch: TypeAlias = Callable[[int, Meter], None]
 
 
 async def run_plan(
-    plan: Plan,
-    contract: Contract,
+    plan: model.Plan,
+    contract: model.Contract,
     service: Service,
     *,
     interrupted: Interrupt | None = None,
@@ -72,8 +62,8 @@ async def run_plan(
 class DrivenArm(NamedTuple):
     """A run that is ready, such as one arm of a comparison."""
 
-    plan: Plan
-    contract: Contract
+    plan: model.Plan
+    contract: model.Contract
     service: Service
     settings: DriverSettings
     """The clock and the redaction of several arms are those of the first."""
@@ -144,7 +134,7 @@ async def _drive(
 
 async def close_service(service: Service) -> str:
     """Close a service; what goes wrong is reported and loses no trial."""
-    with move_on_after(_CLOSING_S, shield=True):
+    with anyio.move_on_after(_CLOSING_S, shield=True):
         try:
             await service.aclose()
         except (Exception, SystemExit) as error:
@@ -173,8 +163,8 @@ class AsyncRun:
         self._rest_s = self._clock.monotonic() + _TURN_EVERY_S
         # None with one worker: it sees for itself that the run is over, and a task group would
         # cost more than the rest of the engine.
-        self._scope: CancelScope | None = None
-        self._change: Event | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._change: anyio.Event | None = None
         self._error: BaseException | None = None
         self._interrupted: Interrupt | None = None
 
@@ -188,14 +178,14 @@ class AsyncRun:
                 one.tell_start()
             meter = self._state.meter
             # The workers look at the limit before each start; this ends what is in flight then.
-            with move_on_after(meter.seconds_left) as limit:
+            with anyio.move_on_after(meter.seconds_left) as limit:
                 if interrupted is None:
                     await self._run()
                 else:
                     await self._run_until(interrupted)
             if limit.cancelled_caught:
                 self._state.stop(*meter.describe_time_limit())
-        except (get_cancelled_exc_class(), KeyboardInterrupt):
+        except (anyio.get_cancelled_exc_class(), KeyboardInterrupt):
             # Swallowed on purpose: complete trials are to be decided and kept. A cancellation is
             # raised again at the caller's next wait.
             self._interrupt()
@@ -211,16 +201,16 @@ class AsyncRun:
         # The watching task cancels the group, which is how workers that wait for a reply hear of
         # the interrupt. Workers between two trials look for themselves.
         try:
-            async with create_task_group() as group:
+            async with anyio.create_task_group() as group:
                 group.start_soon(watch)
                 try:
                     await self._run()
-                except get_cancelled_exc_class():
+                except anyio.get_cancelled_exc_class():
                     raise
                 except BaseException as caught:  # raised as it is, not in a group
                     error = caught
                 group.cancel_scope.cancel()
-        except get_cancelled_exc_class():
+        except anyio.get_cancelled_exc_class():
             # The time limit may have come in between; it does not hide that a check is broken.
             if error is None:
                 raise
@@ -229,7 +219,7 @@ class AsyncRun:
 
     def _interrupt(self) -> None:
         cause = "" if self._interrupted is None else getattr(self._interrupted, "cause", "")
-        reason = StopReason.SERVICE if cause else StopReason.INTERRUPTED
+        reason = model.StopReason.SERVICE if cause else model.StopReason.INTERRUPTED
         self._state.stop(reason, cause or "the run was interrupted")
 
     async def _run(self) -> None:
@@ -247,7 +237,7 @@ class AsyncRun:
         finally:
             # The log first: closing a judge may hang, and no trial may be lost to that.
             self._sync()
-            with move_on_after(_CHECKS_CLOSING_S, shield=True):
+            with anyio.move_on_after(_CHECKS_CLOSING_S, shield=True):
                 for one in self._arms:
                     await one.runner.aclose()
 
@@ -257,7 +247,7 @@ class AsyncRun:
         A decision cancels what is in flight, and the workers with it. The next experiment then
         starts with new workers.
         """
-        async with create_task_group() as group:
+        async with anyio.create_task_group() as group:
             self._scope = group.cancel_scope
             for _ in range(self._state.concurrency):
                 group.start_soon(self._worker)
@@ -268,7 +258,7 @@ class AsyncRun:
         """Work; an error is kept for the caller, who would get it in a group otherwise."""
         try:
             await self._work()
-        except get_cancelled_exc_class():
+        except anyio.get_cancelled_exc_class():
             raise
         except BaseException as error:
             self._error = self._error or error
@@ -302,7 +292,7 @@ class AsyncRun:
         try:
             trial = await arm.runner.run(start, began_s)
         except ServiceError as error:
-            arm.state.stop(StopReason.SERVICE, str(error))
+            arm.state.stop(model.StopReason.SERVICE, str(error))
             self._note(start, None)
             self._let_go()
             return
@@ -323,7 +313,7 @@ class AsyncRun:
         if self._scope is not None:
             self._tell_others()
 
-    def _note(self, start: TrialStart, trial: Trial | None) -> None:
+    def _note(self, start: TrialStart, trial: model.Trial | None) -> None:
         """Note in a comparison what came of a trial; None where it does not count."""
         if isinstance(self._state, ArmsState):
             self._state.note(start.arm, trial)
@@ -347,7 +337,7 @@ class AsyncRun:
                 self._sync()
             else:
                 # The others' latencies must not wait for the disk.
-                await to_thread.run_sync(self._sync)
+                await anyio.to_thread.run_sync(self._sync)
         await checkpoint()
 
     def _sync(self) -> None:
@@ -367,7 +357,7 @@ class AsyncRun:
 
     async def _wait_for_change(self) -> None:
         if self._change is None:
-            self._change = Event()
+            self._change = anyio.Event()
         await self._change.wait()
 
     def _tell_change(self) -> None:
@@ -433,7 +423,7 @@ def drive(
         _loop(state, executor, count, asked_to_stop)
     except stops_run as error:
         stopped = error
-        state.stop(StopReason.INTERRUPTED, "the run was interrupted")
+        state.stop(model.StopReason.INTERRUPTED, "the run was interrupted")
         # What is complete still counts. A second Ctrl-C gets out of here at once.
         executor.let_go()
         while executor.in_flight:
@@ -462,7 +452,7 @@ def _loop(
         for item in executor.wait():
             count(item)
         if reason := asked_to_stop():
-            state.stop(StopReason.INTERRUPTED, f"the session ends: {reason}")
+            state.stop(model.StopReason.INTERRUPTED, f"the session ends: {reason}")
 
 
 def _start_trials(state: RunState, executor: Executor[T]) -> None:
