@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trialwise.plugin.hooks import TrialwisePlugin
+    from trialwise.plugin.marked_test import Workbench
     from trialwise.plugin.trial_fixture import TrialHandle
-    from trialwise.plugin.workbench import Workbench
 
 _NAME = "trialwise-session"
 _MARKER = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.verdict import Decision
-from trialwise.plugin.session_budget import SessionBudget
+from trialwise.plugin.session import SessionBudget
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project

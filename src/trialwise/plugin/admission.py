@@ -29,7 +29,7 @@ from trialwise.model.fingerprint import fingerprint
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.plugin.marker import Asked, MarkerError, is_ours, read_marker
-from trialwise.plugin.settings import Settings
+from trialwise.plugin.session import Settings
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 
 if TYPE_CHECKING:

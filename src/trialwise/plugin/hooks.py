@@ -5,47 +5,32 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
+import anyio
 import pytest
+from _pytest.reports import CollectErrorRepr
 from _pytest.runner import check_interactive_exception
+from _pytest.terminal import TerminalReporter
 
+from trialwise.plugin import other_plugins, summary, trial_items
 from trialwise.plugin.admission import CASE, admit, is_marked
-from trialwise.plugin.marked_test import RESULTS, MarkedTest
-from trialwise.plugin.one_by_one import call_trial
-from trialwise.plugin.other_plugins import drop_rerun_marker, interrupts_of, refuse_second_run
+from trialwise.plugin.marked_test import RESULTS, MarkedTest, Workbench
 from trialwise.plugin.reporting import Judged
-from trialwise.plugin.session_budget import SessionBudget
-from trialwise.plugin.settings import settings_of
-from trialwise.plugin.trial_items import TrialItem, shared_fixtures
+from trialwise.plugin.session import SessionBudget, settings_of
+from trialwise.plugin.trial_items import TrialItem, When
 from trialwise.runtime.earlier_runs import EarlierRuns
 from trialwise.stores.run_files import join_session
 
-if TYPE_CHECKING:
-    from _pytest.terminal import TerminalReporter
 
-    from trialwise.plugin.reasons import Reasons
-    from trialwise.plugin.workbench import Workbench
-
-
-When = Literal["setup", "call", "teardown"]
-
-
-def report_phases(
-    item: pytest.Function,
-    nextitem: pytest.Item | None,
-    *,
-    call: Callable[[], None],
-    leftovers: Callable[[], None],
-) -> None:
+def report_phases(test: MarkedTest, nextitem: pytest.Item | None) -> None:
     """Run a marked test.
 
     Args:
-        item: The test.
+        test: The test.
         nextitem: The one after it, which may share fixtures.
-        call: Every trial and the verdict.
-        leftovers: Raises what went wrong in tearing trials down.
     """
+    item = test.item
     loose: Any = item
     hooks = item.ihook
     hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -54,12 +39,12 @@ def report_phases(
     try:
         ready = _phase(item, "setup", lambda: _set_up_shared(item)).passed
         if ready and not item.config.getoption("setuponly", False):
-            _phase(item, "call", lambda: _call(item, call))
+            _phase(item, "call", lambda: _call(test))
         last = item.session.shouldfail or item.session.shouldstop
 
         def teardown() -> None:
             hooks.pytest_runtest_teardown(item=item, nextitem=None if last else nextitem)
-            leftovers()
+            test.raise_leftovers()
 
         _phase(item, "teardown", teardown)
     finally:
@@ -74,7 +59,7 @@ def _set_up_shared(item: pytest.Function) -> None:
     fifty times.
     """
     own = item.fixturenames
-    item.fixturenames = shared_fixtures(item)
+    item.fixturenames = trial_items.shared_fixtures(item)
     try:
         item.ihook.pytest_runtest_setup(item=item)
     finally:
@@ -96,12 +81,12 @@ def _require_fixtures(item: pytest.Function) -> None:
             item._request.getfixturevalue(name)
 
 
-def _call(item: pytest.Function, call: Callable[[], None]) -> None:
+def _call(test: MarkedTest) -> None:
     """Call every trial as if that were the test's body, with all that plugins do around one."""
-    loose: Any = item
-    loose.runtest = call
+    loose: Any = test.item
+    loose.runtest = test.call
     try:
-        item.ihook.pytest_runtest_call(item=item)
+        loose.ihook.pytest_runtest_call(item=loose)
     finally:
         del loose.runtest
 
@@ -117,7 +102,8 @@ class _Sibling:
 
 
 def _phase(item: pytest.Item, when: When, function: Callable[[], None]) -> pytest.TestReport:
-    call = pytest.CallInfo.from_call(function, when=when, reraise=interrupts_of(item.config))
+    ends = other_plugins.interrupts_of(item.config)
+    call = pytest.CallInfo.from_call(function, when=when, reraise=ends)
     report: pytest.TestReport = item.ihook.pytest_runtest_makereport(item=item, call=call)
     item.ihook.pytest_runtest_logreport(report=report)
     if check_interactive_exception(call, report):
@@ -145,8 +131,6 @@ class TrialwisePlugin:
         self._earlier = EarlierRuns(self.settings.store) if self.settings.resume else None
         self.results: list[dict[str, Any]] = []
         """The results of every marked test that was reported, in that order."""
-        self._reasons: Reasons | None = None
-        """The reasons of the test under way."""
 
     # --- Collection ---------------------------------------------------------------------------
 
@@ -156,23 +140,19 @@ class TrialwisePlugin:
         """Plan marked tests; what is wrong with them is an error of their collector."""
         for item in items:
             if CASE in item.stash:
-                drop_rerun_marker(item)
+                other_plugins.drop_rerun_marker(item)
         errors = admit(items, self.settings)
         if not errors:
             return
         text = "\n".join(errors)
         if report is None:
             raise pytest.UsageError(text)
-        from _pytest.reports import CollectErrorRepr
-
         report.outcome, report.longrepr = "failed", CollectErrorRepr(text)
 
     def print_plans(self, items: Sequence[pytest.Item]) -> None:
         """Say what would be run and what it could cost."""
-        from trialwise.plugin.summary import write_plans
-
         cases = [item.stash[CASE] for item in items if CASE in item.stash]
-        write_plans(self.config, [case.plan for case in cases], self.settings)
+        summary.write_plans(self.config, [case.plan for case in cases], self.settings)
 
     # --- Running ------------------------------------------------------------------------------
 
@@ -180,16 +160,14 @@ class TrialwisePlugin:
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
         """Run a marked test as many times as its plan needs; before any plugin that reruns."""
         if isinstance(item, TrialItem):
-            assert self._reasons is not None
-            call_trial(item, self._reasons)
+            trial_items.call_trial(item)
             return True
         if not is_marked(item):
             return None
         assert isinstance(item, pytest.Function)
         test = MarkedTest(item, self.settings, self.budget, self._earlier)
-        self._reasons = test.reasons
         try:
-            report_phases(item, nextitem, call=test.call, leftovers=test.raise_leftovers)
+            report_phases(test, nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception):
             # No report will say what the test came to until here.
             kept = item.stash.get(RESULTS, None)
@@ -202,7 +180,7 @@ class TrialwisePlugin:
         """Let nobody else call a marked test: its trials are called, and it is decided once."""
         is_trials = isinstance(item, TrialItem) or "runtest" in vars(item)  # one, or side by side
         if not is_trials and is_marked(item):
-            refuse_second_run(item)
+            other_plugins.refuse_second_run(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
@@ -211,8 +189,6 @@ class TrialwisePlugin:
             return None
         if pyfuncitem.funcargs.get("anyio_backend"):
             return None
-        import anyio
-
         names = pyfuncitem._fixtureinfo.argnames
         given = {name: pyfuncitem.funcargs[name] for name in names}
 
@@ -256,12 +232,8 @@ class TrialwisePlugin:
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
         """Say how all marked tests went."""
         if self.results:
-            from trialwise.plugin.summary import write_summary
-
-            write_summary(terminalreporter, self.results, self.settings, self.config)
+            summary.write_summary(terminalreporter, self.results, self.settings, self.config)
 
     def workbench(self, item: pytest.Item) -> Workbench:
         """Return the `trialwise` fixture of a test."""
-        from trialwise.plugin.workbench import Workbench
-
         return Workbench(item, self.settings, self.budget)

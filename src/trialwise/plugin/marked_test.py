@@ -1,83 +1,54 @@
-"""The call of one marked test: its trials, its verdict, and how pytest reports that."""
+"""The call of one marked test, and of contracts inside a test: verdicts, as pytest reports them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any
 
 import pytest
 
-from trialwise.engine.attempt import fresh_copy
-from trialwise.engine.run_state import TrialStart
+import trialwise
+from trialwise.checks.criterion_scopes import scopes_of
+from trialwise.engine.ports import SystemClock
+from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import TrialwiseError
-from trialwise.model.claim import Input
 from trialwise.model.codec import to_plain
-from trialwise.model.plan import Plan
+from trialwise.model.contract import Contract
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision
-from trialwise.plugin import other_plugins
+from trialwise.plugin import other_plugins, reporting
 from trialwise.plugin.admission import CASE, Case, admit, find_earlier
-from trialwise.plugin.one_by_one import OneByOne
-from trialwise.plugin.pytest_driver import TestRun
-from trialwise.plugin.reasons import Ending, Reasons, show_place
-from trialwise.plugin.reporting import Judged, headline, properties_of, verdict_repr
-from trialwise.plugin.session_budget import SessionBudget
-from trialwise.plugin.settings import Settings
-from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
-from trialwise.plugin.trial_items import TrialItem, copy_item
+from trialwise.plugin.marked_runs import LocalRun, TestRun, WorkerRun
+from trialwise.plugin.reasons import Reasons
+from trialwise.plugin.session import SessionBudget, Settings
+from trialwise.plugin.trial_fixture import UnknownCriterion
+from trialwise.plugin.trial_items import TrialItem
+from trialwise.runtime.answers import Comparison
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
+from trialwise.runtime.measuring import Measurement, check_complete, write_baseline
+from trialwise.runtime.result import Result
 from trialwise.runtime.workspace import decide_and_keep
-
-if TYPE_CHECKING:
-    from trialwise.plugin.worker_run import WorkerRun
-    from trialwise.runtime.answers import Comparison
-
-    AnyRun: TypeAlias = TestRun | WorkerRun
-
-T = TypeVar("T")
+from trialwise.stores.baselines import BaselineStore
+from trialwise.stores.runs import StoredRun
 
 RESULTS = pytest.StashKey[list[dict[str, Any]]]()
 """What the runs of a test came to, as plain values: workers send them to the session's summary."""
 
 
-class CheckFailed(AssertionError):
-    """A check that does not hold, shown like an assertion at its place."""
-
-    # Tracebacks would spell out where it is defined, which nobody needs to know.
-    __module__ = "builtins"
-
-
+@dataclass
 class MarkedTest:
-    """A marked test while it runs.
+    """A marked test while it runs."""
 
-    Args:
-        item: The test.
-        settings: The session's.
-        budget: The session's budget.
-        earlier: The runs of earlier sessions; None where nothing is resumed.
-    """
-
-    def __init__(
-        self,
-        item: pytest.Function,
-        settings: Settings,
-        budget: SessionBudget,
-        earlier: EarlierRuns | None,
-    ) -> None:
-        self._item = item
-        self._settings = settings
-        self._budget = budget
-        self._earlier = earlier
-        self._run: AnyRun | None = None
-        self._criteria: tuple[str, ...] = ()
-        self._inputs: Sequence[Input] = ()
-        self._reseed = other_plugins.reseeding_of(item.config)
-        self._where = ""
-        self.reasons = Reasons()
+    item: pytest.Function
+    settings: Settings
+    budget: SessionBudget
+    """What is left of the session's budget."""
+    earlier: EarlierRuns | None
+    """The runs of earlier sessions; None where nothing is resumed."""
+    reasons: Reasons = field(default_factory=Reasons)
+    run: TestRun | None = None
 
     def call(self) -> None:
         """Run the trials and conclude.
@@ -86,168 +57,90 @@ class MarkedTest:
             Judged: A FAIL, or an INCONCLUSIVE that counts as one.
             pytest.skip.Exception: The first trial was skipped, or INCONCLUSIVE is to be a skip.
         """
-        other_plugins.stop_timer(self._item)
+        other_plugins.stop_timer(self.item)
         try:
-            self._call()
+            # A test that was not collected before, such as one run by its name, is planned now.
+            for error in admit([self.item], self.settings):
+                raise pytest.UsageError(error)
+            self._call(self.item.stash[CASE])
         except UnknownCriterion:  # shown where it is
             raise
         except TrialwiseError as error:
             pytest.fail(str(error), pytrace=False)
 
-    def _call(self) -> None:
-        case = self._case()
-        self._criteria = tuple(one.name for one in case.contract.criteria)
-        (sampling,) = case.contract.samplings.values()
-        self._inputs = sampling.inputs
-        earlier = find_earlier(case, self._settings, self._earlier)
+    def _call(self, case: Case) -> None:
+        earlier = find_earlier(case, self.settings, self.earlier)
         if earlier.finished is not None:
-            path = self._settings.store / "runs" / earlier.finished.run_id
-            note = "finished before, kept"
-            self._where = note_result(self._item, earlier.finished, path, note=note)
-            self._raise_unless_passed(earlier.finished)
+            path = self.settings.store / "runs" / earlier.finished.run_id
+            self._report(earlier.finished, path, "finished before, kept")
             return
-        self._run = self._open_run(case, earlier)
-        if self._settings.measure:
-            self._measure(case, earlier.plan)
+        given = (self.item, case, earlier, self.budget, self.settings.store)
+        is_local = case.options.executor == "local"
+        self.run = LocalRun(*given, reasons=self.reasons) if is_local else WorkerRun(*given)
+        if self.settings.measure:
+            self._measure(case, earlier, self.run)
             return
         note = ""
         if earlier.refused is not None:
             note = f"not resumed, since the test has changed: {earlier.refused.changed}"
 
-        def conclude(run: AnyRun) -> RunRecord:
-            record = decide_and_keep(earlier.plan, run.outcome, run.stored_run)
+        def conclude(outcome: RunOutcome, stored: StoredRun) -> tuple[RunRecord, str]:
+            record = decide_and_keep(earlier.plan, outcome, stored)
             self.reasons.note_kept(record)
-            self._where = note_result(self._item, record, run.path, note=note)
-            return record
+            # Noted here: after an interrupt nobody comes back to do so.
+            return record, note_result(self.item, record, stored.path, note=note)
 
-        self._raise_unless_passed(self._through(case, conclude))
-
-    def _open_run(self, case: Case, earlier: EarlierRun) -> AnyRun:
-        resume = None if earlier.stored is None else earlier.stored.run_id
-        folder, budget = self._settings.store, self._budget
-        if case.options.executor != "local":
-            from trialwise.plugin.worker_run import WorkerRun
-
-            return WorkerRun(
-                self._item,
-                earlier.plan,
-                case.contract,
-                budget=budget,
-                folder=folder,
-                resume=resume,
-            )
-        session = self._item.session
-        return TestRun(
-            earlier.plan,
-            budget=budget,
-            folder=folder,
-            resume=resume,
-            asked_to_stop=lambda: session.shouldfail or session.shouldstop,
-        )
+        self._raise_unless_passed(*self.run.go(conclude))
 
     def raise_leftovers(self) -> None:
         """Raise what went wrong in tearing trials down: an error beside the verdict, once."""
-        run = self._run
-        if run is None or run.teardown_error is None:
+        if self.run is None or not self.run.teardown_errors:
             return
-        error = run.teardown_error.value
-        if run.teardown_failures > 1:
-            error.add_note(f"and in tearing down {run.teardown_failures - 1} other trials")
-        raise error
+        first, *others = self.run.teardown_errors
+        if others:
+            first.add_note(f"and in tearing down {len(others)} other trials")
+        raise first
 
-    def _case(self) -> Case:
-        """Return the test's plan, which is made now if the test was not collected before."""
-        for error in admit([self._item], self._settings):
-            raise pytest.UsageError(error)
-        return self._item.stash[CASE]
-
-    def _through(self, case: Case, conclude: Callable[[AnyRun], T]) -> T:
-        """Run the trials, one by one, side by side or in workers, and conclude."""
-        run = self._run
-        if not isinstance(run, TestRun):
-            assert run is not None
-            return run.go(conclude)
-        if case.options.concurrency == 1:
-            return run.go(OneByOne(self._make), conclude)
-        from trialwise.plugin.side_by_side import SideBySide
-
-        return run.go(SideBySide(self._item, self._make, self.reasons), conclude)
-
-    def _make(self, start: TrialStart) -> TrialItem:
-        given = self._inputs[start.position]
-        handle = TrialHandle(
-            index=start.index,
-            input=fresh_copy(given.value),
-            expected=fresh_copy(given.expected),
-            seed=start.seed,
-            criteria=self._criteria,
-        )
-        item = copy_item(self._item, handle, reseed=self._reseed)
-        handle.on_failed = partial(self._failed_check, item)
-        return item
-
-    def _failed_check(
-        self, item: TrialItem, name: str, result: CheckResult, frame: FrameType
-    ) -> str:
-        """Show a failed check like an assertion, while its frame is there."""
-        path = Path(frame.f_code.co_filename)
-        where = show_place(path, frame.f_lineno, item.config.rootpath)
-
-        def write() -> Any:
-            error = CheckFailed(f"{name}: {result.explanation}")
-            trace = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
-            excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(trace))
-            return item.repr_failure(excinfo)
-
-        self.reasons.note(Ending(result=result, where=where), item.trial.index, write)
-        return where
-
-    def _measure(self, case: Case, plan: Plan) -> None:
-        from trialwise.checks.criterion_scopes import scopes_of
-        from trialwise.engine.ports import SystemClock
-        from trialwise.runtime.measuring import Measurement, check_complete, write_baseline
-        from trialwise.stores.baselines import BaselineStore
-
+    def _measure(self, case: Case, earlier: EarlierRun, run: TestRun) -> None:
         # Found out before the trials are paid for.
-        BaselineStore(self._settings.baselines).check_writable(case.contract.name)
+        BaselineStore(self.settings.baselines).check_writable(case.contract.name)
         scopes = scopes_of(case.contract)
 
-        def conclude(run: AnyRun) -> Measurement:
-            outcome, stored = run.outcome, run.stored_run
+        def conclude(outcome: RunOutcome, stored: StoredRun) -> Measurement:
             resume_with = "`pytest --trialwise-measure --trialwise-resume`"
             check_complete(outcome, stored, resume_with=resume_with)
             return write_baseline(
-                plan,
+                earlier.plan,
                 outcome.trials,
                 stored,
                 scopes=scopes,
-                baselines=self._settings.baselines,
+                baselines=self.settings.baselines,
                 created_at=SystemClock().now(),
             )
 
-        done = self._through(case, conclude)
-        rates = {
-            name: f"{found.passed} of {found.trials}"
-            for name, found in done.baseline.criteria.items()
-        }
-        baseline = shown_path(done.path, self._item)
-        self._item.user_properties.append(("trialwise.baseline", baseline))
-        self._item.stash[RESULTS] = [
+        done = run.go(conclude)
+        found = done.baseline.criteria.items()
+        baseline = show_path(done.path, self.item)
+        self.item.user_properties.append(("trialwise.baseline", baseline))
+        self.item.stash[RESULTS] = [
             {
                 "contract": case.contract.name,
                 "baseline": baseline,
-                "rates": rates,
+                "rates": {name: f"{one.passed} of {one.trials}" for name, one in found},
                 "warnings": list(done.warnings),
             }
         ]
 
-    def _raise_unless_passed(self, record: RunRecord) -> None:
+    def _report(self, record: RunRecord, path: Path, note: str) -> None:
+        self._raise_unless_passed(record, note_result(self.item, record, path, note=note))
+
+    def _raise_unless_passed(self, record: RunRecord, where: str) -> None:
         if record.verdict.decision is not Decision.PASS:
             # What the trials of the tracebacks printed and logged.
             for trial, sections in sorted(self.reasons.sections.items()):
                 for when, key, content in sections:
-                    self._item.add_report_section(when, f"{key} of trial {trial}", content)
-            raise_verdict(self._item, record, self.reasons, self._where, self._settings)
+                    self.item.add_report_section(when, f"{key} of trial {trial}", content)
+            raise_verdict(self.item, record, self.reasons, where, self.settings)
 
 
 def note_result(
@@ -265,18 +158,11 @@ def note_result(
     Returns:
         The path as reports show it.
     """
-    where = shown_path(path, item)
-    host = item.host if isinstance(item, TrialItem) else item
-    host.user_properties.extend(properties_of(record, where, prefix=prefix))
-    host.stash.setdefault(RESULTS, []).append(
-        {
-            "contract": record.plan.contract,
-            "run_id": record.run_id,
-            "run": where,
-            "verdict": to_plain(record.verdict),
-            "note": note,
-        }
-    )
+    where = show_path(path, item)
+    said = {"run_id": record.run_id, "run": where, "note": note}
+    said["verdict"] = to_plain(record.verdict)
+    properties = reporting.properties_of(record, where, prefix=prefix)
+    _note(item, properties, {"contract": record.plan.contract, **said})
     return where
 
 
@@ -291,17 +177,20 @@ def note_comparison(item: pytest.Item, comparison: Comparison, path: Path) -> st
     Returns:
         The path as reports show it.
     """
-    where, verdict = shown_path(path, item), comparison.verdict
-    host = item.host if isinstance(item, TrialItem) else item
+    where, verdict = show_path(path, item), comparison.verdict
     name = " / ".join(one.label for one in comparison.arms)
-    said = {
-        "decision": verdict.decision.value,
-        "statement": verdict.statement,
-        "comparison": where,
-    }
-    host.user_properties.extend((f"trialwise.{name}.{key}", value) for key, value in said.items())
-    host.stash.setdefault(RESULTS, []).append({"contract": name, **said})
+    said = {"decision": verdict.decision.value, "statement": verdict.statement, "comparison": where}
+    properties = [(f"trialwise.{name}.{key}", value) for key, value in said.items()]
+    _note(item, properties, {"contract": name, **said})
     return where
+
+
+def _note(
+    item: pytest.Item, properties: Sequence[tuple[str, object]], result: dict[str, Any]
+) -> None:
+    host = item.host if isinstance(item, TrialItem) else item
+    host.user_properties.extend(properties)
+    host.stash.setdefault(RESULTS, []).append(result)
 
 
 def raise_verdict(
@@ -313,27 +202,117 @@ def raise_verdict(
         Judged: A FAIL, or an INCONCLUSIVE that counts as one.
         pytest.skip.Exception: INCONCLUSIVE is to be a skip.
     """
-    text = headline(record.verdict)
-    if record.verdict.decision is Decision.INCONCLUSIVE and excuses(text, settings):
-        return
-    raise Judged(text, verdict_repr(record, reasons, item, where))
+    text = reporting.headline(record.verdict)
+    if not _excuses(record.verdict.decision, text, settings):
+        raise reporting.Judged(text, reporting.verdict_repr(record, reasons, item, where))
 
 
-def excuses(text: str, settings: Settings) -> bool:
-    """Return whether an INCONCLUSIVE verdict passes a test, as the session's settings say.
+def _excuses(decision: Decision | None, text: str, settings: Settings) -> bool:
+    """Return whether a verdict passes a test, as the session's settings say.
 
     Raises:
         pytest.skip.Exception: It is to be a skip.
         pytest.xfail.Exception: It is to be an expected failure.
     """
-    if settings.inconclusive == "skip":
+    if decision is Decision.INCONCLUSIVE and settings.inconclusive == "skip":
         raise pytest.skip.Exception(text, _use_item_location=True)
-    if settings.inconclusive == "xfail":
+    if decision is Decision.INCONCLUSIVE and settings.inconclusive == "xfail":
         pytest.xfail(text)
-    return settings.inconclusive == "pass"
+    may_pass = decision is Decision.INCONCLUSIVE and settings.inconclusive == "pass"
+    return may_pass or decision is Decision.PASS
 
 
-def shown_path(path: Path, item: pytest.Item) -> str:
+def show_path(path: Path, item: pytest.Item) -> str:
     """Return a path as the rest of the report shows paths."""
     root = item.config.invocation_params.dir
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+# --- The `trialwise` fixture: contracts built and run inside a test, as part of its session -------
+
+#: Settings of a session that are a run's own too.
+_OF_A_RUN = ("trials", "max_trials", "intent", "rule", "seed")
+
+
+@dataclass
+class Workbench:
+    """trialwise inside a test: every public name of it, and runs that belong to the session.
+
+    Runs are kept where the session keeps its own, draw on its budget and stand in its summary.
+    """
+
+    _item: pytest.Item
+    _settings: Settings
+    _budget: SessionBudget
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(trialwise, name)
+
+    def run(self, contract: Contract, **arguments: Any) -> Result:
+        """Run and decide a contract; what the verdict means is left to the test.
+
+        Args:
+            contract: What is promised, of which service.
+            arguments: As of `trialwise.run`.
+        """
+        return self._run(contract, arguments)[0]
+
+    def verify(self, contract: Contract, **arguments: Any) -> Result:
+        """Run a contract and fail the test unless it passes.
+
+        An INCONCLUSIVE one is what `--trialwise-inconclusive` says.
+        """
+        result, where = self._run(contract, arguments)
+        raise_verdict(self._item, result.record, Reasons(), where, self._settings)
+        return result
+
+    def compare(self, control: Contract, *candidates: Contract, **arguments: Any) -> Comparison:
+        """Compare services in turn; what the verdict means is left to the test.
+
+        Args:
+            control: What the candidates are compared with.
+            candidates: One or more.
+            arguments: As of `trialwise.compare`.
+        """
+        return self._compare((control, *candidates), arguments)[0]
+
+    def verify_comparison(
+        self, control: Contract, *candidates: Contract, **arguments: Any
+    ) -> Comparison:
+        """Compare services and fail the test unless the candidates pass.
+
+        An INCONCLUSIVE comparison is what `--trialwise-inconclusive` says.
+        """
+        found, where = self._compare((control, *candidates), arguments)
+        text = f"{found.decision.value}: {found.verdict.statement}"
+        if not (found.passed or _excuses(found.decision, text, self._settings)):
+            shown = reporting.comparison_repr(found, text, self._item, where)
+            raise reporting.Judged(text, shown)
+        return found
+
+    def _compare(
+        self, contracts: Sequence[Contract], arguments: dict[str, Any]
+    ) -> tuple[Comparison, str]:
+        given = self._arguments(arguments)
+        del given["baselines"]
+        found = trialwise.compare(*contracts, **given)
+        for one in found.arms:
+            self._budget.pay_all(one.record.verdict.spending)
+        assert found.path is not None
+        return found, note_comparison(self._item, found, found.path)
+
+    def _run(self, contract: Contract, arguments: dict[str, Any]) -> tuple[Result, str]:
+        result = trialwise.run(contract, **self._arguments(arguments))
+        self._budget.pay_all(result.verdict.spending)
+        assert result.path is not None
+        where = note_result(self._item, result.record, result.path, prefix=contract.name)
+        return result, where
+
+    def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        left = self._budget.remaining()
+        if left is None:
+            pytest.fail("the session's budget is used up: nothing was run", pytrace=False)
+        settings = self._settings
+        folders = {"store": settings.store, "baselines": settings.baselines}
+        merged = settings.merge(given, _OF_A_RUN)
+        return {**folders, "progress": False, "budget": left, **merged}

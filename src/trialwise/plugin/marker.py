@@ -20,7 +20,7 @@ from trialwise.model.claim import Input, Sampling
 from trialwise.model.contract import MARKER_PARTS, PERCENTILES
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.options import Budget, RunOptions
-from trialwise.plugin.settings import Settings
+from trialwise.plugin.session import Settings
 
 #: The criterion of a body without a name of its own: that it ends without an exception.
 BODY = "passes"

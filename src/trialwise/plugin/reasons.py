@@ -1,4 +1,4 @@
-"""Why trials failed: alike failures counted together, with one traceback of each kind.
+"""How trials went, and why they failed: alike failures together, with one traceback of each kind.
 
 A traceback is written out while its frames are there and then let go: a thousand failed trials
 must hold neither a thousand frames nor a thousand texts.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import pytest
@@ -22,18 +23,13 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, 
 
 #: Kinds of failure whose first traceback is written out as it comes.
 _MOST_KEPT = 12
-
-
+#: A kind that was seen so often gets its traceback, however many others came before it.
 _OFTEN = 3
-
-
 _NUMBER = re.compile(r"\d+")
-
-
 _Key = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reason:
     """Failures of one kind."""
 
@@ -107,18 +103,13 @@ class Reasons:
             for key, outcome in alike.items():
                 counts[key] = counts.get(key, 0) + 1
                 first.setdefault(key, (trial, outcome))
-        ranked = sorted(counts, key=lambda key: -counts[key])
-        return [self._reason(key, counts[key], *first[key]) for key in ranked]
-
-    def _reason(self, key: _Key, count: int, trial: Trial, outcome: Outcome) -> Reason:
-        index, traceback = self._kept.get(key, (trial.index, None))
-        return Reason(
-            count=count,
-            explanation=outcome.result.explanation,
-            trial=index,
-            error_class=str(trial.error_class),
-            traceback=traceback,
-        )
+        found: list[Reason] = []
+        for key in sorted(counts, key=lambda key: -counts[key]):
+            trial, outcome = first[key]
+            index, traceback = self._kept.get(key, (trial.index, None))
+            said, kind = outcome.result.explanation, str(trial.error_class)
+            found.append(Reason(counts[key], said, index, kind, traceback))
+        return found
 
 
 def _key(result: CheckResult, error_class: ErrorClass, where: str | None) -> _Key:
@@ -134,11 +125,7 @@ def _key(result: CheckResult, error_class: ErrorClass, where: str | None) -> _Ke
 
 #: Frames below these folders are not the user's own.
 _FOREIGN = frozenset({"site-packages", "dist-packages"})
-
-
 _OK = CheckResult.ok()
-
-
 #: What an explanation is cut at: its first line is what tells failures apart.
 _LONGEST = 400
 
@@ -165,6 +152,22 @@ class Ending:
 PASSED = Ending()
 
 
+@dataclass(slots=True)
+class Course:
+    """How a trial went, noted as it goes."""
+
+    ending: Ending = PASSED
+    setup_s: float = 0.0
+    body_s: float = 0.0
+    started_s: float = 0.0
+    """On the clock of `time.perf_counter`."""
+    sections: list[tuple[str, str, str]] = field(default_factory=list)
+    """What the trial printed and logged, where it was captured for itself."""
+    teardown_error: pytest.ExceptionInfo[BaseException] | None = None
+    is_abandoned: bool = False
+    """Whether its end was not waited for, as no result of it was needed."""
+
+
 def ending_of(
     excinfo: pytest.ExceptionInfo[BaseException], *, when: str, root: Path, file: Path
 ) -> Ending:
@@ -177,7 +180,7 @@ def ending_of(
         file: The test's own.
     """
     error = innermost_error(excinfo.value)
-    where = _place(_entries(error) or _entries(excinfo.value), root, file)
+    where = _place(error, root, file) or _place(excinfo.value, root, file)
     if isinstance(error, pytest.skip.Exception):
         why = str(error.msg)
         result = CheckResult.fail(_line(f"skipped: {why}"), reason=FailReason.NO_VALUE)
@@ -191,14 +194,16 @@ def ending_of(
         return Ending(result=result, error_class=ErrorClass.PRE_VALIDATION, where=where)
     if isinstance(error, pytest.xfail.Exception):
         return Ending(result=CheckResult.fail(_line(f"xfail: {error.msg}")), where=where)
-    trouble = _classify(error)
-    error_class = trouble.error_class
+    trouble = classify_error(error)
+    if _is_from_timeout_plugin(error):
+        trouble = Trouble(ErrorClass.TIMEOUT)
     failed = isinstance(error, AssertionError | pytest.fail.Exception)
-    reason = FailReason.NO_VALUE
-    if failed and error_class is ErrorClass.NONE:
-        reason = FailReason.CONDITION
+    is_answer = failed and trouble.error_class is ErrorClass.NONE
+    reason = FailReason.CONDITION if is_answer else FailReason.NO_VALUE
     result = CheckResult.fail(_line(_describe_error(error)), reason=reason)
-    return Ending(result=result, error_class=error_class, where=where, status=trouble.status)
+    return Ending(
+        result=result, error_class=trouble.error_class, where=where, status=trouble.status
+    )
 
 
 def is_mistake(error: BaseException, file: Path) -> bool:
@@ -208,46 +213,29 @@ def is_mistake(error: BaseException, file: Path) -> bool:
         error: What the body raised.
         file: The test's own: what other files raise may be the service's failure.
     """
-    entries = _entries(error)
-    is_own = bool(entries) and Path(entries[-1].tb_frame.f_code.co_filename) == file
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    is_own = bool(frames) and Path(frames[-1].f_code.co_filename) == file
     return is_own and isinstance(error, NameError | ImportError | SyntaxError)
-
-
-def _classify(error: BaseException) -> Trouble:
-    if _is_from_timeout_plugin(error):
-        return Trouble(ErrorClass.TIMEOUT)
-    return classify_error(error)
 
 
 def _is_from_timeout_plugin(error: BaseException) -> bool:
     """pytest-timeout fails a test like anybody else does; only the place tells."""
-    if not isinstance(error, pytest.fail.Exception):
-        return False
-    names = [entry.tb_frame.f_globals.get("__name__") for entry in _entries(error)]
-    return "pytest_timeout" in names
+    return isinstance(error, pytest.fail.Exception) and any(
+        frame.f_globals.get("__name__") == "pytest_timeout"
+        for frame, _ in walk_tb(error.__traceback__)
+    )
 
 
-def _entries(error: BaseException) -> list[Any]:
-    """Return the entries of an exception's traceback, outermost first."""
-    entries, entry = [], error.__traceback__
-    while entry is not None:
-        entries.append(entry)
-        entry = entry.tb_next
-    return entries
-
-
-def _place(entries: Iterable[Any], root: Path, file: Path) -> str | None:
+def _place(error: BaseException, root: Path, file: Path) -> str | None:
     """Return the innermost place in the user's own code; in a library's where there is none."""
     own = last = None
-    for entry in entries:
-        path = Path(entry.tb_frame.f_code.co_filename)
-        last = (path, entry.tb_lineno)
+    for frame, line in walk_tb(error.__traceback__):
+        path = Path(frame.f_code.co_filename)
+        last = (path, line)
         inside = path == file or (path.is_relative_to(root) and not _FOREIGN & set(path.parts))
         own = last if inside else own
     found = own or last
-    if found is None:
-        return None
-    return show_place(*found, root)
+    return None if found is None else show_place(*found, root)
 
 
 def show_place(path: Path, line: int, root: Path) -> str:

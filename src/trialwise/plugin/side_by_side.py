@@ -1,53 +1,59 @@
 """Several trials at once: set up and torn down one at a time, their bodies side by side.
 
 Setting up stays in the main thread, where pytest's fixtures expect to be; what takes long in a
-trial is its body. Output and logs are captured for the test as a whole, since they cannot be told
-apart.
+trial is its body. Sync bodies run in threads, async ones as tasks of one event loop. Output and
+logs are captured for the test as a whole, since they cannot be told apart.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import dataclasses
+import inspect
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import ExitStack, suppress
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias
 
 import pytest
 from _pytest.outcomes import TEST_OUTCOME
 from _pytest.runner import SetupState
 
 from trialwise.engine.run_state import TrialStart
-from trialwise.plugin import other_plugins
-from trialwise.plugin.bodies import Bodies, Done, bodies_for
-from trialwise.plugin.one_by_one import MakeItem, end_trial, info_of, note_call, note_setup
+from trialwise.plugin import other_plugins, trial_items
 from trialwise.plugin.other_plugins import held_back
-from trialwise.plugin.reasons import Reasons
-from trialwise.plugin.trial_items import TrialItem, forget_item, scope_in
+from trialwise.plugin.trial_items import MakeItem, OneByOne, TrialItem, info_of
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
 
+Done = tuple[TrialItem, "pytest.CallInfo[None] | BaseException | None"]
+"""A trial and what came of its body: nothing where it was let go, an interrupt as it is."""
 
-class SideBySide:
+FindLoop: TypeAlias = Callable[[TrialItem, ExitStack], asyncio.AbstractEventLoop]
+
+
+class SideBySide(OneByOne):
     """Runs trials at once.
 
     Args:
         host: The test.
         make: Makes a trial's item.
-        reasons: Takes note of why trials fail.
     """
 
-    def __init__(self, host: pytest.Function, make: MakeItem, reasons: Reasons) -> None:
-        self._make = make
-        self._reasons = reasons
-        self._bodies: Bodies = bodies_for(host)
+    def __init__(self, host: pytest.Function, make: MakeItem) -> None:
+        super().__init__(make)
+        self._bodies = bodies_for(host)
         self._limit_s = other_plugins.timeout_of(host)
         self._open = OpenTrials(host.session)
         self._under_way: dict[TrialItem, float] = {}
         """With when each began."""
         self._late: set[TrialItem] = set()
-        self._ended: list[TrialItem] = []
         self._is_letting_go = False
         other_plugins.stop_timer(host)
 
@@ -62,20 +68,18 @@ class SideBySide:
         give_own_fixtures(item)
         with held_back():
             self._under_way[item] = time.monotonic()
-            setup = info_of(item, lambda: self._open.setup(item), "setup")
-            note_setup(item, setup, self._reasons)
-            if setup.excinfo is not None:
-                self._end(item)
-            else:
+            trial_items.run_phase(item, "setup", lambda: self._open.setup(item))
+            if item.course.ending.passed:
                 self._bodies.start(item)
+            else:
+                self._end(item)
 
     def wait(self) -> Sequence[TrialItem]:
         """Trials that have ended since, torn down; their bodies may end in any order."""
         while not self._ended:
             self._take_all(self._bodies.wait(self._until_late()))
             self._give_up_late_ones()
-        ended, self._ended = self._ended, []
-        return ended
+        return super().wait()
 
     def let_go(self) -> None:
         """Cancel what can be cancelled; what cannot is waited for, and counts."""
@@ -123,7 +127,7 @@ class SideBySide:
                 if call is None:
                     item.course.is_abandoned = True
                 else:
-                    note_call(item, call, self._reasons)
+                    trial_items.note_phase(item, call)
             finally:
                 self._end(item)
 
@@ -131,8 +135,8 @@ class SideBySide:
         """Tear a trial down and hand it back."""
         del self._under_way[item]
         self._late.discard(item)
-        end_trial(item, info_of(item, lambda: self._open.end(item), "teardown"))
-        forget_item(item)
+        trial_items.run_phase(item, "teardown", lambda: self._open.end(item))
+        trial_items.forget_item(item)
         self._ended.append(item)
 
     def _until_late(self) -> float | None:
@@ -140,9 +144,7 @@ class SideBySide:
         if self._limit_s is None:
             return None
         waiting = [began for item, began in self._under_way.items() if item not in self._late]
-        if not waiting:
-            return None
-        return max(0.0, min(waiting) + self._limit_s - time.monotonic())
+        return max(0.0, min(waiting) + self._limit_s - time.monotonic()) if waiting else None
 
     def _give_up_late_ones(self) -> None:
         if self._limit_s is None:
@@ -190,7 +192,9 @@ class _OwnDefinitions(dict[str, Any]):
 
 
 def _copies(item: TrialItem, definitions: Any) -> list[Any]:
-    return [_copy(one) if scope_in(item, one) == "function" else one for one in definitions]
+    return [
+        _copy(one) if trial_items.scope_in(item, one) == "function" else one for one in definitions
+    ]
 
 
 def _copy(definition: Any) -> Any:
@@ -247,3 +251,153 @@ class OpenTrials(SetupState):
             raise errors[0]
         if errors:
             raise BaseExceptionGroup(f"errors while tearing down {item!r}", errors[::-1])
+
+
+# --- Bodies side by side --------------------------------------------------------------------------
+
+
+def bodies_for(host: pytest.Function) -> ThreadBodies | TaskBodies:
+    """Return what the bodies of a test run in.
+
+    Which event loop is not ours to choose where another plugin is in charge: fixtures may hold what
+    belongs to its loop. A plugin that gives every test a loop of its own gets a thread for each.
+    """
+    asyncio_plugin = sys.modules.get("pytest_asyncio.plugin")
+    if asyncio_plugin is not None and isinstance(host, asyncio_plugin.PytestAsyncioFunction):
+        scope = _loop_scope(host)
+        if scope == "function":
+            return ThreadBodies()
+        runner = f"_{scope}_scoped_runner"
+        return TaskBodies(lambda item, _: item._request.getfixturevalue(runner).get_loop())
+    # A method of unittest's has its own way with coroutines.
+    if not inspect.iscoroutinefunction(host.obj) or getattr(host, "nofuncargs", False):
+        return ThreadBodies()
+    return TaskBodies(_anyio_loop if "anyio_backend" in host.fixturenames else _own_loop)
+
+
+def _loop_scope(host: pytest.Function) -> str:
+    """Return how far the loop of a test of pytest-asyncio's is shared."""
+    marker = host.get_closest_marker("asyncio")
+    given = {} if marker is None else marker.kwargs
+    usual = host.config.getini("asyncio_default_test_loop_scope")
+    return str(given.get("loop_scope") or given.get("scope") or usual or "function")
+
+
+def _anyio_loop(item: TrialItem, stack: ExitStack) -> asyncio.AbstractEventLoop:
+    from anyio.pytest_plugin import extract_backend_and_options, get_runner
+
+    name, options = extract_backend_and_options(item.funcargs["anyio_backend"])
+    runner: Any = stack.enter_context(get_runner(name, options))
+    loop: asyncio.AbstractEventLoop = runner.get_loop()
+    return loop
+
+
+def _own_loop(_item: TrialItem, stack: ExitStack) -> asyncio.AbstractEventLoop:
+    return stack.enter_context(asyncio.Runner()).get_loop()
+
+
+class ThreadBodies:
+    """A thread for every body, which nobody has to wait for at the end of the process."""
+
+    def __init__(self) -> None:
+        self._ended: SimpleQueue[Done] = SimpleQueue()
+
+    def start(self, item: TrialItem) -> None:
+        """Begin a body, with the context variables that its fixtures set."""
+        context = copy_context()
+
+        def work() -> None:
+            try:
+                self._ended.put((item, context.run(info_of, item, item.runtest, "call")))
+            except BaseException as error:
+                self._ended.put((item, error))
+
+        threading.Thread(target=work, name=f"trial {item.trial.index}", daemon=True).start()
+
+    def wait(self, timeout_s: float | None) -> Sequence[Done]:
+        """Return the next that ends, and whatever ended with it."""
+        done: list[Done] = []
+        with suppress(Empty):
+            done.append(self._ended.get(timeout=timeout_s))
+            while True:
+                done.append(self._ended.get_nowait())
+        return done
+
+    def cancel(self, item: TrialItem) -> bool:  # noqa: ARG002
+        """A thread cannot be stopped from outside."""
+        return False
+
+    def close(self) -> None:
+        """Threads end with their bodies."""
+
+
+class TaskBodies:
+    """Tasks of one event loop, which runs whenever there is nothing to set up or tear down.
+
+    Args:
+        loop_of: Finds the loop, once the first trial is set up; what has to be released at the
+            end is put on the stack.
+    """
+
+    def __init__(self, loop_of: FindLoop) -> None:
+        self._loop_of = loop_of
+        self._stack = ExitStack()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[asyncio.Task[None], TrialItem] = {}
+        self._cancelled: set[TrialItem] = set()
+
+    def start(self, item: TrialItem) -> None:
+        """Begin a body as a task, with the context variables that its fixtures set."""
+        if self._loop is None:
+            self._loop = self._loop_of(item, self._stack)
+        task = self._loop.create_task(_time_body(item), context=copy_context())
+        self._tasks[task] = item
+
+    def wait(self, timeout_s: float | None) -> Sequence[Done]:
+        """Run the loop until a body ends."""
+        assert self._loop is not None
+        done, _ = self._loop.run_until_complete(
+            asyncio.wait(self._tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        )
+        ordered = sorted(done, key=lambda task: self._tasks[task].trial.index)
+        return [self._take_result(task) for task in ordered]
+
+    def cancel(self, item: TrialItem) -> bool:
+        """Cancel a body's task; it ends at its next wait."""
+        for task, its_item in self._tasks.items():
+            if its_item is item:
+                self._cancelled.add(item)
+                return task.cancel()
+        return False
+
+    def close(self) -> None:
+        """Cancel what is left, and release the loop where it is ours."""
+        try:
+            if self._loop is not None and self._tasks:
+                for task in self._tasks:
+                    task.cancel()
+                self._loop.run_until_complete(asyncio.wait(self._tasks))
+        finally:
+            self._stack.close()
+
+    def _take_result(self, task: asyncio.Task[None]) -> Done:
+        item = self._tasks.pop(task)
+        if task.cancelled() and item in self._cancelled:
+            return item, None
+        return item, info_of(item, lambda: _read_result(task), "call")
+
+
+def _read_result(task: asyncio.Task[None]) -> None:
+    try:
+        task.result()
+    except asyncio.CancelledError:
+        raise RuntimeError("the body cancelled itself") from None
+
+
+async def _time_body(item: TrialItem) -> None:
+    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    item.course.started_s = time.perf_counter()
+    try:
+        await item.obj(**given)
+    finally:
+        item.course.body_s = time.perf_counter() - item.course.started_s

@@ -23,7 +23,7 @@ from trialwise.pages.results import describe_verdicts, list_attention
 from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, sum_spending
 from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY
-from trialwise.plugin.settings import Settings
+from trialwise.plugin.session import Settings
 from trialwise.renderers.capabilities import Capabilities, pick_style, read_capabilities
 
 if TYPE_CHECKING:

@@ -1,21 +1,29 @@
-"""The `trial` fixture: what one trial is given, and what it says of itself."""
+"""The `trial` fixture: what one trial is given, what it says of itself, and the trial it makes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from trialwise.declarations.written import suggest_name
+from trialwise.engine.attempt import fresh_copy
+from trialwise.engine.error_classes import Reach, Trouble
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.run_state import TrialStart
 from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.claim import Input
+from trialwise.model.plan import ExperimentPlan
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome
+from trialwise.model.trace import Trace
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.plugin.marker import BODY
-from trialwise.plugin.reasons import Ending
+from trialwise.plugin.reasons import Course, Ending
+from trialwise.stats.trace_stability import read_trace
+from trialwise.traces.trace_building import to_trace
 from trialwise.validation import require_count, require_real
-
-if TYPE_CHECKING:
-    from trialwise.model.trace import Trace
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
@@ -35,34 +43,27 @@ class TrialHandle:
     """One trial of a test, as its body sees it.
 
     Args:
-        index: Its place in the order of inputs, from 0.
-        input: What it is tried on; None where the marker has no inputs.
-        expected: What a right reply to it says or is; None where the input does not tell.
-        seed: Its own, the same whenever the run is made with the same seed.
+        start: Its place in the order of inputs, and its own seed.
+        given: What it is tried on; its value is None where the marker has no inputs.
         criteria: The names of the marker's criteria.
+        on_failed: Told of every check that does not hold.
     """
 
     def __init__(
-        self,
-        *,
-        index: int,
-        input: Any,  # noqa: A002 - what the engine calls it, too
-        expected: Any = None,
-        seed: int,
-        criteria: Sequence[str],
+        self, start: TrialStart, given: Input, criteria: Sequence[str], on_failed: FailedCheck
     ) -> None:
-        self.index = index
-        self.input = input
-        self.expected = expected
-        self.seed = seed
+        self.index = start.index
+        # A body may change what it is given, and the next trial is to be like this one.
+        self.input = fresh_copy(given.value)
+        self.expected = fresh_copy(given.expected)
+        self.seed = start.seed
         self.latency_s: float | None = None
         self.usage: Usage | None = None
         self.cost_usd: float | None = None
         self.reply: str | None = None
         self.trace: Trace | None = None
         self._criteria = criteria
-        self.on_failed: FailedCheck | None = None
-        """Told of every check that does not hold."""
+        self._on_failed = on_failed
         self._checked: dict[str, tuple[CheckResult, str | None]] = {}
 
     def __repr__(self) -> str:
@@ -89,9 +90,8 @@ class TrialHandle:
             return True
         if self._checked.get(name, (_OK, None))[0].passed:
             result = CheckResult.fail(explanation or f"{name} does not hold")
-            frame = sys._getframe(1)
-            where = None if self.on_failed is None else self.on_failed(name, result, frame)
-            self._checked[name] = (result, where)
+            # While the frame of the body is there: its traceback could not be written later.
+            self._checked[name] = (result, self._on_failed(name, result, sys._getframe(1)))
         return False
 
     def record(
@@ -118,8 +118,6 @@ class TrialHandle:
                 agent framework. Its tokens, cost and answer count where the call gives none.
         """
         if trace is not None:
-            from trialwise.traces.trace_building import to_trace
-
             self.trace = session = to_trace(trace)
             spent = session.known_usage
             if spent is not None and (tokens, input_tokens, output_tokens) == (None, None, None):
@@ -173,8 +171,6 @@ class TrialHandle:
         named = [one for one in self._criteria if one != BODY]
         if name in named:
             return
-        from trialwise.declarations.written import suggest_name
-
         known = f"it has {', '.join(named)}" if named else "it names no criterion"
         hint = suggest_name(str(name), named, known, quote="'")
         raise UnknownCriterion(f"trial.check({name!r}): the marker has no such criterion; {hint}")
@@ -184,3 +180,63 @@ def _amount(name: str, value: float) -> float:
     if require_real(name, value) < 0:
         raise InvalidArgument(name, value, "be at least 0")
     return float(value)
+
+
+def describe_trial(
+    handle: TrialHandle,
+    course: Course,
+    *,
+    experiment: ExperimentPlan,
+    position: int,
+    reach: Reach,
+    excerpts: Excerpts,
+    started_s: float,
+    traceback: str = "",
+) -> Trial:
+    """Return the trial that a body makes, in this process or in a worker.
+
+    Args:
+        handle: What the body was given, and what it said of itself.
+        course: How it went.
+        experiment: The test's only one.
+        position: The place of its input in the list of inputs.
+        reach: What the run has seen of the service.
+        excerpts: How texts are kept.
+        started_s: When it began, in seconds since the run began.
+        traceback: The hash of where it raised, if that is kept.
+    """
+    ending = course.ending
+    reached = ending.passed or ending.result.reason is FailReason.CONDITION
+    if reached:
+        reach.note_reply()
+    # What was refused before the first answer is set up wrongly; afterwards it is an answer.
+    settled = reach.settle(Trouble(ending.error_class, ending.status))
+    ending = replace(ending, error_class=settled)
+    latency = handle.latency_s if handle.latency_s is not None else course.body_s
+    return Trial(
+        experiment=experiment.name,
+        index=handle.index,
+        input_id=experiment.input_ids[position],
+        seed=handle.seed,
+        outcomes=handle.outcomes(ending),
+        error_class=ending.error_class,
+        error="" if reached else excerpts.text(ending.result.explanation),
+        latency_s=round(latency, 6) if reached else None,
+        usage=handle.usage,
+        cost_usd=handle.cost_usd,
+        setup_s=round(course.setup_s, 6),
+        started_s=round(max(0.0, started_s), 6),
+        reply=None if handle.reply is None else excerpts.reply(Reply(value=handle.reply)),
+        traceback=traceback,
+        **({} if handle.trace is None else _describe_session(handle.trace, excerpts)),
+    )
+
+
+def _describe_session(trace: Trace, excerpts: Excerpts) -> dict[str, Any]:
+    """Return the fields of a trial that tell the session of an agent."""
+    return {
+        "tool_calls": excerpts.tool_calls(Reply(value="", details=trace.details)),
+        "messages": excerpts.messages(trace.turns),
+        "shape": read_trace(trace.to_dict()) if trace.tells_all_calls else None,
+        "ended": None if trace.ended is None else excerpts.text(trace.ended),
+    }

@@ -3,6 +3,11 @@
 The copy has the test's name, its marks and its place in the collection tree, so that whatever a
 fixture or another plugin asks of it is answered as for the test. What a trial does differently
 stands in `TrialItem`, which is put in front of the test's own class.
+
+A trial in the main thread is set up, called and torn down through every hook of pytest. So other
+plugins see what they would see of a test, and fixtures end in the order they should. Nothing is
+reported: what a trial comes to is noted in its `Course`, and plugins that write reports see the
+test alone.
 """
 
 from __future__ import annotations
@@ -10,48 +15,36 @@ from __future__ import annotations
 import copy
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import pytest
 
-from trialwise.plugin.other_plugins import Reporters
-from trialwise.plugin.reasons import PASSED, Ending
-
-if TYPE_CHECKING:
-    from trialwise.plugin.trial_fixture import TrialHandle
-
+from trialwise.engine.run_state import TrialStart
+from trialwise.model.trial import CheckResult
+from trialwise.plugin.other_plugins import Reporters, held_back, interrupts_of
+from trialwise.plugin.reasons import Course, Ending, Reasons, ending_of, is_mistake
+from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
 
+When = Literal["setup", "call", "teardown"]
+
+MakeItem = Callable[[TrialStart], "TrialItem"]
+"""Makes the item of a trial."""
 
 _REPORTERS = pytest.StashKey[Reporters]()
-
-
-@dataclass(slots=True)
-class Course:
-    """How a trial went, noted as it goes."""
-
-    ending: Ending = PASSED
-    setup_s: float = 0.0
-    body_s: float = 0.0
-    started_s: float = 0.0
-    """On the clock of `time.perf_counter`."""
-    sections: list[tuple[str, str, str]] = field(default_factory=list)
-    """What the trial printed and logged, where it was captured for itself."""
-    teardown_error: pytest.ExceptionInfo[BaseException] | None = None
-    is_abandoned: bool = False
-    """Whether its end was not waited for, as no result of it was needed."""
 
 
 class TrialItem(pytest.Function):
     """What a trial's item does differently from the test it is a copy of."""
 
     trial: TrialHandle
+    start: TrialStart
+    reasons: Reasons
     course: Course
     host: pytest.Function
     """The test itself."""
@@ -114,24 +107,18 @@ def _trial_class(kind: type[pytest.Function]) -> type[TrialItem]:
     return made
 
 
-def copy_item(
-    host: pytest.Function,
-    trial: TrialHandle,
-    *,
-    reseed: Callable[[int], None] | None = None,
-) -> TrialItem:
+def copy_item(host: pytest.Function, **own: Any) -> TrialItem:
     """Return a trial's own item.
 
     Args:
         host: The test.
-        trial: What the body is given.
-        reseed: Sets the random numbers' seed, where a plugin would make them all the same.
+        own: What belongs to the trial: its `trial`, `start`, `reasons` and `reseed`.
     """
     # A copy and not a new item: other plugins have put their own attributes on the test, and
     # collecting it again would call their hooks once for every trial.
     item: Any = copy.copy(host)
     item.__class__ = _trial_class(type(host))
-    item.host, item.trial, item.reseed = host, trial, reseed
+    item.__dict__.update(own, host=host)
     if _REPORTERS not in host.config.stash:
         host.config.stash[_REPORTERS] = Reporters(host.config.pluginmanager)
     item.reporters = host.config.stash[_REPORTERS]
@@ -195,7 +182,11 @@ def forget_item(item: TrialItem) -> None:
     loose._request, loose.funcargs = False, None
     loose.__dict__.pop("_instance", None)
     loose.__dict__.pop("_obj", None)
-    _forget_subtests(item)
+    # A failed subtest fails its trial; pytest would fail the whole test for it.
+    subtests = sys.modules.get("_pytest.subtests")
+    key = getattr(subtests, "failed_subtests_key", None)
+    if key is not None and key in item.config.stash:
+        item.config.stash[key].pop(getattr(item, "id", item.nodeid), None)
 
 
 def _is_done(finalizer: object) -> bool:
@@ -204,20 +195,6 @@ def _is_done(finalizer: object) -> bool:
         return False
     owner = getattr(finalizer.func, "__self__", None)
     return isinstance(owner, pytest.FixtureDef) and owner.cached_result is None
-
-
-def _forget_subtests(item: pytest.Function) -> None:
-    """A failed subtest fails its trial; pytest would fail the whole test for it."""
-    subtests = sys.modules.get("_pytest.subtests")
-    key = getattr(subtests, "failed_subtests_key", None)
-    if key is not None and key in item.config.stash:
-        item.config.stash[key].pop(getattr(item, "id", item.nodeid), None)
-
-
-def scope_of(item: pytest.Function, name: str) -> str:
-    """Return the scope of a fixture for a test; "function" if each trial sets it up."""
-    definitions = item._fixtureinfo.name2fixturedefs.get(name)
-    return scope_in(item, definitions[-1]) if definitions else "function"
 
 
 def scope_in(item: pytest.Function, definition: Any) -> str:
@@ -233,4 +210,129 @@ def scope_in(item: pytest.Function, definition: Any) -> str:
 
 def shared_fixtures(item: pytest.Function) -> list[str]:
     """Return the fixtures that all trials of a test share, in the order they are set up."""
-    return [name for name in item._fixtureinfo.names_closure if scope_of(item, name) != "function"]
+    definitions = item._fixtureinfo.name2fixturedefs
+    return [
+        name
+        for name in item._fixtureinfo.names_closure
+        if definitions.get(name) and scope_in(item, definitions[name][-1]) != "function"
+    ]
+
+
+class OneByOne:
+    """Trials one after the other, each the whole way through pytest.
+
+    Args:
+        make: Makes a trial's item.
+    """
+
+    def __init__(self, make: MakeItem) -> None:
+        self._make = make
+        self._ended: list[TrialItem] = []
+
+    @property
+    def in_flight(self) -> int:
+        """Trials begun and not handed back."""
+        return len(self._ended)
+
+    def start(self, start: TrialStart) -> None:
+        """Run a trial from its setup to its teardown."""
+        item = self._make(start)
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=item.host)
+        self._ended.append(item)
+
+    def wait(self) -> Sequence[TrialItem]:
+        """Return the trials that have ended since."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def let_go(self) -> None:
+        """Nothing is under way between two calls."""
+
+    def close(self) -> None:
+        """Nothing is open between two calls."""
+
+
+def call_trial(item: TrialItem) -> None:
+    """Run one trial: called by pytest for the trial's item.
+
+    Raises:
+        KeyboardInterrupt: Somebody stopped the session; the trial is torn down.
+        pytest.exit.Exception: The body did.
+    """
+    hooks = item.ihook
+    try:
+        # Ctrl-C in the middle of a setup would leave fixtures that nobody tears down, so it is
+        # held back until the phase is over. A body may take long and is interrupted at once.
+        with held_back():
+            run_phase(item, "setup", lambda: hooks.pytest_runtest_setup(item=item))
+        if item.course.ending.passed:
+            run_phase(item, "call", lambda: hooks.pytest_runtest_call(item=item))
+    finally:
+        with held_back():
+            end = partial(hooks.pytest_runtest_teardown, item=item, nextitem=item.host)
+            run_phase(item, "teardown", end)
+            item.reasons.note_sections(item.trial.index, item.course.sections)
+            forget_item(item)
+
+
+def run_phase(item: TrialItem, when: When, function: Callable[[], object]) -> None:
+    """Run one phase of a trial, and take down what came of it."""
+    note_phase(item, info_of(item, function, when))
+
+
+def info_of(item: TrialItem, function: Callable[[], object], when: When) -> pytest.CallInfo[None]:
+    """Return what came of one phase; an interrupt is raised as it is."""
+    found: pytest.CallInfo[None] = pytest.CallInfo.from_call(
+        function,  # type: ignore[arg-type]
+        when=when,
+        reraise=interrupts_of(item.config),
+    )
+    return found
+
+
+def note_phase(item: TrialItem, call: pytest.CallInfo[None]) -> None:
+    """Take down what came of a phase.
+
+    Raises:
+        BaseException: The body asks for what the marker does not know, or its code is wrong.
+    """
+    _report(item, call)
+    course, error = item.course, call.excinfo
+    if call.when == "teardown":
+        course.teardown_error, course.sections = error, item._report_sections
+        return
+    if call.when == "setup":
+        course.setup_s = call.duration
+    elif error is not None and (
+        isinstance(error.value, UnknownCriterion) or is_mistake(error.value, item.path)
+    ):
+        raise error.value
+    if error is not None:
+        root = item.config.rootpath
+        course.ending = ending_of(error, when=call.when, root=root, file=item.path)
+        item.reasons.note(course.ending, item.trial.index, lambda: item.repr_failure(error))
+    elif item.subtest_failures:
+        course.ending = _subtest_ending(item)
+
+
+def _report(item: TrialItem, call: pytest.CallInfo[None]) -> None:
+    """Let every plugin see the phase's report, as they note things of it that fixtures read."""
+    usepdb = item.config.getoption("usepdb", False)
+    item.is_told = bool(usepdb)
+    try:
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    finally:
+        item.is_told = True
+    if usepdb and call.excinfo is not None and report.failed:
+        item.ihook.pytest_exception_interact(node=item, call=call, report=report)
+
+
+def _subtest_ending(item: TrialItem) -> Ending:
+    first, *others = item.subtest_failures
+    crash = getattr(first.longrepr, "reprcrash", None)
+    said = str(crash.message if crash is not None else first.longrepr).partition("\n")[0]
+    more = f" (and {len(others)} more)" if others else ""
+    where = None if crash is None else f"{item.path.name}:{crash.lineno}"
+    ending = Ending(result=CheckResult.fail(f"subtest: {said}{more}"), where=where)
+    item.reasons.note(ending, item.trial.index, lambda: first.longrepr)
+    return ending

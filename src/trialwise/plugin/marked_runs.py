@@ -1,0 +1,418 @@
+"""The trials of one test: in pytest's main thread, one by one or side by side, or in workers.
+
+pytest owns the main thread, its signals and its event loops, so local trials are started from there
+and not on an event loop of the engine. Order, seeds, decisions and limits come from `RunState`, as
+everywhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+import pytest
+from anyio import move_on_after
+
+from trialwise.engine import ports, run_parts
+from trialwise.engine.attempt import own_failure
+from trialwise.engine.drivers.run_drivers import drive
+from trialwise.engine.run_state import RunOutcome, TrialStart
+from trialwise.executors.jobs import WorkerParts
+from trialwise.executors.pool_driver import run_in_pool
+from trialwise.model.evidence import StopReason
+from trialwise.model.plan import Plan
+from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.plugin import other_plugins, reasons, trial_fixture
+from trialwise.plugin.admission import Case
+from trialwise.plugin.session import SessionBudget
+from trialwise.plugin.side_by_side import SideBySide
+from trialwise.plugin.trial_items import OneByOne, TrialItem, copy_item
+from trialwise.runtime.earlier_runs import EarlierRun
+from trialwise.runtime.looping import run_in_thread, run_to_end
+from trialwise.services.python_function import DaemonThreads
+from trialwise.stores.runs import RunStore, StoredRun
+
+_UNREACHED = "never reached their body's end (a fixture that failed or skipped, or infrastructure)"
+#: How a run in workers says that its first trial was skipped, and so is the test.
+_SKIPPED = "the body skipped its first trial: "
+
+T = TypeVar("T")
+
+
+class RunLog:
+    """The run's folder, made with the first trial that counts: a skipped test leaves none."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self._plan = plan
+        self._runs = RunStore(folder)
+        self._started_at = ports.SystemClock().now()
+        self.stored: StoredRun | None = None
+
+    def resume(self, run_id: str) -> Sequence[Trial]:
+        """Go on with a stored run; its trials."""
+        self.stored = self._runs.resume(run_id, self._plan)
+        return self.stored.trials()
+
+    def open(self) -> StoredRun:
+        """Return the folder, with its journal open."""
+        if self.stored is None:
+            self.stored = self._runs.create(self._plan, self._started_at)
+        return self.stored
+
+    def append_text(self, text: str) -> None:
+        """Journal a trial."""
+        self.open().journal.append_text(text)
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Keep a text."""
+        self.open().text_log.append(record)
+
+    def sync(self) -> None:
+        """Make texts and trials safe; texts first, as trials name them."""
+        if self.stored is not None:
+            self.stored.text_log.sync()
+            self.stored.journal.sync()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self.stored is not None:
+            self.stored.close()
+
+
+class TestRun:
+    """One test, run until its plan needs no more.
+
+    Args:
+        item: The test.
+        case: What it asks.
+        earlier: Its plan, and the stored run to resume.
+        budget: The session's budget.
+        folder: Where runs are kept.
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        item: pytest.Function,
+        case: Case,
+        earlier: EarlierRun,
+        budget: SessionBudget,
+        folder: Path,
+    ) -> None:
+        self._item = item
+        self._plan = earlier.plan
+        # The body itself says what holds; what stands for it in a fingerprint is no check.
+        criteria = [replace(one, postconditions=_check_nothing) for one in case.contract.criteria]
+        self._contract = replace(case.contract, criteria=criteria)
+        self._budget = budget
+        self._log = log = RunLog(earlier.plan, folder)
+        done = () if earlier.stored is None else log.resume(earlier.stored.run_id)
+        self._settings: run_parts.DriverSettings = {
+            "log": log,
+            "text_log": log,
+            "done": done,
+            "known": None if log.stored is None else log.stored.texts(),
+            "start_limit": budget.take,
+            "unreached": _UNREACHED,
+        }
+        self.teardown_errors: list[BaseException] = []
+        """What went wrong in tearing trials down."""
+
+    def go(self, conclude: Callable[[RunOutcome, StoredRun], T]) -> T:
+        """Run until no further trial is needed, and conclude, also after an interrupt.
+
+        Args:
+            conclude: Decides or measures; the run's folder is still open.
+
+        Raises:
+            KeyboardInterrupt: Somebody stopped the session; what is complete was concluded on.
+            pytest.skip.Exception: The first trial was skipped, and so is the test.
+        """
+        try:
+            outcome, stopped = self._run_trials()
+            found = conclude(outcome, self._log.open())
+        finally:
+            self._log.close()
+        if stopped is not None:
+            raise stopped
+        return found
+
+    def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
+        """Run the trials; what came of them, and the interrupt that ended them."""
+        raise NotImplementedError
+
+
+def _check_nothing(reply: Reply) -> bool:
+    """Stands where a contract has a check; bodies are not asked by it."""
+    raise AssertionError(reply)
+
+
+class CheckFailed(AssertionError):
+    """A check that does not hold, shown like an assertion at its place."""
+
+    # Tracebacks would spell out where it is defined, which nobody needs to know.
+    __module__ = "builtins"
+
+
+class LocalRun(TestRun):
+    """A test whose trials run here.
+
+    Args:
+        reasons: Takes note of why trials fail.
+        given: See `TestRun`.
+    """
+
+    def __init__(self, *given: Any, reasons: reasons.Reasons) -> None:
+        super().__init__(*given)
+        self._reasons = reasons
+        self._reseed = other_plugins.reseeding_of(self._item.config)
+        self._criteria = [one.name for one in self._contract.criteria]
+        service = self._contract.service
+        self._parts = run_parts.RunParts(self._plan, self._contract, service, **self._settings)
+
+    def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
+        item, parts, session = self._item, self._parts, self._item.session
+        is_alone = self._plan.options.concurrency == 1
+        executor = OneByOne(self._make_item) if is_alone else SideBySide(item, self._make_item)
+        stopped = drive(
+            parts.state,
+            executor,
+            self._count,
+            stops_run=(KeyboardInterrupt, pytest.exit.Exception),
+            asked_to_stop=lambda: session.shouldfail or session.shouldstop,
+        )
+        # Before the verdict is written: a record must not speak of trials that a power cut could
+        # still take away.
+        parts.ledger.sync()
+        return parts.finish(), stopped
+
+    def _make_item(self, start: TrialStart) -> TrialItem:
+        given = self._parts.runner.input_of(start)
+        handle = trial_fixture.TrialHandle(
+            start, given, self._criteria, lambda *failed: self._note_failed(item, *failed)
+        )
+        item = copy_item(
+            self._item, trial=handle, start=start, reasons=self._reasons, reseed=self._reseed
+        )
+        return item
+
+    def _note_failed(
+        self, item: TrialItem, name: str, result: CheckResult, frame: FrameType
+    ) -> str:
+        """Show a failed check like an assertion, while its frame is there."""
+        path = Path(frame.f_code.co_filename)
+        where = reasons.show_place(path, frame.f_lineno, item.config.rootpath)
+
+        def write() -> Any:
+            error = CheckFailed(f"{name}: {result.explanation}")
+            trace = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+            excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(trace))
+            return item.repr_failure(excinfo)
+
+        ending = reasons.Ending(result=result, where=where)
+        self._reasons.note(ending, item.trial.index, write)
+        return where
+
+    def _count(self, item: TrialItem) -> None:
+        """Count one trial that pytest has torn down."""
+        parts, state, course = self._parts, self._parts.state, item.course
+        if course.teardown_error is not None:
+            self.teardown_errors.append(course.teardown_error.value)
+        if course.is_abandoned:
+            state.abandon(item.trial.index, [item.trial.so_far()])
+            self._budget.pay(item.trial.cost_usd)
+            return
+        # A test that skips itself does so in its first trial, before anything is counted.
+        if course.ending.skipped is not None and not state.meter.trials:
+            raise pytest.skip.Exception(course.ending.skipped, _use_item_location=True)
+        (experiment,) = self._plan.experiments
+        trial = trial_fixture.describe_trial(
+            item.trial,
+            course,
+            experiment=experiment,
+            position=item.start.position,
+            reach=state.reach,
+            excerpts=parts.excerpts,
+            started_s=course.started_s - state.meter.began_s,
+        )
+        given = parts.runner.input_of(item.start)
+        if parts.ledger.count(trial, None if given.value is None else given) is None:
+            state.abandon(trial.index)
+            return
+        self._budget.pay(trial.cost_usd)
+        if parts.ledger.take_turn(parts.clock.monotonic()):
+            parts.ledger.sync()
+
+
+# --- A test whose executor runs its body in other processes ---------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Body:
+    """The test function that is sent to a worker.
+
+    A method is looked up in a new instance of its class for each trial.
+    """
+
+    function: Callable[..., Any]
+    owner: type | None
+    name: str
+    """How its class calls it."""
+    arguments: Mapping[str, Any]
+    """What `parametrize` gives it."""
+    takes_trial: bool
+    in_thread: bool
+    """Whether a plain function gets a thread, since several run side by side or have a limit."""
+    limit_s: float | None
+    """How many seconds one trial may take."""
+    root: Path
+    """The folder that places are given below."""
+    file: Path
+    """The test's own."""
+
+    def __call__(self, parts: WorkerParts) -> BodyRunner:
+        """Return what runs the body in a worker."""
+        return BodyRunner(self, parts)
+
+
+class BodyRunner:
+    """Runs the trials of a test by calling its body.
+
+    Args:
+        body: What to call.
+        parts: What the worker has.
+    """
+
+    def __init__(self, body: Body, parts: WorkerParts) -> None:
+        self._body = body
+        self._parts = parts
+        (self._experiment,) = parts.plan.experiments
+        self._inputs = parts.contract.samplings[self._experiment.name].inputs
+        self._criteria = tuple(one.name for one in parts.contract.criteria)
+        self._threads = DaemonThreads()
+
+    async def run(self, start: TrialStart, started_s: float) -> Trial:
+        """Run the body once.
+
+        Args:
+            start: Which trial.
+            started_s: When it began, in seconds since the run began.
+
+        Raises:
+            ServiceError: The test skips itself.
+        """
+        given = self._inputs[start.position]
+        handle = trial_fixture.TrialHandle(start, given, self._criteria, self._find_place)
+        course, raised = reasons.Course(), ""
+        mistake = ""
+        began_s = time.perf_counter()
+        try:
+            await self._call(handle)
+        except trial_fixture.UnknownCriterion as unknown:
+            mistake = f"cannot be counted: {unknown}"
+        except BaseException as caught:
+            body, failure = self._body, own_failure(caught)
+            if reasons.is_mistake(failure, body.file):
+                mistake = f"raised {type(failure).__name__}: {failure}"
+            excinfo = pytest.ExceptionInfo.from_exception(failure)
+            course.ending = reasons.ending_of(excinfo, when="call", root=body.root, file=body.file)
+            raised = self._parts.note_raised(failure)
+        course.body_s = time.perf_counter() - began_s
+        if course.ending.skipped is not None and start.index == 0:
+            message = f"{_SKIPPED}{course.ending.skipped}"
+            raise ports.ServiceError(message, ErrorClass.PRE_VALIDATION)
+        trial = trial_fixture.describe_trial(
+            handle,
+            course,
+            experiment=self._experiment,
+            position=start.position,
+            reach=self._parts.reach,
+            excerpts=self._parts.excerpts,
+            started_s=started_s,
+            traceback=raised,
+        )
+        if not mistake:
+            return trial
+        # Here the process of the session cannot be told otherwise: such a trial ends the run.
+        result = CheckResult.fail(mistake, reason=FailReason.BROKEN)
+        broken = [Outcome.of_failure(name, result, self._body.name) for name in self._criteria]
+        return replace(trial, outcomes=tuple(broken))
+
+    async def _call(self, handle: trial_fixture.TrialHandle) -> None:
+        body = self._body
+        function = body.function if body.owner is None else getattr(body.owner(), body.name)
+        given = {**body.arguments, **({"trial": handle} if body.takes_trial else {})}
+        with move_on_after(body.limit_s) as limit:
+            if inspect.iscoroutinefunction(function):
+                await function(**given)
+            elif body.in_thread:
+                await self._threads.run(partial(function, **given), abandon_on_cancel=True)
+            else:
+                function(**given)
+        if limit.cancelled_caught:
+            raise TimeoutError(f"no end within {body.limit_s:g} s")
+
+    def _find_place(self, _name: str, _result: CheckResult, frame: FrameType) -> str:
+        path = Path(frame.f_code.co_filename)
+        return reasons.show_place(path, frame.f_lineno, self._body.root)
+
+    async def aclose(self) -> None:
+        """End the threads that wait for work."""
+        self._threads.close()
+
+
+class WorkerRun(TestRun):
+    """A test whose trials run in workers; nothing is set up or torn down in this process."""
+
+    def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
+        outcome = run_to_end(lambda asked: run_in_thread(self._run_in_pool, asked))
+        if outcome.message.startswith(_SKIPPED):
+            why = outcome.message.removeprefix(_SKIPPED)
+            raise pytest.skip.Exception(why, _use_item_location=True)
+        stopped = KeyboardInterrupt() if outcome.stop is StopReason.INTERRUPTED else None
+        return outcome, stopped
+
+    def _run_in_pool(self, must_end: Callable[[], bool]) -> RunOutcome:
+        body = _describe_body(self._item, self._plan.options.concurrency)
+        settings: run_parts.DriverSettings = {**self._settings, "listener": self}
+        return run_in_pool(
+            self._plan,
+            self._contract,
+            self._contract.service,
+            is_interrupted=must_end,
+            make_runner=body,
+            # Not imported there: pytest has rewritten its assertions, and it may do things.
+            by_value=[body.function.__module__.partition(".")[0]],
+            **settings,
+        )
+
+    def on_event(self, event: ports.Event) -> None:
+        """Charge a trial to the budget of the session."""
+        if isinstance(event, ports.TrialDone):
+            self._budget.pay(event.trial.cost_usd)
+
+
+def _describe_body(item: pytest.Function, concurrency: int) -> Body:
+    callspec = getattr(item, "callspec", None)
+    names = item._fixtureinfo.argnames
+    given = getattr(callspec, "params", {})
+    limit_s = other_plugins.timeout_of(item)
+    return Body(
+        function=item.function,
+        owner=item.cls,
+        name=item.originalname,
+        arguments={name: given[name] for name in names if name in given},
+        takes_trial="trial" in names,
+        in_thread=concurrency > 1 or limit_s is not None,
+        limit_s=limit_s,
+        root=item.config.rootpath,
+        file=item.path,
+    )
