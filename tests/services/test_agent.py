@@ -820,7 +820,7 @@ async def test_making_an_agent_loads_neither_the_sdk_nor_an_event_loop() -> None
 import sys
 from trialwise.services import AgentService, McpServer
 AgentService("http://h/v1", "m", api_key_env=None, servers={"a": McpServer(command=["x"])})
-heavy = {"anyio", "asyncio", "httpx2", "json", "mcp", "mcp_types", "pydantic"}
+heavy = {"asyncio", "httpx2", "mcp", "mcp_types", "pydantic"}
 print(sorted(heavy & set(sys.modules)))
 """
     said = subprocess.run(

@@ -42,7 +42,7 @@ import sys
 from trialwise.services import *
 CallableService(len), CommandService(["cat"], input_via="stdin"), HttpService("http://h/")
 ChatService("http://h/v1", "m", api_key_env=None), RecordingService(CallableService(len), "x")
-print(sorted({"anyio", "asyncio", "httpx2", "ssl", "json"} & set(sys.modules)))
+print(sorted({"asyncio", "httpx2", "ssl"} & set(sys.modules)))
 """
     said = subprocess.run(
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True

@@ -22,7 +22,7 @@ REST = 'inputs: [one]\ncriteria: [{name: c, contains: "1", at_least: 90%}]\n'
 def argv(suite: Suite) -> list[str]:
     """The arguments of the first contract's command."""
     service: Any = suite.contracts[0].contract.service
-    return list(service._argv)
+    return list(service.argv)
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_an_http_service_resolves_its_own_references(load: Load) -> None:
     )
     service: Any = suite.contracts[0].contract.service
 
-    assert {"X-A": "v ${KEY}", "X-B": "d"} == service._headers
-    assert "http://localhost/" == service._url
+    assert {"X-A": "v ${KEY}", "X-B": "d"} == service.headers
+    assert "http://localhost/" == service.url
 
 
 @pytest.mark.parametrize("environment", [{}, {"URL": "https://host-of-mine:1/v1"}])
@@ -207,7 +207,7 @@ def test_a_variable_may_hold_the_beginning_of_a_url(
     suite = load("service: {http: '${URL:-http://localhost}/ask'}\n" + REST, environment)
     service: Any = suite.contracts[0].contract.service
 
-    assert environment.get("URL", "http://localhost") + "/ask" == service._url
+    assert environment.get("URL", "http://localhost") + "/ask" == service.url
     assert "URL" == suite.contracts[0].name
     assert "host-of-mine" not in repr(suite)
 

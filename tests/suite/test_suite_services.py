@@ -188,12 +188,12 @@ def test_an_endpoint_with_everything(load: Load) -> None:
     found = service(suite)
 
     assert "HttpService('http://localhost:1/ask', method='PUT')" == repr(found)
-    assert ({"q": "{input}", "n": 5}, "/answer") == (found._body, "/answer")
-    assert frozenset({503}) == found._infrastructure
+    assert ({"q": "{input}", "n": 5}, "/answer") == (found.body, "/answer")
+    assert [503] == list(found.infrastructure_statuses)
     assert (30.0, 0.5, 1000) == (
-        found._exchange._timeout_s,
-        found._exchange._connect_timeout_s,
-        found._exchange._response_limit,
+        found.timeout_s,
+        found.connect_timeout_s,
+        found.response_limit,
     )
 
 
@@ -217,11 +217,11 @@ def test_a_chat_model_with_everything(load: Load) -> None:
         "tools": [{"type": "function", "function": {"name": "f"}}],
         "top_p": 0.9,
     } == found._fields
-    assert (0.15, 0.6) == (found._prices.input_usd, found._prices.output_usd)
+    assert (0.15, 0.6) == (found.prices.input_usd, found.prices.output_usd)
     assert ("Be brief.", True, 60.0) == (
-        found._system,
-        found._send_seed,
-        found._exchange._timeout_s,
+        found.system,
+        found.send_seed,
+        found.timeout_s,
     )
 
 
@@ -242,7 +242,7 @@ def test_an_agent_has_a_model_and_servers(load: Load, tmp_path: Path) -> None:
         {"KEY": "secret-value", "HOST": "tools.example.com"},
     )
     found = service(suite)
-    shop, web = found._servers["shop"], found._servers["web"]
+    shop, web = found.servers["shop"], found.servers["web"]
 
     assert "AgentService('https://llm.example.com/v1', 'small-1', servers=['shop', 'web'])" == repr(
         found
@@ -253,15 +253,14 @@ def test_an_agent_has_a_model_and_servers(load: Load, tmp_path: Path) -> None:
     )
     assert "secret-value" == shop.env["A"]
     assert ({"Authorization": "Bearer ${KEY}"}, ("find",)) == (web.headers, web.tools)
-    assert "secret-value" not in repr(found._servers)
-    bounds = found._bounds
+    assert "secret-value" not in repr(found.servers)
     assert (5, 9, 2.0, 100) == (
-        bounds.max_turns,
-        bounds.max_tool_calls,
-        bounds.tool_timeout_s,
-        bounds.result_limit,
+        found.max_turns,
+        found.max_tool_calls,
+        found.tool_timeout_s,
+        found.result_limit,
     )
-    assert (60.0, 30.0) == (found._start_timeout_s, found._model._exchange._timeout_s)
+    assert (60.0, 30.0) == (found.start_timeout_s, found.timeout_s)
     assert "small-1" == suite.contracts[0].contract.name
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, fields
+from dataclasses import InitVar, dataclass, field, fields, is_dataclass
 from enum import Enum, StrEnum
 from functools import cache
 from types import NoneType, UnionType
@@ -82,23 +82,24 @@ Share = Annotated[float, Arg(kind=scalars.Rate())]
 
 @cache
 def derive_keys(constructor: Callable[..., Any], *, texts: Mode = "kept") -> tuple[Key, ...]:
-    """Return a key for each argument of a constructor, in the order of its signature.
+    """Return a key for each argument of a constructor, in the order of its docstring.
 
     Args:
         constructor: A function or a class.
         texts: What `${NAME}` means in its texts.
     """
     function: Any = constructor
-    if isinstance(constructor, type) and "__init__" in vars(constructor):
-        # Asked for by name, since a class of fields makes it only then.
+    # The fields of a dataclass may come from other modules, where their types have other names.
+    if isinstance(constructor, type) and not is_dataclass(constructor):
         function = getattr(constructor, "__init__")  # noqa: B009
     # With the extras: `Annotated` is where a declaration says what a type cannot.
     hints = get_type_hints(function, include_extras=True)
     described = read_arguments(constructor)
+    parameters = inspect.signature(constructor).parameters
     return tuple(
-        _derive_key(parameter, hints.get(name, Any), described.get(name, ""), texts)
-        for name, parameter in inspect.signature(constructor).parameters.items()
-        if name not in _PROGRAM
+        _derive_key(parameters[name], hints.get(name, Any), described.get(name, ""), texts)
+        for name in dict.fromkeys([*described, *parameters])
+        if name in parameters and name not in _PROGRAM
     )
 
 

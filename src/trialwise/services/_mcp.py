@@ -1,34 +1,33 @@
 """MCP servers for the length of one trial: started, asked for their tools, called, and ended.
 
-The one place that knows the SDK, which is loaded with the first trial. What a tool says is for the
+The one place that knows the SDK; it is imported with the first trial. What a tool says is for the
 model to read, its failures included; a server that cannot be reached is no reply of the agent's.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any, NamedTuple
 
-from trialwise.declarations.resources import CommandLine, Folder, Url
-from trialwise.declarations.scalars import Text
-from trialwise.declarations.signatures import Arg
-from trialwise.declarations.structures import Listing
+import anyio
+import httpx2
+import mcp
+import mcp_types
+import pydantic
+from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
+
 from trialwise.engine.ports import ServiceError, TrialContext
-from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
 from trialwise.services._process import PipedServer
-from trialwise.services._tool_loop import Returned, Toolbox
-from trialwise.services.http_endpoint import check_url
+from trialwise.services.agent import McpServer
 from trialwise.services.model_apis import to_json
-from trialwise.services.service_factors import Headers, Variables, check_headers, resolve
-
-if TYPE_CHECKING:
-    from mcp import ClientSession
-    from mcp_types import Tool
-
+from trialwise.services.service_factors import resolve
 
 #: Tools that a server may offer, and pages that it may list them on.
 _MOST_TOOLS, _MOST_PAGES = 1_000, 100
@@ -36,48 +35,6 @@ _MOST_TOOLS, _MOST_PAGES = 1_000, 100
 _MISCONFIGURED = frozenset({401, 403, 404, 405})
 _TOO_MANY = 429
 _ERROR_STATUS, _SERVER_ERROR = 400, 500
-_TOOLS = Listing(Text(), "a list of tools")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpServer:
-    """A server of tools: a command that is started for each trial, or the URL of a running server.
-
-    A command sees `TRIALWISE_INDEX` and `TRIALWISE_SEED`, what `env` adds, and of our own
-    environment only what every program needs, such as PATH and HOME.
-
-    Args:
-        command: The program and its arguments, started for each trial. No shell is used.
-        url: The streamable HTTP endpoint of a running server.
-        env: Environment variables to add.
-        inherit_env: Whether a command inherits the whole environment of trialwise.
-        cwd: The working directory of a command.
-        headers: Headers for the URL. Refer to secrets by name, as in `Bearer ${API_KEY}`.
-        tools: The tools to offer to the model.
-
-    >>> McpServer(command=["python", "tools.py"], tools=["find", "book"]).command
-    ('python', 'tools.py')
-    """
-
-    command: Annotated[Sequence[str], Arg(kind=CommandLine())] = ()
-    url: Annotated[str | None, Arg(kind=Url())] = None
-    env: Variables = field(default_factory=dict, hash=False)
-    inherit_env: bool = False
-    cwd: Annotated[str | None, Arg(kind=Folder(), default="the suite's folder")] = None
-    headers: Headers = field(default_factory=dict, hash=False)
-    tools: Annotated[Sequence[str], Arg(kind=_TOOLS, default="all")] = ()
-
-    def __post_init__(self) -> None:
-        if bool(self.command) is (self.url is not None):
-            raise InvalidArgument("command", self.command, "be given, or url, and not both")
-        for name in ("command", "tools"):
-            given = getattr(self, name)
-            if isinstance(given, str) or not all(isinstance(one, str) and one for one in given):
-                raise InvalidArgument(name, given, "be a list of texts")
-            object.__setattr__(self, name, tuple(given))
-        if self.url is not None:
-            check_url("url", self.url)
-        object.__setattr__(self, "headers", check_headers(self.headers))
 
 
 @asynccontextmanager
@@ -135,9 +92,6 @@ class _Server:
 
     @asynccontextmanager
     async def _http(self, url: str) -> AsyncIterator[Any]:
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
-
         headers = {
             name: resolve(value, self._environment) for name, value in self.server.headers.items()
         }
@@ -158,11 +112,7 @@ class _Server:
             self._status = response.status_code
 
     def _variables(self) -> dict[str, str]:
-        import os
-
-        from mcp.client.stdio import get_default_environment
-
-        # Tool servers are often programs of others, which have no need of our keys.
+        # mcp_types.Tool servers are often programs of others, which have no need of our keys.
         variables = {**os.environ} if self.server.inherit_env else get_default_environment()
         trial = self._trial
         numbers = {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
@@ -170,14 +120,12 @@ class _Server:
 
     def is_lost(self, code: int) -> bool:
         """Return whether an error means that the server is gone, and not that a tool failed."""
-        from mcp_types import CONNECTION_CLOSED
-
         if self._piped is not None:
             # A server may send any code; whether it is still there is known without one.
             return self._piped.has_ended
         # The status tells it more surely than the code, which a server chooses.
         gone = self._status in _MISCONFIGURED or self._status >= _SERVER_ERROR
-        return gone or code == CONNECTION_CLOSED or self._status == _TOO_MANY
+        return gone or code == mcp_types.CONNECTION_CLOSED or self._status == _TOO_MANY
 
     async def failure(self, said: str, *, in_session: bool = False) -> ServiceError:
         """That the server is of no use, and why.
@@ -199,7 +147,9 @@ class _Server:
 class _Connection:
     """A server that answers."""
 
-    def __init__(self, server: _Server, session: ClientSession, tools: Sequence[Tool]) -> None:
+    def __init__(
+        self, server: _Server, session: mcp.ClientSession, tools: Sequence[mcp_types.Tool]
+    ) -> None:
         self.name = server.name
         self.tools = tools
         self._server = server
@@ -207,13 +157,10 @@ class _Connection:
 
     async def call(self, tool: str, args: Any, timeout_s: float) -> Returned:
         """Return what a tool returns."""
-        from anyio import move_on_after
-        from mcp import MCPError
-
-        with move_on_after(timeout_s):
+        with anyio.move_on_after(timeout_s):
             try:
                 result = await self._session.call_tool(tool, args)
-            except MCPError as error:
+            except mcp.MCPError as error:
                 if self._server.is_lost(error.code):
                     lost = f"was lost while {tool!r} ran"
                     raise await self._server.failure(lost, in_session=True) from None
@@ -227,17 +174,14 @@ class _Connection:
 
 @asynccontextmanager
 async def _connect_server(server: _Server, *, start_timeout_s: float) -> AsyncIterator[_Connection]:
-    from anyio import move_on_after
-    from mcp import ClientSession
-
     _hush()
     try:
         async with (
             server.transport() as (from_server, to_server),
-            ClientSession(from_server, to_server) as session,
+            mcp.ClientSession(from_server, to_server) as session,
         ):
             tools = None
-            with move_on_after(start_timeout_s):
+            with anyio.move_on_after(start_timeout_s):
                 await _greet(session)
                 tools = await _list_tools(server, session)
             if tools is None:
@@ -249,64 +193,53 @@ async def _connect_server(server: _Server, *, start_timeout_s: float) -> AsyncIt
 
 def _hush() -> None:
     """Keep the SDK's log off the terminal if no logging is set up: our errors say the same."""
-    import logging
-
     log = logging.getLogger("mcp")
     if not log.handlers:
         log.addHandler(logging.NullHandler())
 
 
-async def _greet(session: ClientSession) -> None:
+async def _greet(session: mcp.ClientSession) -> None:
     """The handshake that nearly every server knows, or else the one that came after it."""
-    from mcp import MCPError
-    from mcp_types import CONNECTION_CLOSED
-
     try:
         await session.initialize()
-    except MCPError as error:
+    except mcp.MCPError as error:
         # Nobody is left to ask in another way.
-        if error.code == CONNECTION_CLOSED:
+        if error.code == mcp_types.CONNECTION_CLOSED:
             raise
         try:
             await session.discover()
-        except MCPError:
+        except mcp.MCPError:
             # A server that knows neither said with the first what is wrong with it.
             raise error from None
 
 
 async def _translate_failure(server: _Server, error: BaseException) -> BaseException:
     """Return what the SDK and the system say, as one error of ours."""
-    import httpx2
-    from anyio import BrokenResourceError, ClosedResourceError
-    from mcp import MCPError
-
     leaves = list(_leaves(error))
     ours = next((one for one in leaves if isinstance(one, ServiceError)), None)
     if ours is not None:
         return ours
     foreign = (
-        MCPError,
+        mcp.MCPError,
         httpx2.HTTPError,
         httpx2.InvalidURL,
         OSError,
-        BrokenResourceError,
-        ClosedResourceError,
+        anyio.BrokenResourceError,
+        anyio.ClosedResourceError,
         RuntimeError,
         ValueError,
     )
     first = leaves[0]
     if not isinstance(first, foreign):
         return error
-    if isinstance(first, MCPError) and server.is_lost(first.code):
+    if isinstance(first, mcp.MCPError) and server.is_lost(first.code):
         return await server.failure("cannot be used")
     return await server.failure(f"cannot be used: {_first_words(first)}")
 
 
 def _first_words(error: BaseException) -> str:
     """Return an error in one line; of an invalid message, the first invalid place."""
-    from pydantic import ValidationError
-
-    if isinstance(error, ValidationError):
+    if isinstance(error, pydantic.ValidationError):
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(map(str, wrong["loc"]))
         return f"its {error.title} is malformed at {place}: {wrong['msg']}"
@@ -322,14 +255,12 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-async def _list_tools(server: _Server, session: ClientSession) -> list[Tool]:
+async def _list_tools(server: _Server, session: mcp.ClientSession) -> list[mcp_types.Tool]:
     """List the tools that a server offers, or those of them that are asked for."""
-    from mcp_types import PaginatedRequestParams
-
-    tools: list[Tool] = []
+    tools: list[mcp_types.Tool] = []
     cursor: str | None = None
     for _ in range(_MOST_PAGES):
-        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        page = await session.list_tools(params=mcp_types.PaginatedRequestParams(cursor=cursor))
         tools += page.tools
         cursor = page.next_cursor
         if cursor is None or len(tools) > _MOST_TOOLS:
@@ -368,3 +299,104 @@ def _block(block: Any) -> str:
             return f"[{block.uri}]"
         case kind:
             return f"[{kind}, {block.mime_type}]"
+
+
+# --- The tools of all servers, under names that an endpoint takes ---------------------------------
+
+#: What an endpoint takes for the name of a tool.
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST_NAME = 64
+
+
+class Returned(NamedTuple):
+    """What came of one call of a tool."""
+
+    text: str
+    failed: bool
+    """Whether the text tells of a failure."""
+
+
+class _Offer(NamedTuple):
+    """A tool, and the name under which the model knows it."""
+
+    name: str
+    tool: mcp_types.Tool
+    connection: _Connection
+
+
+class Toolbox:
+    """The tools of all servers."""
+
+    def __init__(self, connections: Sequence[_Connection]) -> None:
+        self._offers = {offer.name: offer for offer in _offers(connections)}
+
+    @property
+    def definitions(self) -> list[dict[str, Any]]:
+        """The tools as an endpoint takes them."""
+        return [_definition(offer) for offer in self._offers.values()]
+
+    def whose(self, name: str) -> tuple[str, str | None]:
+        """Return a tool as its server calls it, and the server; None for one that nobody offers.
+
+        Args:
+            name: As the model knows it.
+        """
+        offer = self._offers.get(name)
+        return (name, None) if offer is None else (offer.tool.name, offer.connection.name)
+
+    async def call(self, name: str, args: Any, *, timeout_s: float) -> Returned:
+        """Return what a tool returns, or why it does not.
+
+        Args:
+            name: As the model knows it.
+            args: As the model gave them.
+            timeout_s: How long it may take.
+
+        Raises:
+            ServiceError: Its server is gone.
+        """
+        offer = self._offers.get(name)
+        if offer is None:
+            known = f"are: {', '.join(self._offers)}" if self._offers else "is none at all"
+            return Returned(f"there is no tool {name!r}; there {known}", failed=True)
+        if problem := _unusable(args):
+            return Returned(problem, failed=True)
+        return await offer.connection.call(offer.tool.name, args, timeout_s)
+
+
+def _offers(connections: Sequence[_Connection]) -> Iterator[_Offer]:
+    """Yield every tool under a name that an endpoint takes and that no other has."""
+    # A tool that a server lists twice is one tool: a call names nothing else.
+    found = {(one.name, tool.name): (one, tool) for one in connections for tool in one.tools}
+    names = Counter(name for _, name in found)
+    taken: set[str] = set()
+    for connection, tool in found.values():
+        name = tool.name
+        if names[name] > 1 or not _NAME.fullmatch(name):
+            whole = f"{connection.name}__{name}"
+            name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)[:_LONGEST_NAME]
+        # There are as many numbers as tools, so that one is free.
+        for number in range(2, len(found) + 2):
+            if name not in taken:
+                break
+            end = f"_{number}"
+            name = name[: _LONGEST_NAME - len(end)] + end
+        taken.add(name)
+        yield _Offer(name, tool, connection)
+
+
+def _definition(offer: _Offer) -> dict[str, Any]:
+    told = {"description": offer.tool.description} if offer.tool.description else {}
+    function = {"name": offer.name, **told, "parameters": offer.tool.input_schema}
+    return {"type": "function", "function": function}
+
+
+def _unusable(args: Any) -> str:
+    """Return why arguments cannot be passed on, or nothing."""
+    if not isinstance(args, dict):
+        return "the arguments are no JSON object"
+    try:
+        to_json(args).encode()
+    except (UnicodeError, ServiceError):
+        return "the arguments cannot be written as JSON in UTF-8"
+    return ""

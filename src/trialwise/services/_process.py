@@ -122,9 +122,18 @@ class Finished:
     """Whether something was still running in its group when it ended."""
     ended: float
 
+    @property
+    def head(self) -> str:
+        """The beginning of what it said, for a message."""
+        return cut_text(self.stdout[:LOOKED_AT].decode(errors="replace"), _SHOWN_LENGTH)
+
 
 async def start_process(
-    argv: Sequence[str], *, has_stdin: bool, env: Mapping[str, str], cwd: str | None
+    argv: Sequence[str],
+    *,
+    has_stdin: bool,
+    env: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None,
 ) -> Process:
     """Return a process in a session of its own.
 
@@ -319,7 +328,7 @@ def _belongs(pid: int, leader: int) -> bool:
 _MESSAGE_BYTES = 2**24
 #: How much of standard error is kept, counted from its end.
 _STDERR_BYTES = 2**12
-#: How much is shown of a line that is not a message.
+#: How much is shown of an output that is of no use.
 _SHOWN_LENGTH = 200
 #: A server leaves when its standard input ends; one that does not is ended, and one whose trial
 #: was cancelled is not waited for.

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from trialwise.declarations.scalars import Text
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import TrialContext
 from trialwise.model.reply import Reply, Setup, Usage
-from trialwise.model.trace import Fields, read_amount, read_tokens
+from trialwise.model.trace import Fields, Trace, read_amount, read_tokens
 from trialwise.model.trial import ErrorClass
 from trialwise.services.model_apis import check_pointer, find, parse_json
 from trialwise.services.service_factors import MalformedReply, ReportedFailure
-
-if TYPE_CHECKING:
-    from trialwise.model.trace import Trace
+from trialwise.traces.trace_building import read_document
 
 Pointer = Annotated[str, Arg(kind=Text(environment="kept"))]
 """A place in a JSON document: a JSON Pointer, or a JSONPath that names one place."""
@@ -50,30 +48,44 @@ class _Unparsed:
     text: bytes
 
 
-class ReportPlaces:
-    """The places in a reply where its service reports what it did.
+@dataclass(kw_only=True, eq=False, repr=False)
+class ReportingService:
+    """A service that may report what it did, each thing at a place in its reply.
 
     Args:
-        places: By what stands there: `extract` (the reply itself), `trace` (the session), `usage`
-            (the tokens), `cost` (in US dollars), `setup` (the preparation), `error`; None where the
-            service does not report it.
+        extract: The place of the reply itself.
+        trace: That of the session.
+        usage: That of the tokens.
+        cost: That of the cost in US dollars.
+        setup: That of the preparation.
+        error: That of an error.
     """
 
-    def __init__(self, **places: str | None) -> None:
-        self._written = {name: one for name, one in places.items() if one is not None}
-        self._steps = {name: check_pointer(name, one) for name, one in self._written.items()}
-        self.tells_cost = not self._steps.keys().isdisjoint(("cost", "trace"))
-        """Whether a reply may tell what it cost."""
+    extract: Pointer | None = None
+    trace: Pointer | None = None
+    usage: Pointer | None = None
+    cost: Pointer | None = None
+    setup: Pointer | None = None
+    error: Pointer | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self._steps)
+    def __post_init__(self) -> None:
+        self.steps = {
+            name: check_pointer(name, place)
+            for name in ("extract", "trace", "usage", "cost", "setup", "error")
+            if (place := getattr(self, name)) is not None
+        }
 
     @property
-    def extract(self) -> tuple[str, ...] | None:
-        """The steps to the reply itself, if they are given."""
-        return self._steps.get("extract")
+    def reports(self) -> bool:
+        """Whether it reports anything in its reply."""
+        return bool(self.steps)
 
-    def read(
+    @property
+    def tells_cost(self) -> bool:
+        """Whether replies may have a cost, so that a limit on money can be kept."""
+        return not self.steps.keys().isdisjoint(("cost", "trace"))
+
+    def read_report(
         self, said: bytes, reply: Reply, trial: TrialContext, trace: Trace | None = None
     ) -> Reply:
         """Return a reply with everything that the service reports of it.
@@ -109,66 +121,42 @@ class ReportPlaces:
         return replace(reply, value=self._value(document, reply, trace))
 
     def _value(self, document: Any, reply: Reply, trace: Trace | None) -> Any:
-        if "extract" in self._steps:
-            if isinstance(document, _Unparsed):
-                raise MalformedReply(f"the response holds no reply: {document.why}")
+        if "extract" in self.steps:
             try:
-                return find(document, self._steps["extract"])
+                if isinstance(document, _Unparsed):
+                    raise LookupError(document.why)
+                return find(document, self.steps["extract"])
             except LookupError as error:
                 raise MalformedReply(f"the response holds no reply: {error}") from None
-        if self._steps.get("trace") == () and trace is not None and (trace.turns or trace.answer):
+        if self.steps.get("trace") == () and trace is not None and (trace.turns or trace.answer):
             return trace.answer or ""
         return reply.value
 
     def _trace(self, document: Any) -> Trace | None:
-        if "trace" not in self._steps:
+        if "trace" not in self.steps:
             return None
-        found = self._find(document, "trace")
         if isinstance(document, _Unparsed):
-            is_whole = self._steps["trace"] == ()
+            # The whole reply may be lines of JSON, which are a trace all the same.
+            is_whole = self.steps["trace"] == ()
             return (
-                read_reported_trace(document.text) if is_whole else unreadable_trace(document.why)
+                read_document(document.text).trace
+                if is_whole
+                else Trace(calls_unknown=document.why)
             )
+        found = self._find(document, "trace")
         if found is None:
-            return unreadable_trace(f"the reply has nothing at {self._written['trace'] or '$'}")
-        return read_reported_trace(found)
+            return Trace(calls_unknown=f"the reply has nothing at {self.trace or '$'}")
+        return read_document(found).trace
 
     def _find(self, document: Any, name: str) -> Any:
         """Return what stands at a place; None where nothing does."""
-        steps = self._steps.get(name)
+        steps = self.steps.get(name)
         if steps is None or isinstance(document, _Unparsed):
             return None
         try:
             return find(document, steps)
         except LookupError:
             return None
-
-
-def unreadable_trace(why: str) -> Trace:
-    """Return the trace of a session of which nothing can be read."""
-    from trialwise.model.trace import Trace
-
-    return Trace(calls_unknown=why)
-
-
-def read_reported_trace(found: Any) -> Trace:
-    """Read a trace in any of the known formats; one that cannot be read leaves its calls unknown.
-
-    Args:
-        found: The trace, parsed or as text.
-    """
-    from trialwise.errors import TrialwiseError
-    from trialwise.traces.trace_documents import read_trace
-
-    try:
-        return read_trace(found)
-    except TrialwiseError as error:
-        return unreadable_trace(f"the trace cannot be read: {error}")
-
-
-def report_trace(trace: Trace | None) -> Reply | None:
-    """Return a reply without a value that tells a session, for a call that was cut short."""
-    return None if trace is None else add_report(Reply(value=""), trace)
 
 
 def add_report(

@@ -2,26 +2,73 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Annotated, Any, ClassVar
 
 from trialwise.declarations import signatures
-from trialwise.declarations.structures import MapOf
+from trialwise.declarations.resources import CommandLine, Folder, Url
+from trialwise.declarations.scalars import Text
+from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds
+from trialwise.declarations.structures import Listing, MapOf
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
-from trialwise.services._mcp import McpServer, open_toolbox
-from trialwise.services._tool_loop import Bounds, Model, Session
-from trialwise.services.model_apis import OPENAI_KEY, ApiName
-from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
-from trialwise.services.service_factors import check_set, describe_server, describe_value
+from trialwise.redaction import redact_text
+from trialwise.services import service_factors
+from trialwise.services.http_endpoint import check_url
+from trialwise.services.openai_chat import ChatModel
+from trialwise.services.service_factors import Headers, Variables
 from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["AgentService", "McpServer"]
 
-#: As many as a trace keeps.
+_TOOL_NAMES = Listing(Text(), "a list of tools")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpServer:
+    """A server of tools: a command that is started for each trial, or the URL of a running server.
+
+    A command sees `TRIALWISE_INDEX` and `TRIALWISE_SEED`, what `env` adds, and of our own
+    environment only what every program needs, such as PATH and HOME.
+
+    Args:
+        command: The program and its arguments, started for each trial. No shell is used.
+        url: The streamable HTTP endpoint of a running server.
+        env: Environment variables to add.
+        inherit_env: Whether a command inherits the whole environment of trialwise.
+        cwd: The working directory of a command.
+        headers: Headers for the URL. Refer to secrets by name, as in `Bearer ${API_KEY}`.
+        tools: The tools to offer to the model.
+
+    >>> McpServer(command=["python", "tools.py"], tools=["find", "book"]).command
+    ('python', 'tools.py')
+    """
+
+    command: Annotated[Sequence[str], Arg(kind=CommandLine())] = ()
+    url: Annotated[str | None, Arg(kind=Url())] = None
+    env: Variables = field(default_factory=dict, hash=False)
+    inherit_env: bool = False
+    cwd: Annotated[str | None, Arg(kind=Folder(), default="the suite's folder")] = None
+    headers: Headers = field(default_factory=dict, hash=False)
+    tools: Annotated[Sequence[str], Arg(kind=_TOOL_NAMES, default="all")] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.command) is (self.url is not None):
+            raise InvalidArgument("command", self.command, "be given, or url, and not both")
+        for name in ("command", "tools"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not all(isinstance(one, str) and one for one in given):
+                raise InvalidArgument(name, given, "be a list of texts")
+            object.__setattr__(self, name, tuple(given))
+        if self.url is not None:
+            check_url("url", self.url)
+        object.__setattr__(self, "headers", service_factors.check_headers(self.headers))
+
+
+#: As many turns and calls as a trace keeps.
 _MOST = 1_000
 _SERVER = signatures.Made(
     "server",
@@ -31,13 +78,12 @@ _SERVER = signatures.Made(
     doc=signatures.summarise(McpServer),
 )
 
-Servers = Annotated[
-    Mapping[str, McpServer], signatures.Arg(kind=MapOf(_SERVER, "MCP servers by name"))
-]
+Servers = Annotated[Mapping[str, McpServer], Arg(kind=MapOf(_SERVER, "MCP servers by name"))]
 """MCP servers by the names that traces show."""
 
 
-class AgentService:
+@dataclass(kw_only=True, eq=False, repr=False)
+class AgentService(ChatModel):
     """A chat model that may call the tools of MCP servers until it answers (extra `mcp`).
 
     Each trial is a session of its own: servers with a command are started for it and ended after
@@ -89,73 +135,44 @@ class AgentService:
 
     spelling: ClassVar[str] = "agent"
 
-    def __init__(
-        self,
-        base_url: BaseUrl,
-        model: str,
-        *,
-        servers: Servers,
-        api: ApiName = "chat-completions",
-        api_key_env: KeyName = OPENAI_KEY,
-        system: str | None = None,
-        temperature: float | None = None,
-        max_tokens: signatures.Positive | None = None,
-        extra: Mapping[str, Any] | None = None,
-        send_seed: bool = False,
-        prices: PricesArgument | None = None,
-        max_turns: signatures.Positive = 20,
-        max_tool_calls: signatures.Natural = 50,
-        tool_timeout_s: signatures.Seconds = 30.0,
-        start_timeout_s: signatures.Seconds = 30.0,
-        result_limit: signatures.Positive = 50_000,
-        timeout_s: signatures.Seconds | None = None,
-        connect_timeout_s: signatures.Seconds = 10.0,
-        response_limit: signatures.Positive = 2**22,
-        environment: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._environment = os.environ if environment is None else environment
-        self._servers = _check_servers(servers, self._environment)
-        if extra and "tools" in extra:
+    # Nobody has to make hosted calls any more, and the session counts them.
+    _takes_turns = True
+
+    servers: Servers
+    max_turns: Positive = 20
+    max_tool_calls: Natural = 50
+    tool_timeout_s: Seconds = 30.0
+    start_timeout_s: Seconds = 30.0
+    result_limit: Positive = 50_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, minimum in (("max_turns", 1), ("max_tool_calls", 0)):
+            if require_count(name, given := getattr(self, name), minimum=minimum) > _MOST:
+                raise InvalidArgument(name, given, f"be at most {_MOST}")
+        require_count("result_limit", self.result_limit, minimum=1)
+        require_positive("tool_timeout_s", self.tool_timeout_s)
+        self.servers = _check_servers(self.servers, self.environment)
+        if self.extra and "tools" in self.extra:
             raise InvalidArgument("extra", "tools", "leave the tools to the servers")
-        self._model = Model(
-            base_url,
-            model,
-            api=api,
-            api_key_env=api_key_env,
-            system=system,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            extra=extra,
-            send_seed=send_seed,
-            prices=prices,
-            timeout_s=timeout_s,
-            connect_timeout_s=connect_timeout_s,
-            response_limit=response_limit,
-            environment=environment,
-            clock=clock,
-        )
-        self._start_timeout_s = require_positive("start_timeout_s", start_timeout_s)
-        self._bounds = Bounds(
-            max_turns=_limit("max_turns", max_turns, minimum=1),
-            max_tool_calls=_limit("max_tool_calls", max_tool_calls, minimum=0),
-            tool_timeout_s=require_positive("tool_timeout_s", tool_timeout_s),
-            result_limit=require_count("result_limit", result_limit, minimum=1),
-        )
-        self._clock = clock
+        require_positive("start_timeout_s", self.start_timeout_s)
         _check_installed()
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return the agent's answer to one trial, with its trace."""
-        session = Session(self._model, bounds=self._bounds, clock=self._clock)
+        # The SDK behind them is an extra.
+        from trialwise.services._mcp import open_toolbox
+        from trialwise.services._tool_loop import Session
+
+        session = Session(self)
         # Whatever becomes of it, what it took is paid for, and what it did was done.
         trial.keep(session.so_far)
         outcome: Reply | Exception | None = None
         async with open_toolbox(
-            self._servers,
+            self.servers,
             trial=trial,
-            environment=self._environment,
-            start_timeout_s=self._start_timeout_s,
+            environment=self.environment,
+            start_timeout_s=self.start_timeout_s,
         ) as toolbox:
             try:
                 outcome = await session.run(trial, toolbox)
@@ -167,23 +184,25 @@ class AgentService:
         assert outcome is not None
         raise outcome
 
-    @property
-    def tells_cost(self) -> bool:
-        """Whether replies have a cost, so that a limit on money can be kept."""
-        return self._model.tells_cost
+    def offer_tools(self, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the fields of a request that offer tools to the model."""
+        return {"tools": self._api.make_tools(tools)} if tools else {}
 
     @property
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record: its tools are its servers."""
-        servers = [describe_server(name, one) for name, one in self._servers.items()]
-        return {**self._model.factors, "tools": describe_value(servers)}
-
-    async def aclose(self) -> None:
-        """Close the connections to the endpoint; servers never outlive their trial."""
-        await self._model.aclose()
+        servers = [
+            [
+                name,
+                list(one.command) or service_factors.name_endpoint(redact_text(one.url or "")),
+                list(one.tools),
+            ]
+            for name, one in self.servers.items()
+        ]
+        return {**super().factors, "tools": service_factors.describe_value(servers)}
 
     def __repr__(self) -> str:
-        return f"AgentService({self._model.endpoint}, servers={list(self._servers)!r})"
+        return f"AgentService({self.base_url!r}, {self.model!r}, servers={list(self.servers)!r})"
 
 
 def _check_servers(
@@ -194,20 +213,12 @@ def _check_servers(
     for name, server in servers.items():
         require_text("servers", name, "map names to servers")
         templates = [*server.headers.values(), server.url or ""]
-        check_set(f"servers[{name!r}]", templates, environment)
+        service_factors.check_set(f"servers[{name!r}]", templates, environment)
     return dict(servers)
-
-
-def _limit(argument: str, value: int, *, minimum: int) -> int:
-    if require_count(argument, value, minimum=minimum) > _MOST:
-        raise InvalidArgument(argument, value, f"be at most {_MOST}")
-    return value
 
 
 def _check_installed() -> None:
     """The SDK is an extra; better missed now than in every trial."""
-    from importlib.util import find_spec
-
     if find_spec("mcp") is None or find_spec("mcp_types") is None:
         raise InvalidArgument(
             "servers", "no MCP SDK", "have the SDK to speak with: pip install 'trialwise[mcp]'"

@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import anyio
 
 from trialwise.declarations.resources import Url
 from trialwise.declarations.scalars import Count
 from trialwise.declarations.signatures import Arg, Positive, Seconds
 from trialwise.declarations.structures import Listing
-from trialwise.engine.error_classes import UNREACHED_STATUSES, classify_status, retry_after
+from trialwise.engine import error_classes
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services import model_apis, service_factors
-from trialwise.services._reported_sessions import Pointer, ReportPlaces
-from trialwise.services.service_factors import (
-    HttpFailure,
-    MalformedReply,
-    ReplyTooLarge,
-    ReportedFailure,
-)
+from trialwise.services._reported_sessions import ReportingService
+from trialwise.services.service_factors import HttpFailure, MalformedReply, ReplyTooLarge
 from trialwise.validation import require_count, require_positive
-
-if TYPE_CHECKING:
-    import httpx2
 
 __all__ = ["HttpService"]
 
@@ -46,189 +41,6 @@ Accepted = Annotated[
     Collection[int], Arg(kind=Listing(Count(100), "a list of HTTP statuses"), default="2xx only")
 ]
 """Statuses that are replies, beside 2xx."""
-
-
-class HttpService:
-    """An endpoint that receives each input. Its response is the reply.
-
-    `{input}`, `{index}` and `{seed}` in the URL (quoted), the headers and the body are replaced;
-    in a JSON body a text that is nothing but a placeholder becomes the value itself. `${NAME}` in
-    the headers (and in the URL's host) is the environment variable of that name: the only way to
-    send a secret, so that none is ever shown, logged or recorded.
-
-    Only a status of 2xx, or one of `accept_status`, is a reply, with `details["status"]`. A status
-    such as 429 or 503, and a connection that fails, are infrastructure errors that keep the status
-    and Retry-After. A redirect, and a status such as 401 or 404 before the first reply, mean that
-    the service is set up wrongly. Any other status is a failure of the service. Connections are
-    reused and cookies are not kept, so that trials stay independent.
-
-    >>> HttpService("http://localhost:8000/ask", body={"q": "{input}"}, extract="/answer")
-    HttpService('http://localhost:8000/ask', method='POST')
-
-    Args:
-        url: The URL. `{input}`, `{index}` and `{seed}` are replaced.
-        method: The method of the request.
-        headers: Headers of the request. Refer to secrets by name, as in `Bearer ${API_KEY}`.
-        body: A JSON structure or text. The default is `{"input": "{input}"}` if the method has a
-            body.
-        extract: The place of the reply in the response, as a JSON Pointer (`/answer`) or a JSONPath
-            (`$.answer`). Without it the whole text is the reply. It applies to 2xx responses.
-        trace: The place of the agent's session in the response, such as `$.trace`, in any format
-            that `read_trace` reads. With `$` and without `extract`, the reply is the session's
-            answer. A session that cannot be read leaves its calls unknown.
-        usage: The place of the tokens, such as `$.usage`. The default is those of the session.
-        cost: The place of the cost in US dollars. The default is that of the session.
-        setup: The place of what preparing took: seconds, or an object with `seconds`, `usage` and
-            `cost_usd`.
-        error: The place of an error that the service reports of itself: a text, or an object with a
-            `class` such as `infrastructure`, a `status` or a `message`.
-        accept_status: Further statuses whose responses are replies, such as 404.
-        infrastructure_statuses: Statuses that count as infrastructure errors.
-        timeout_s: Time limit for the whole request, in addition to the limit of the trial.
-        connect_timeout_s: Time limit for the connection. After it, the endpoint counts as
-            unreachable.
-        response_limit: Maximum size of a response in bytes.
-        environment: Read instead of the process's own.
-        clock: Seconds from any origin, for the latency.
-    """
-
-    spelling: ClassVar[str] = "http"
-
-    def __init__(
-        self,
-        url: Annotated[str, Arg(kind=Url())],
-        *,
-        method: str = "POST",
-        headers: service_factors.Headers | None = None,
-        body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None,
-        extract: Pointer | None = None,
-        trace: Pointer | None = None,
-        usage: Pointer | None = None,
-        cost: Pointer | None = None,
-        setup: Pointer | None = None,
-        error: Pointer | None = None,
-        accept_status: Accepted = (),
-        infrastructure_statuses: Statuses = UNREACHED_STATUSES,
-        timeout_s: Seconds | None = None,
-        connect_timeout_s: Seconds = 10.0,
-        response_limit: Positive = 2**20,
-        environment: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._url = check_url("url", url)
-        self._method = _check_method(method)
-        self._headers = service_factors.check_headers(headers or {})
-        self._environment = os.environ if environment is None else environment
-        service_factors.check_set("url", [url], self._environment)
-        service_factors.check_set("headers", self._headers.values(), self._environment)
-        if body is None and self._method in _WITH_BODY:
-            body = {"input": "{input}"}
-        self._body = body
-        self._places = ReportPlaces(
-            extract=extract, trace=trace, usage=usage, cost=cost, setup=setup, error=error
-        )
-        self._accepted = frozenset(accept_status)
-        self._infrastructure = frozenset(infrastructure_statuses)
-        self._exchange = Exchange(
-            timeout_s=timeout_s,
-            connect_timeout_s=connect_timeout_s,
-            response_limit=response_limit,
-            clock=clock,
-        )
-
-    async def call(self, trial: TrialContext) -> Reply:
-        """Return the endpoint's reply to one trial."""
-        where = f"{self._method} {self._url}"
-        answer = await self._exchange.send(self._request(trial), where=where, scrub=self._scrub)
-        if not 200 <= answer.status < 300 and answer.status not in self._accepted:
-            raise self._failure(answer, where)
-        reply = Reply(
-            value=answer.text,
-            latency_s=answer.latency_s,
-            details={"status": answer.status, "content_type": answer.content_type},
-        )
-        if not self._places or not 200 <= answer.status < 300:
-            return reply
-        try:
-            return self._places.read(answer.body, reply, trial)
-        except MalformedReply as error:
-            message = f"{error}; it begins {answer.head!r}"
-            raise MalformedReply(self._scrub(message)) from None
-        except ReportedFailure as error:
-            raise ReportedFailure(self._scrub(str(error)), error.error_class) from None
-
-    @property
-    def tells_cost(self) -> bool:
-        """Whether replies may have a cost, so that a limit on money can be kept."""
-        return self._places.tells_cost
-
-    @property
-    def factors(self) -> dict[str, str]:
-        """What it is made of, for the record."""
-        asked = {"method": self._method, "body": self._body, "extract": self._places.extract}
-        return {
-            "endpoint": service_factors.name_endpoint(self._url),
-            "parameters": service_factors.describe_value(asked),
-        }
-
-    async def aclose(self) -> None:
-        """Close the connections; a later call opens new ones."""
-        await self._exchange.aclose()
-
-    def _failure(self, answer: Answer, where: str) -> HttpFailure:
-        error_class = classify_status(answer.status)
-        if answer.status in self._infrastructure:
-            error_class = ErrorClass.INFRASTRUCTURE
-        elif error_class is ErrorClass.INFRASTRUCTURE:
-            error_class = ErrorClass.NONE  # the suite says that this status is the service's own
-        return HttpFailure(
-            f"{where} answered {describe_answer(answer, self._scrub)}",
-            error_class,
-            status=answer.status,
-            retry_after_s=answer.retry_after_s,
-        )
-
-    def _request(self, trial: TrialContext) -> Request:
-        environment = self._environment
-        url = service_factors.resolve(
-            self._url,
-            environment,
-            lambda text: model_apis.fill_text(text, trial, quote=model_apis.quote_url),
-        )
-        headers = {
-            name: service_factors.resolve(
-                value, environment, lambda text: model_apis.fill_text(text, trial)
-            )
-            for name, value in self._headers.items()
-        }
-        content, content_type = self._content(trial)
-        # A header of the suite's own prevails, in whatever case it is written.
-        if content_type and not any(name.lower() == "content-type" for name in headers):
-            headers["Content-Type"] = content_type
-        return Request(self._method, url, headers, content)
-
-    def _content(self, trial: TrialContext) -> tuple[bytes | None, str]:
-        if self._body is None:
-            return None, ""
-        if isinstance(self._body, str):
-            return model_apis.encode(
-                model_apis.fill_text(self._body, trial)
-            ), "text/plain; charset=utf-8"
-        return model_apis.encode(
-            model_apis.to_json(model_apis.fill_json(self._body, trial))
-        ), "application/json"
-
-    def _scrub(self, text: str) -> str:
-        return service_factors.scrub(text, [self._url, *self._headers.values()], self._environment)
-
-    def __repr__(self) -> str:
-        return f"HttpService({self._url!r}, method={self._method!r})"
-
-
-def _check_method(method: object) -> str:
-    if not isinstance(method, str) or not method.isalpha():
-        raise InvalidArgument("method", method, "be an HTTP method such as 'POST'")
-    return method.upper()
 
 
 # --- One HTTP request and its answer, with httpx2's exceptions translated once --------------------
@@ -276,45 +88,51 @@ class Answer:
     @property
     def head(self) -> str:
         """The beginning of the body, for a message, without secrets."""
-        return _begin(self.body, self.encoding, self.scrub)
+        # Secrets go first: half of one would not be recognised any more.
+        text = self.body[:LOOKED_AT].decode(self.encoding, errors="replace")
+        return cut_text(text, HEAD_LENGTH, scrub=self.scrub)
 
 
-class Exchange:
-    """The connections to one endpoint, opened when first needed."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class EndpointService(ABC):
+    """A service that is asked over HTTP: its connections, opened when first needed."""
 
-    def __init__(
-        self,
-        *,
-        timeout_s: float | None,
-        connect_timeout_s: float,
-        response_limit: int,
-        clock: Callable[[], float],
-        wall_clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._timeout_s = None if timeout_s is None else require_positive("timeout_s", timeout_s)
-        self._connect_timeout_s = require_positive("connect_timeout_s", connect_timeout_s)
-        self._response_limit = require_count("response_limit", response_limit, minimum=1)
-        self._clock = clock
-        self._wall_clock = wall_clock
-        self._client: httpx2.AsyncClient | None = None
+    timeout_s: Seconds | None = None
+    connect_timeout_s: Seconds = 10.0
+    response_limit: Positive = 2**20
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    clock: Callable[[], float] = time.perf_counter
+    _client: Any = field(default=None, init=False)
 
-    async def send(self, request: Request, *, where: str, scrub: Callable[[str], str]) -> Answer:
-        """Return the answer, whatever its status.
+    def __post_init__(self) -> None:
+        if self.timeout_s is not None:
+            require_positive("timeout_s", self.timeout_s)
+        require_positive("connect_timeout_s", self.connect_timeout_s)
+        require_count("response_limit", self.response_limit, minimum=1)
 
-        Args:
-            request: What to send.
-            where: The endpoint as messages show it.
-            scrub: Takes secrets out of a message.
-        """
-        from anyio import move_on_after
+    @property
+    @abstractmethod
+    def where(self) -> str:
+        """The endpoint as messages show it."""
 
-        with move_on_after(self._timeout_s):
+    @property
+    @abstractmethod
+    def templates(self) -> list[str]:
+        """The texts that refer to secrets."""
+
+    def scrub(self, text: str) -> str:
+        """Return a message without the secrets of the request."""
+        return service_factors.scrub(text, self.templates, self.environment)
+
+    async def send(self, request: Request) -> Answer:
+        """Return the answer to a request, whatever its status."""
+        with anyio.move_on_after(self.timeout_s):
             answer = await self._answer(request)
             if isinstance(answer, Answer):
-                return replace(answer, scrub=scrub)
+                return answer
             # Raised here and not where it was caught: httpx2's exceptions hold the request.
-            raise _translate(answer, where, scrub)
-        message = f"{where} did not answer within {self._timeout_s} s"
+            raise _translate(answer, self.where, self.scrub)
+        message = f"{self.where} did not answer within {self.timeout_s} s"
         raise HttpFailure(message, ErrorClass.TIMEOUT)
 
     async def aclose(self) -> None:
@@ -326,7 +144,7 @@ class Exchange:
     async def _answer(self, request: Request) -> Answer | Exception:
         import httpx2
 
-        started = self._clock()
+        started = self.clock()
         try:
             async with self._open().stream(
                 request.method, request.url, headers=request.headers, content=request.content
@@ -336,24 +154,24 @@ class Exchange:
                     body += chunk
                     # Checked while it arrives: an endless answer would fill the memory before it
                     # ends.
-                    if len(body) > self._response_limit:
+                    if len(body) > self.response_limit:
                         head = body[:LOOKED_AT].decode(errors="replace")
-                        return ReplyTooLarge(self._response_limit, head)
+                        return ReplyTooLarge(self.response_limit, head)
+                asked_to_wait = response.headers.get("retry-after")
                 return Answer(
                     status=response.status_code,
                     body=bytes(body),
                     content_type=response.headers.get("content-type", ""),
                     encoding=_known_encoding(response.charset_encoding),
-                    retry_after_s=retry_after(
-                        response.headers.get("retry-after"), self._wall_clock()
-                    ),
-                    latency_s=max(0.0, self._clock() - started),
+                    retry_after_s=error_classes.retry_after(asked_to_wait, time.time()),
+                    latency_s=max(0.0, self.clock() - started),
                     location=response.headers.get("location", ""),
+                    scrub=self.scrub,
                 )
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as error:
             return error
 
-    def _open(self) -> httpx2.AsyncClient:
+    def _open(self) -> Any:
         if self._client is None:
             from http.cookiejar import CookieJar, DefaultCookiePolicy
 
@@ -361,32 +179,24 @@ class Exchange:
 
             self._client = httpx2.AsyncClient(
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-                timeout=httpx2.Timeout(None, connect=self._connect_timeout_s),
+                timeout=httpx2.Timeout(None, connect=self.connect_timeout_s),
                 # The engine decides how many trials run at once.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
             )
         return self._client
 
 
-def describe_answer(answer: Answer, scrub: Callable[[str], str], said: str | None = None) -> str:
+def describe_answer(answer: Answer, said: str | None = None) -> str:
     """Describe what came back instead of a reply, for a message.
 
     Args:
         answer: What came back.
-        scrub: Takes secrets out of a message.
         said: What it says, where somebody read it.
     """
     if 300 <= answer.status < 400 and answer.location:
-        return f"{answer.status}, a redirect to {scrub(answer.location)} that is not followed"
-    return (
-        f"{answer.status}: {scrub(answer.head)!r}" if said is None else f"{answer.status}: {said}"
-    )
-
-
-def _begin(body: bytes, encoding: str, scrub: Callable[[str], str]) -> str:
-    # Secrets go first: half of one would not be recognised any more.
-    text = body[:LOOKED_AT].decode(encoding, errors="replace")
-    return cut_text(text, HEAD_LENGTH, scrub=scrub)
+        location = answer.scrub(answer.location)
+        return f"{answer.status}, a redirect to {location} that is not followed"
+    return f"{answer.status}: {repr(answer.scrub(answer.head)) if said is None else said}"
 
 
 def check_url(argument: str, url: str) -> str:
@@ -469,3 +279,160 @@ def _connection_trouble(error: BaseException, said: str) -> str:
             refused += one.exceptions
         refused += [inner for inner in (one.__cause__, one.__context__) if inner is not None]
     return f"{type(error).__name__}: {said}"
+
+
+# --- The service ------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class HttpService(EndpointService, ReportingService):
+    """An endpoint that receives each input. Its response is the reply.
+
+    `{input}`, `{index}` and `{seed}` in the URL (quoted), the headers and the body are replaced;
+    in a JSON body a text that is nothing but a placeholder becomes the value itself. `${NAME}` in
+    the headers (and in the URL's host) is the environment variable of that name: the only way to
+    send a secret, so that none is ever shown, logged or recorded.
+
+    Only a status of 2xx, or one of `accept_status`, is a reply, with `details["status"]`. A status
+    such as 429 or 503, and a connection that fails, are infrastructure errors that keep the status
+    and Retry-After. A redirect, and a status such as 401 or 404 before the first reply, mean that
+    the service is set up wrongly. Any other status is a failure of the service. Connections are
+    reused and cookies are not kept, so that trials stay independent.
+
+    >>> HttpService("http://localhost:8000/ask", body={"q": "{input}"}, extract="/answer")
+    HttpService('http://localhost:8000/ask', method='POST')
+
+    Args:
+        url: The URL. `{input}`, `{index}` and `{seed}` are replaced.
+        method: The method of the request.
+        headers: Headers of the request. Refer to secrets by name, as in `Bearer ${API_KEY}`.
+        body: A JSON structure or text. The default is `{"input": "{input}"}` if the method has a
+            body.
+        extract: The place of the reply in the response, as a JSON Pointer (`/answer`) or a JSONPath
+            (`$.answer`). Without it the whole text is the reply. It applies to 2xx responses.
+        trace: The place of the agent's session in the response, such as `$.trace`, in any format
+            that `read_trace` reads. With `$` and without `extract`, the reply is the session's
+            answer. A session that cannot be read leaves its calls unknown.
+        usage: The place of the tokens, such as `$.usage`. The default is those of the session.
+        cost: The place of the cost in US dollars. The default is that of the session.
+        setup: The place of what preparing took: seconds, or an object with `seconds`, `usage` and
+            `cost_usd`.
+        error: The place of an error that the service reports of itself: a text, or an object with a
+            `class` such as `infrastructure`, a `status` or a `message`.
+        accept_status: Further statuses whose responses are replies, such as 404.
+        infrastructure_statuses: Statuses that count as infrastructure errors.
+        timeout_s: Time limit for the whole request, in addition to the limit of the trial.
+        connect_timeout_s: Time limit for the connection. After it, the endpoint counts as
+            unreachable.
+        response_limit: Maximum size of a response in bytes.
+        environment: Read instead of the process's own.
+        clock: Seconds from any origin, for the latency.
+    """
+
+    spelling: ClassVar[str] = "http"
+
+    url: Annotated[str, Arg(kind=Url())]
+    _: KW_ONLY
+    method: str = "POST"
+    headers: service_factors.Headers = field(default_factory=dict)
+    body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None
+    accept_status: Accepted = ()
+    infrastructure_statuses: Statuses = error_classes.UNREACHED_STATUSES
+
+    def __post_init__(self) -> None:
+        EndpointService.__post_init__(self)
+        ReportingService.__post_init__(self)
+        self.url = check_url("url", self.url)
+        self.method = _check_method(self.method)
+        self.headers = service_factors.check_headers(self.headers or {})
+        service_factors.check_set("url", [self.url], self.environment)
+        service_factors.check_set("headers", self.headers.values(), self.environment)
+        if self.body is None and self.method in _WITH_BODY:
+            self.body = {"input": "{input}"}
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """Return the endpoint's reply to one trial."""
+        answer = await self.send(self._request(trial))
+        is_success = 200 <= answer.status < 300
+        if not is_success and answer.status not in self.accept_status:
+            raise self._failure(answer)
+        reply = Reply(
+            value=answer.text,
+            latency_s=answer.latency_s,
+            details={"status": answer.status, "content_type": answer.content_type},
+        )
+        if not self.reports or not is_success:
+            return reply
+        try:
+            return self.read_report(answer.body, reply, trial)
+        except MalformedReply as error:
+            message = f"{error}; it begins {answer.head!r}"
+            raise MalformedReply(self.scrub(message)) from None
+        except service_factors.ReportedFailure as error:
+            said = self.scrub(str(error))
+            raise service_factors.ReportedFailure(said, error.error_class) from None
+
+    @property
+    def where(self) -> str:
+        """The endpoint as messages show it."""
+        return f"{self.method} {self.url}"
+
+    @property
+    def templates(self) -> list[str]:
+        """The texts that refer to secrets."""
+        return [self.url, *self.headers.values()]
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """What it is made of, for the record."""
+        asked = {"method": self.method, "body": self.body, "extract": self.steps.get("extract")}
+        return {
+            "endpoint": service_factors.name_endpoint(self.url),
+            "parameters": service_factors.describe_value(asked),
+        }
+
+    def _failure(self, answer: Answer) -> HttpFailure:
+        error_class = error_classes.classify_status(answer.status)
+        if answer.status in self.infrastructure_statuses:
+            error_class = ErrorClass.INFRASTRUCTURE
+        elif error_class is ErrorClass.INFRASTRUCTURE:
+            error_class = ErrorClass.NONE  # the suite says that this status is the service's own
+        return HttpFailure(
+            f"{self.where} answered {describe_answer(answer)}",
+            error_class,
+            status=answer.status,
+            retry_after_s=answer.retry_after_s,
+        )
+
+    def _request(self, trial: TrialContext) -> Request:
+        def fill(template: str, quote: Callable[[str], str] = str) -> str:
+            return service_factors.resolve(
+                template,
+                self.environment,
+                lambda text: model_apis.fill_text(text, trial, quote=quote),
+            )
+
+        headers = {name: fill(value) for name, value in self.headers.items()}
+        content, content_type = self._content(trial)
+        # A header of the suite's own prevails, in whatever case it is written.
+        if content_type and not any(name.lower() == "content-type" for name in headers):
+            headers["Content-Type"] = content_type
+        return Request(self.method, fill(self.url, model_apis.quote_url), headers, content)
+
+    def _content(self, trial: TrialContext) -> tuple[bytes | None, str]:
+        if self.body is None:
+            return None, ""
+        if isinstance(self.body, str):
+            text = model_apis.fill_text(self.body, trial)
+            return model_apis.encode(text), "text/plain; charset=utf-8"
+        text = model_apis.to_json(model_apis.fill_json(self.body, trial))
+        return model_apis.encode(text), "application/json"
+
+    def __repr__(self) -> str:
+        return f"HttpService({self.url!r}, method={self.method!r})"
+
+
+def _check_method(method: object) -> str:
+    if not isinstance(method, str) or not method.isalpha():
+        raise InvalidArgument("method", method, "be an HTTP method such as 'POST'")
+    return method.upper()

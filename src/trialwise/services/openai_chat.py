@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from trialwise.declarations.resources import SecretName
 from trialwise.declarations.scalars import Data, Text
-from trialwise.declarations.signatures import Arg, Dollars, Made, Positive, Seconds, derive_keys
+from trialwise.declarations.signatures import Arg, Dollars, Made, Positive, derive_keys
 from trialwise.declarations.structures import Either, Listing
 from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import ServiceError, TrialContext
@@ -20,7 +18,13 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.services import model_apis, service_factors
-from trialwise.services.http_endpoint import Answer, Exchange, Request, check_url, describe_answer
+from trialwise.services.http_endpoint import (
+    Answer,
+    EndpointService,
+    Request,
+    check_url,
+    describe_answer,
+)
 from trialwise.services.service_factors import HttpFailure, MalformedReply, RequestRefused
 from trialwise.validation import require_real
 
@@ -161,7 +165,166 @@ PricesArgument = Annotated[
 """Prices, which a suite writes as a mapping."""
 
 
-class ChatService:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ChatModel(EndpointService):
+    """A chat model behind an endpoint, which is asked with a conversation."""
+
+    #: Whether somebody goes on with the conversation after each answer.
+    _takes_turns: ClassVar[bool] = False
+
+    base_url: BaseUrl = field(kw_only=False)
+    model: str = field(kw_only=False)
+    api: model_apis.ApiName = "chat-completions"
+    api_key_env: KeyName = model_apis.OPENAI_KEY
+    system: str | None = None
+    temperature: float | None = None
+    max_tokens: Positive | None = None
+    extra: Mapping[str, Any] | None = None
+    send_seed: bool = False
+    prices: PricesArgument | None = None
+    response_limit: Positive = 2**22
+    _prompt: PromptTemplate | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._prepare()
+
+    def _prepare(self, **own: Any) -> None:
+        """Check the arguments, and put the fields of requests together with some of its own."""
+        super().__post_init__()
+        self._api = model_apis.find_api(self.api)
+        if self.base_url == model_apis.OPENAI_URL:
+            self.base_url = self._api.usual_url
+        self.base_url = check_url("base_url", self.base_url).rstrip("/")
+        if self.send_seed and not self._api.takes_seed:
+            allowed = f"be false: the API {self.api} takes no seed"
+            raise InvalidArgument("send_seed", self.send_seed, allowed)
+        key = self.api_key_env
+        key = self._api.usual_key if key == model_apis.OPENAI_KEY else key
+        # Refused before the first trial; each would fail with 401.
+        if key is not None and not self.environment.get(key):
+            raise InvalidArgument("api_key_env", key, _no_key(key))
+        # By name and not by value: the key is looked up for each call and never kept.
+        self._key = "" if key is None else f"${{{key}}}"
+        self._fields = _fields(
+            self.extra or {},
+            model=self.model,
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            **own,
+        )
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """What it is made of, for the record."""
+        messages = None if self._prompt is None else self._prompt.messages
+        # Left out where it is the usual one, as it was before there were others.
+        path = "" if self._api.path == model_apis.ModelApi.path else self._api.path
+        url = self.base_url + path
+        return service_factors.describe_model(url, self.system, self._fields, messages)
+
+    @property
+    def tells_cost(self) -> bool:
+        """Whether replies have a cost, so that a limit on money can be kept."""
+        return self.prices is not None
+
+    @property
+    def where(self) -> str:
+        """The endpoint as messages show it."""
+        return f"POST {self.base_url}{self._api.path}"
+
+    @property
+    def templates(self) -> list[str]:
+        """The texts that refer to secrets."""
+        return [self._key]
+
+    async def ask(self, trial: TrialContext, messages: Sequence[Any], **more: Any) -> Reply:
+        """Return what the model answers to a conversation.
+
+        Args:
+            trial: The trial, which keeps what an answer took that cannot be read.
+            messages: The conversation.
+            more: Further fields of the request.
+        """
+        answer = await self.send(self._request(trial, messages, more))
+        document = self._api.read(_document(answer))
+        if not 200 <= answer.status < 300 or document.get("error"):
+            raise self._failure(answer, document)
+        usage = _usage(document.get("usage"))
+        reply = Reply(
+            value="", latency_s=answer.latency_s, usage=usage, cost_usd=self.find_cost(usage)
+        )
+        try:
+            return self._read_message(reply, document)
+        except (LookupError, TypeError, AttributeError, ValueError):
+            # What cannot be read was paid for all the same.
+            trial.keep(lambda: reply)
+            message = f"{self.where} sent no message: {self.scrub(answer.head)!r}"
+            raise MalformedReply(message) from None
+
+    def open_conversation(self, given: Any) -> list[Any]:
+        """Return the messages that a conversation about an input begins with."""
+        before: list[Any] = (
+            [] if self.system is None else [{"role": "system", "content": self.system}]
+        )
+        if self._prompt is not None:
+            return before + self._prompt.fill(given)
+        conversation: Any = given.get("messages") if isinstance(given, Mapping) else given
+        if _is_conversation(conversation):
+            return before + list(conversation)
+        return [*before, {"role": "user", "content": model_apis.input_text(given)}]
+
+    def find_cost(self, usage: Usage | None) -> float | None:
+        """Return what some tokens cost; None where they or their prices are not known."""
+        return self.prices.cost(usage) if usage and self.prices else None
+
+    def _request(
+        self, trial: TrialContext, messages: Sequence[Any], more: Mapping[str, Any]
+    ) -> Request:
+        body = self._api.make_body({**self._fields, **more}, messages)
+        if self.send_seed:
+            body["seed"] = trial.seed % 2**_SEED_BITS
+        key = service_factors.resolve(self._key, self.environment)
+        headers = {"Content-Type": "application/json", **self._api.make_headers(key)}
+        url = f"{self.base_url}{self._api.path}"
+        return Request("POST", url, headers, model_apis.encode(model_apis.to_json(body)))
+
+    def _read_message(self, reply: Reply, document: Mapping[str, Any]) -> Reply:
+        messages = [
+            one["message"] for one in document["choices"][: 1 if self._takes_turns else None]
+        ]
+        message = messages[0]
+        # Of several choices the reply is the first one's, and every call counts.
+        details = {
+            "finish_reason": document["choices"][0].get("finish_reason"),
+            "model": document.get("model", self.model),
+            "tool_calls": [_tool_call(call) for one in messages for call in _list_calls(one)],
+        }
+        if self._takes_turns:
+            # As it was said: endpoints want back what only they understand.
+            details["message"] = message
+        else:
+            details["tool_calls"] += message.get("hosted_calls") or ()
+        if message.get("refusal"):
+            details["refusal"] = message["refusal"]
+        return replace(reply, value=_content(message.get("content")), details=details)
+
+    def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
+        error = document.get("error")
+        fields = error if isinstance(error, Mapping) else {"message": error or answer.head}
+        # Some gateways answer 200 and put the status of what is behind them into the error.
+        code = fields.get("code")
+        status = code if answer.status < 300 and isinstance(code, int) else answer.status
+        said = self.scrub(str(fields.get("message")))
+        described = describe_answer(replace(answer, status=status), said)
+        message = f"{self.where} (model {self.model}) answered {described}"
+        error_class = classify_status(status)
+        if error_class is ErrorClass.NONE and status < 500:
+            return RequestRefused(message)
+        return HttpFailure(message, error_class, status=status, retry_after_s=answer.retry_after_s)
+
+
+@dataclass(eq=False, repr=False)
+class ChatService(ChatModel):
     """A chat model that receives each input as a conversation and answers with one message.
 
     A `prompt` is filled with the input: `{{ input }}`, or `{{ input.text }}` for a field of it.
@@ -201,175 +364,21 @@ class ChatService:
     """
 
     spelling: ClassVar[str] = "chat"
-    #: Whether calls of tools that the API ran itself are among those of a reply.
-    _lists_hosted_calls: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        base_url: BaseUrl,
-        model: str,
-        *,
-        api: model_apis.ApiName = "chat-completions",
-        api_key_env: KeyName = model_apis.OPENAI_KEY,
-        system: str | None = None,
-        prompt: PromptArgument | None = None,
-        temperature: float | None = None,
-        max_tokens: Positive | None = None,
-        tools: Tools | None = None,
-        extra: Mapping[str, Any] | None = None,
-        send_seed: bool = False,
-        prices: PricesArgument | None = None,
-        timeout_s: Seconds | None = None,
-        connect_timeout_s: Seconds = 10.0,
-        response_limit: Positive = 2**22,
-        environment: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._api = model_apis.find_api(api)
-        base_url = self._api.usual_url if base_url == model_apis.OPENAI_URL else base_url
-        self._base_url = check_url("base_url", base_url).rstrip("/")
-        self._model = model
-        self._environment = os.environ if environment is None else environment
-        if send_seed and not self._api.takes_seed:
-            raise InvalidArgument("send_seed", send_seed, f"be false: the API {api} takes no seed")
-        api_key_env = self._api.usual_key if api_key_env == model_apis.OPENAI_KEY else api_key_env
-        # Refused before the first trial; each would fail with 401.
-        if api_key_env is not None and not self._environment.get(api_key_env):
-            raise InvalidArgument("api_key_env", api_key_env, _no_key(api_key_env))
-        # By name and not by value: the key is looked up for each call and never kept.
-        self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
-        self._system = system
-        self._prompt = None if prompt is None else PromptTemplate(prompt)
-        self._fields = _fields(
-            extra or {},
-            model=model,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            tools=None if tools is None else list(tools),
-        )
-        self._send_seed = send_seed
-        self._prices = prices
-        self._exchange = Exchange(
-            timeout_s=timeout_s,
-            connect_timeout_s=connect_timeout_s,
-            response_limit=response_limit,
-            clock=clock,
-        )
+    _: KW_ONLY
+    prompt: PromptArgument | None = None
+    tools: Tools | None = None
+
+    def __post_init__(self) -> None:
+        self._prepare(tools=None if self.tools is None else list(self.tools))
+        self._prompt = None if self.prompt is None else PromptTemplate(self.prompt)
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return the model's answer to one trial."""
-        request = self._request(trial)
-        answer = await self._exchange.send(request, where=self._where, scrub=self._scrub)
-        document = self._api.read(_document(answer))
-        if not 200 <= answer.status < 300 or document.get("error"):
-            raise self._failure(answer, document)
-        try:
-            return self._reply(answer, document)
-        except MalformedReply:
-            # What cannot be read was paid for all the same.
-            trial.keep(lambda: self._read_reply(answer, document))
-            raise
-
-    @property
-    def factors(self) -> dict[str, str]:
-        """What it is made of, for the record."""
-        messages = None if self._prompt is None else self._prompt.messages
-        url = (
-            self._base_url
-            if self._api.path == model_apis.ModelApi.path
-            else self._base_url + self._api.path
-        )
-        return service_factors.describe_model(url, self._system, self._fields, messages=messages)
-
-    async def aclose(self) -> None:
-        """Close the connections; a later call opens new ones."""
-        await self._exchange.aclose()
-
-    @property
-    def _where(self) -> str:
-        return f"POST {self._base_url}{self._api.path}"
-
-    def _request(self, trial: TrialContext) -> Request:
-        body = self._api.make_body(self._fields, self._messages(trial.input))
-        if self._send_seed:
-            body["seed"] = trial.seed % 2**_SEED_BITS
-        headers = {"Content-Type": "application/json"}
-        key = service_factors.resolve(self._key, self._environment) if self._key else ""
-        headers |= self._api.make_headers(key)
-        url = f"{self._base_url}{self._api.path}"
-        return Request("POST", url, headers, model_apis.encode(model_apis.to_json(body)))
-
-    def _messages(self, given: Any) -> list[Any]:
-        before: list[Any] = (
-            [] if self._system is None else [{"role": "system", "content": self._system}]
-        )
-        if self._prompt is not None:
-            return before + self._prompt.fill(given)
-        conversation: Any = given.get("messages") if isinstance(given, Mapping) else given
-        if _is_conversation(conversation):
-            return before + list(conversation)
-        return [*before, {"role": "user", "content": model_apis.input_text(given)}]
-
-    def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
-        try:
-            choice, *others = self._choices(document)
-            message = choice["message"]
-            # Of several choices the reply is the first one's, and every call counts.
-            asked = [_list_calls(one["message"]) for one in (choice, *others)]
-            details = {
-                "finish_reason": choice.get("finish_reason"),
-                "model": document.get("model", self._model),
-                "tool_calls": [_tool_call(call) for calls in asked for call in calls],
-            }
-            if self._lists_hosted_calls:
-                details["tool_calls"] += message.get("hosted_calls") or ()
-            if message.get("refusal"):
-                details["refusal"] = message["refusal"]
-            value = _content(message.get("content"))
-        except (LookupError, TypeError, AttributeError, ValueError):
-            raise MalformedReply(
-                f"{self._where} sent no message: {self._scrub(answer.head)!r}"
-            ) from None
-        return replace(self._read_reply(answer, document), value=value, details=details)
-
-    def _choices(self, document: Mapping[str, Any]) -> Sequence[Any]:
-        return document["choices"]  # type: ignore[no-any-return]
-
-    def _read_reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
-        """Read a reply without what it says: what it took."""
-        usage = _usage(document.get("usage"))
-        return Reply(
-            value="", latency_s=answer.latency_s, usage=usage, cost_usd=self.find_cost(usage)
-        )
-
-    @property
-    def tells_cost(self) -> bool:
-        """Whether replies have a cost, so that a limit on money can be kept."""
-        return self._prices is not None
-
-    def find_cost(self, usage: Usage | None) -> float | None:
-        """Return what some tokens cost; None where they or their prices are not known."""
-        return self._prices.cost(usage) if usage and self._prices else None
-
-    def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
-        error = document.get("error")
-        fields = error if isinstance(error, Mapping) else {"message": error or answer.head}
-        # Some gateways answer 200 and put the status of what is behind them into the error.
-        code = fields.get("code")
-        status = code if answer.status < 300 and isinstance(code, int) else answer.status
-        said = self._scrub(str(fields.get("message")))
-        described = describe_answer(replace(answer, status=status), self._scrub, said)
-        message = f"{self._where} (model {self._model}) answered {described}"
-        error_class = classify_status(status)
-        if error_class is ErrorClass.NONE and status < 500:
-            return RequestRefused(message)
-        return HttpFailure(message, error_class, status=status, retry_after_s=answer.retry_after_s)
-
-    def _scrub(self, text: str) -> str:
-        return service_factors.scrub(text, [self._key], self._environment)
+        return await self.ask(trial, self.open_conversation(trial.input))
 
     def __repr__(self) -> str:
-        return f"ChatService({self._base_url!r}, {self._model!r})"
+        return f"ChatService({self.base_url!r}, {self.model!r})"
 
 
 def _no_key(variable: str) -> str:

@@ -2,75 +2,45 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
+import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from trialwise.declarations.resources import CommandLine, Folder
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
+from trialwise.model.trace import Trace
 from trialwise.model.trial import ErrorClass
-from trialwise.redaction import LOOKED_AT, cut_text, redact_values
-from trialwise.services import _reported_sessions, model_apis, service_factors
-from trialwise.services._process import Finished, Limits, finish_process, start_process
-from trialwise.services.model_apis import encode, fill_text, input_text, parse_json, placeholders
-from trialwise.services.service_factors import MalformedReply, ReplyTooLarge, Variables
+from trialwise.redaction import redact_values
+from trialwise.services import _process, _reported_sessions, model_apis, service_factors
+from trialwise.services.service_factors import MalformedReply, ReplyTooLarge
+from trialwise.traces.trace_building import read_document
 from trialwise.validation import require_choice, require_count, require_real
-
-if TYPE_CHECKING:
-    from trialwise.model.trace import Trace
-
 
 #: The environment variable that names the file for the session.
 TRACE_VARIABLE = "TRIALWISE_TRACE_FILE"
 
 
 class ProgramFiles:
-    """The files of one trial, in a folder of their own.
+    """The files of one trial, in a folder of their own."""
 
-    Args:
-        folder: The folder; None where the program needs no files.
-        trial: The trial.
-        has_scenario: Whether the program is given a scenario file.
-        has_trace: Whether the program may write its session.
-    """
-
-    def __init__(
-        self, folder: Path | None, trial: TrialContext, *, has_scenario: bool, has_trace: bool
-    ) -> None:
+    def __init__(self) -> None:
         self.placeholders: dict[str, str] = {}
         """Values for the placeholders in the arguments."""
         self.environment: dict[str, str] = {}
         """Environment variables."""
         self.trace: Trace | None = None
         """The session, once the program has ended."""
-        self._trace_file: Path | None = None
-        if folder is not None and has_scenario:
-            scenario = model_apis.to_json(
-                {"input": trial.input, "index": trial.index, "seed": trial.seed}
-            )
-            _write(folder / "scenario.json", scenario)
-            self.placeholders["scenario_file"] = str(folder / "scenario.json")
-        if folder is not None and has_trace:
-            self._trace_file = folder / "trace.json"
-            self.environment[TRACE_VARIABLE] = str(self._trace_file)
-
-    def read_trace(self) -> None:
-        """Read what the program has written of its session until now."""
-        if self._trace_file is None:
-            return
-        from trialwise.services._reported_sessions import read_reported_trace, unreadable_trace
-
-        if self._trace_file.exists():
-            self.trace = read_reported_trace(self._trace_file)
-        else:
-            self.trace = unreadable_trace(f"the program wrote no file {TRACE_VARIABLE}")
 
 
 @contextmanager
@@ -85,35 +55,42 @@ def open_files(
         has_scenario: Whether the program is given a scenario file.
         has_trace: Whether the program may write its session.
     """
+    files = ProgramFiles()
     if not (has_scenario or has_trace):
-        yield ProgramFiles(None, trial, has_scenario=False, has_trace=False)
+        yield files
         return
-    import shutil
-    import tempfile
-
     try:
         folder = Path(tempfile.mkdtemp(prefix="trialwise-"))
     except OSError as error:
         message = f"the command {program!r} cannot be started: {error}"
         raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from error
+    scenario, trace = folder / "scenario.json", folder / "trace.json"
     try:
-        files = ProgramFiles(folder, trial, has_scenario=has_scenario, has_trace=has_trace)
+        if has_scenario:
+            _write_scenario(scenario, trial)
+            files.placeholders["scenario_file"] = str(scenario)
+        if has_trace:
+            files.environment[TRACE_VARIABLE] = str(trace)
         try:
             yield files
         finally:
-            files.read_trace()
+            # A program that is ended has done what it wrote until then.
+            if has_trace:
+                missing = Trace(calls_unknown=f"the program wrote no file {TRACE_VARIABLE}")
+                files.trace = read_document(trace).trace if trace.exists() else missing
     finally:
         # The command may have made a part of it unreadable; the trial does not fail for that.
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(file: Path, scenario: str) -> None:
+def _write_scenario(file: Path, trial: TrialContext) -> None:
+    scenario = {"input": trial.input, "index": trial.index, "seed": trial.seed}
+    text = model_apis.encode(model_apis.to_json(scenario))
     try:
-        file.write_bytes(encode(scenario))
+        file.write_bytes(text)
     except OSError as error:
-        raise ServiceError(
-            f"the scenario file cannot be written: {error}", ErrorClass.INFRASTRUCTURE
-        ) from error
+        message = f"the scenario file cannot be written: {error}"
+        raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from error
 
 
 __all__ = ["CommandService", "InputVia"]
@@ -121,11 +98,10 @@ __all__ = ["CommandService", "InputVia"]
 InputVia = Literal["argument", "stdin", "file", "environment"]
 #: Which placeholder an argument must hold for the input to arrive at all.
 _NEEDED = {"argument": "input", "file": "scenario_file"}
-#: How much of a reply that is too large is worth showing.
-_HEAD_LENGTH = 200
 
 
-class CommandService:
+@dataclass(eq=False, repr=False)
+class CommandService(_reported_sessions.ReportingService):
     """A command whose standard output is the reply.
 
     Each argument is passed as it is, spaces and quotes included; `{input}`, `{index}`, `{seed}`
@@ -175,121 +151,106 @@ class CommandService:
 
     spelling: ClassVar[str] = "command"
 
-    def __init__(
-        self,
-        argv: Annotated[Sequence[str], Arg(kind=CommandLine(), key="run")],
-        *,
-        input_via: Annotated[
-            InputVia | None, Arg(default="argument, or file where `{scenario_file}` stands")
-        ] = None,
-        parse_json: bool = False,
-        strip_newline: bool = True,
-        extract: _reported_sessions.Pointer | None = None,
-        trace: _reported_sessions.Pointer | None = None,
-        usage: _reported_sessions.Pointer | None = None,
-        cost: _reported_sessions.Pointer | None = None,
-        setup: _reported_sessions.Pointer | None = None,
-        error: _reported_sessions.Pointer | None = None,
-        cwd: Annotated[str | Path | None, Arg(kind=Folder(), default="the suite's folder")] = None,
-        env: Variables | None = None,
-        inherit_env: bool = True,
-        output_limit: Positive = 2**20,
-        stderr_limit: Natural = 2**16,
-        grace_s: Seconds = 5.0,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._argv = _check_argv(argv)
-        found = placeholders(self._argv)
-        if input_via is None:
-            input_via = "file" if "scenario_file" in found else "argument"
-        self._input_via = require_choice("input_via", input_via, get_args(InputVia))
-        needed = _NEEDED.get(input_via)
+    argv: Annotated[Sequence[str], Arg(kind=CommandLine(), key="run")]
+    _: KW_ONLY
+    input_via: Annotated[
+        InputVia | None, Arg(default="argument, or file where `{scenario_file}` stands")
+    ] = None
+    parse_json: bool = False
+    strip_newline: bool = True
+    cwd: Annotated[str | Path | None, Arg(kind=Folder(), default="the suite's folder")] = None
+    env: service_factors.Variables = field(default_factory=dict)
+    inherit_env: bool = True
+    output_limit: Positive = 2**20
+    stderr_limit: Natural = 2**16
+    grace_s: Seconds = 5.0
+    clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
+        self._writes_trace = self.trace == "file"
+        if self._writes_trace:
+            self.trace = None
+        super().__post_init__()
+        self.argv = _check_argv(self.argv)
+        found = model_apis.placeholders(self.argv)
+        self._wants_file = "scenario_file" in found
+        if self.input_via is None:
+            self.input_via = "file" if self._wants_file else "argument"
+        require_choice("input_via", self.input_via, get_args(InputVia))
+        needed = _NEEDED.get(self.input_via)
         # The program would be called without its input, and answer every one alike.
         if needed is not None and needed not in found:
-            allowed = f"hold {{{needed}}} in an argument when input_via is {input_via!r}"
+            allowed = f"hold {{{needed}}} in an argument when input_via is {self.input_via!r}"
             if needed == "input":
                 allowed = 'hold "{input}" in an argument, or say `input_via: stdin`'
-            raise InvalidArgument("argv", list(argv), allowed)
-        self._wants_file = "scenario_file" in found
-        self._parse_json = parse_json
-        self._strip_newline = strip_newline
-        self._wants_trace = trace == "file"
-        place = None if self._wants_trace else trace
-        self._places = _reported_sessions.ReportPlaces(
-            extract=extract, trace=place, usage=usage, cost=cost, setup=setup, error=error
+            raise InvalidArgument("argv", list(self.argv), allowed)
+        if require_real("grace_s", self.grace_s) < 0:
+            raise InvalidArgument("grace_s", self.grace_s, "be at least 0")
+        self._limits = _process.Limits(
+            output_bytes=require_count("output_limit", self.output_limit, minimum=1),
+            stderr_bytes=require_count("stderr_limit", self.stderr_limit, minimum=0),
+            grace_s=self.grace_s,
         )
-        self._cwd = None if cwd is None else os.fspath(cwd)
-        self._env = dict(env or {})
-        self._inherit_env = inherit_env
-        if require_real("grace_s", grace_s) < 0:
-            raise InvalidArgument("grace_s", grace_s, "be at least 0")
-        self._limits = Limits(
-            output_bytes=require_count("output_limit", output_limit, minimum=1),
-            stderr_bytes=require_count("stderr_limit", stderr_limit, minimum=0),
-            grace_s=grace_s,
-        )
-        self._clock = clock
 
     @property
     def files(self) -> list[str]:
         """The files that its arguments name, such as the script that an interpreter runs."""
-        named = [os.path.join(self._cwd or "", argument) for argument in self._argv]
+        named = [os.path.join(self.cwd or "", argument) for argument in self.argv]
         return [path for path in named if os.path.isfile(path)]
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return what the command wrote in reply to one trial."""
-        stdin = encode(input_text(trial.input)) if self._input_via == "stdin" else b""
+        has_stdin = self.input_via == "stdin"
+        stdin = model_apis.encode(model_apis.input_text(trial.input)) if has_stdin else b""
         with open_files(
-            self._argv[0], trial, has_scenario=self._wants_file, has_trace=self._wants_trace
+            self.argv[0], trial, has_scenario=self._wants_file, has_trace=self._writes_trace
         ) as files:
-            if self._wants_trace:
-                # A program that is ended has done what it wrote until then.
-                trial.keep(lambda: _reported_sessions.report_trace(files.trace))
-            argv = [fill_text(argument, trial, more=files.placeholders) for argument in self._argv]
-            started = self._clock()
+            if self._writes_trace:
+                trial.keep(lambda: files.trace.to_reply() if files.trace else None)
+            argv = [
+                model_apis.fill_text(argument, trial, more=files.placeholders)
+                for argument in self.argv
+            ]
+            environment = self._environment(trial) | files.environment
+            started = self.clock()
             try:
-                process = await start_process(
-                    argv,
-                    has_stdin=self._input_via == "stdin",
-                    env=self._environment(trial) | files.environment,
-                    cwd=self._cwd,
+                process = await _process.start_process(
+                    argv, has_stdin=has_stdin, env=environment, cwd=self.cwd
                 )
             except (OSError, ValueError) as error:
-                raise _not_started(self._argv[0], error) from error
-            finished = await finish_process(process, stdin, limits=self._limits, clock=self._clock)
-        reply = self._reply(finished, max(0.0, finished.ended - started))
-        if not self._places:
-            return (
-                reply if files.trace is None else _reported_sessions.add_report(reply, files.trace)
+                raise _not_started(self.argv[0], error) from error
+            finished = await _process.finish_process(
+                process, stdin, limits=self._limits, clock=self.clock
             )
+        reply = self._reply(finished, max(0.0, finished.ended - started))
+        if not self.reports:
+            return _reported_sessions.add_report(reply, files.trace)
         try:
-            return self._places.read(finished.stdout, reply, trial, files.trace)
+            return self.read_report(finished.stdout, reply, trial, files.trace)
         except MalformedReply as error:
-            head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
             ended = f"exit code {finished.exit_code}"
-            raise MalformedReply(f"{error}; it begins {head!r}, {ended}") from None
+            raise MalformedReply(f"{error}; it begins {finished.head!r}, {ended}") from None
 
     @property
     def tells_cost(self) -> bool:
         """Whether replies may have a cost, so that a limit on money can be kept."""
-        return self._places.tells_cost or self._wants_trace
+        return super().tells_cost or self._writes_trace
 
     @property
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record; the code is that of the files it names."""
-        code = service_factors.describe_code(self._argv, self._cwd)
+        code = service_factors.describe_code(self.argv, self.cwd)
         return {
-            "command": service_factors.describe_value(shlex.join(redact_values(list(self._argv)))),
+            "command": service_factors.describe_value(shlex.join(redact_values(list(self.argv)))),
             **({} if code is None else {"code": code}),
         }
 
     async def aclose(self) -> None:
         """Nothing is held between trials."""
 
-    def _reply(self, finished: Finished, latency_s: float) -> Reply:
+    def _reply(self, finished: _process.Finished, latency_s: float) -> Reply:
         if finished.exit_code is None:
-            head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
-            raise ReplyTooLarge(self._limits.output_bytes, head)
+            raise ReplyTooLarge(self.output_limit, finished.head)
         details: dict[str, Any] = {"stderr": finished.stderr.decode(errors="replace")}
         if finished.stderr_truncated:
             # The first line lost its beginning, and what is left of a secret is not recognised.
@@ -302,32 +263,32 @@ class CommandService:
         if "\ufffd" in text and text.encode() != finished.stdout:
             details["not_utf8"] = True
         return Reply(
-            value=self._value(text, details),
+            value=self._parse(text, details),
             latency_s=latency_s,
             exit_code=finished.exit_code,
             details=details,
         )
 
-    def _value(self, text: str, details: dict[str, Any]) -> Any:
-        if self._parse_json:
+    def _parse(self, text: str, details: dict[str, Any]) -> Any:
+        if self.parse_json:
             try:
-                return parse_json(text)
+                return model_apis.parse_json(text)
             except ValueError as error:
                 details["json_error"] = str(error)
-        if self._strip_newline and text.endswith("\n"):
+        if self.strip_newline and text.endswith("\n"):
             return text[:-1].removesuffix("\r")
         return text
 
     def _environment(self, trial: TrialContext) -> dict[str, str]:
-        environment = {**os.environ} if self._inherit_env else {}
-        environment |= self._env
+        environment = {**os.environ} if self.inherit_env else {}
+        environment |= self.env or {}
         environment |= {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
-        if self._input_via == "environment":
-            environment["TRIALWISE_INPUT"] = input_text(trial.input)
+        if self.input_via == "environment":
+            environment["TRIALWISE_INPUT"] = model_apis.input_text(trial.input)
         return environment
 
     def __repr__(self) -> str:
-        return f"CommandService({list(self._argv)!r}, input_via={self._input_via!r})"
+        return f"CommandService({list(self.argv)!r}, input_via={self.input_via!r})"
 
 
 def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -340,8 +301,6 @@ def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_started(program: str, error: OSError | ValueError) -> ServiceError:
-    import errno
-
     if isinstance(error, OSError) and error.errno != errno.E2BIG:
         message = f"the command {program!r} cannot be started: {error}"
         # A program that is not there was never asked; a machine without room may have some later.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from trialwise.catalogue import SERVICES as BUILT_IN
@@ -25,9 +25,6 @@ from trialwise.extensions import SERVICES, find_extension
 from trialwise.model.fingerprint import canonical, fingerprint
 from trialwise.model.trial import ErrorClass
 from trialwise.redaction import redact_text, redact_values
-
-if TYPE_CHECKING:
-    from trialwise.services._mcp import McpServer
 
 # What a service is called in a suite, which keys it takes and where it lives.
 #
@@ -203,30 +200,22 @@ def describe_model(
     base_url: str,
     system: str | None,
     fields: Mapping[str, Any],
-    tools: Iterable[Any] | None = None,
-    *,
-    messages: Iterable[Mapping[str, Any]] | None = None,
+    messages: Iterable[Mapping[str, Any]] | None,
 ) -> dict[str, str]:
     """Describe the factors of a chat model: its model and the fields of its request."""
     prompt = system if messages is None else [system, *messages]
-    offered = fields.get("tools") if tools is None else list(tools)
+    offered = fields.get("tools")
     given = {name: one for name, one in fields.items() if name not in ("model", "tools")}
     return {
         "model": str(fields["model"]),
         "endpoint": name_endpoint(redact_text(base_url)),
         "prompt": "none" if prompt is None else fingerprint(redact_values(prompt)),
         "parameters": describe_value(given),
-        "tools": "none" if not offered else describe_value(offered),
+        "tools": describe_value(offered) if offered else "none",
     }
 
 
-def describe_server(name: str, server: McpServer) -> list[object]:
-    """Describe a server of tools: its command or its address, and the tools it offers."""
-    where = list(server.command) if server.url is None else name_endpoint(redact_text(server.url))
-    return [name, where, list(server.tools)]
-
-
-def describe_code(arguments: Iterable[str], folder: str | None) -> str | None:
+def describe_code(arguments: Iterable[str], folder: str | Path | None) -> str | None:
     """Describe a fingerprint of the files that a command names; None where it names none."""
     found = []
     for one in arguments:
