@@ -77,7 +77,7 @@ def test_a_terminal_shows_every_test_and_is_left_clean() -> None:
 
     assert "23/100 pairs · 60 trials · 0 s · 1 of 2 decided" in text
     assert "right, new against old    13 discordant: 12 won, 1 lost  \x1b[32mbetter" in text
-    assert "right, newer against old  3 discordant: 2 won, 1 lost  \x1b[2mopen" in text
+    assert "right, newer against old  3 discordant: 2 won, 1 lost    \x1b[2mopen" in text
     assert out.getvalue().endswith("\x1b[J\x1b[?25h")
 
 

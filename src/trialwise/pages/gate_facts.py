@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from trialwise.documents.blocks import Cell, Name, Row, Table
-from trialwise.documents.charts import Area, Axis, Chart, Line, Mark, spread_hits, thin_out
+from trialwise.documents.blocks import Name, Table, build_table
+from trialwise.documents.charts import Area, Chart, Line, chart_lines, thin_out
 from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.documents.printable import cut_middle
 from trialwise.model.claim import PopulationClaim
@@ -278,19 +279,22 @@ def list_input_lines(gate: GateFinding) -> tuple[str, ...]:
 
 def build_passes_table(gate: GateFinding) -> Table | None:
     """Build the table of every k; None where no input has any."""
-    rows = []
-    for one, row in list_input_passes(gate):
-        name = Name(cut_middle(one.input_id, _NAME))
-        cells: list[Cell] = [name, str(row.k), f"{one.passed} of {one.trials}"]
-        for _, _, value, interval in _list_figures(row):
-            cells += [f"{value:.3f}", as_outward(interval)]
-        rows.append(Row(cells=tuple(cells)))
-    if not rows:
+    found = [
+        (one, row, [(f"{value:.3f}", as_outward(ends)) for *_, value, ends in _list_figures(row)])
+        for one, row in list_input_passes(gate)
+    ]
+    if not found:
         return None
-    return Table(
-        heading="pass@k and pass^k of each input",
-        columns=("input", "k", "passed", "pass@k", "interval", "pass^k", "interval"),
-        rows=tuple(rows),
+    return build_table(
+        "pass@k and pass^k of each input",
+        found,
+        ("input", lambda one: Name(cut_middle(one[0].input_id, _NAME))),
+        ("k", lambda one: str(one[1].k)),
+        ("passed", lambda one: f"{one[0].passed} of {one[0].trials}"),
+        ("pass@k", lambda one: one[2][0][0]),
+        ("interval", lambda one: one[2][0][1]),
+        ("pass^k", lambda one: one[2][1][0]),
+        ("interval", lambda one: one[2][1][1]),
         notes=("Both intervals are those of the input's own rate, mapped by each formula.",),
     )
 
@@ -327,10 +331,6 @@ POINTS = 40
 
 #: Values of the curve in a sentence.
 _LISTED = 20
-
-
-#: About the height of a line of text, as a share of the plot's.
-_LINE = 0.12
 
 
 class Step(NamedTuple):
@@ -388,55 +388,37 @@ def chart_decay(verdict: Verdict, gate: GateFinding, evidence: ReliabilityEviden
     level = as_percent(gate.confidence)
     runs = next(one for one in verdict.experiments if one.name == gate.experiment)
     # Where a run ended early, what was seen chose where to stop: intervals do not cover then.
-    is_whole = runs.trials >= runs.planned
-    last = steps[-1]
+    descriptive = "" if runs.trials >= runs.planned else ", descriptive"
     area = Area(
-        name=f"{level} interval of each k{'' if is_whole else ', descriptive'}",
+        name=f"{level} interval of each k{descriptive}",
         ink="one",
         upper=tuple((k, found.high) for k, found in band),
         lower=tuple((k, found.low) for k, found in band),
     )
-    return Chart(
-        heading="Reliability decay curve",
-        summary=_write_summary(steps, len(evidence.inputs)),
-        x=Axis(low=1, high=last.k, label="k runs, all of which pass", unit="count"),
-        y=Axis(low=0, high=1, label="pass^k", unit="rate"),
+    unbiased = tuple((float(one.k), one.unbiased) for one in steps)
+    plug_in = tuple((float(one.k), one.decay) for one in steps)
+    names = "unbiased pass^k", "decay curve: plug-in pass^k of the first k runs"
+    chart = chart_lines(
+        "Reliability decay curve",
+        _write_summary(steps, len(evidence.inputs)),
+        "k runs, all of which pass",
+        "pass^k",
+        [
+            Line(name=names[0], ink="one", points=unbiased),
+            Line(name=names[1], ink="quiet", points=plug_in, dashed=True),
+        ],
+        y_unit="rate",
+        x_unit="count",
+        y_high=1,
+    )
+    return replace(
+        chart,
         areas=(area,) if len(band) > 1 else (),
-        lines=(
-            Line(
-                name="unbiased pass^k",
-                ink="one",
-                points=tuple((float(one.k), one.unbiased) for one in steps),
-            ),
-            Line(
-                name="decay curve: plug-in pass^k of the first k runs",
-                ink="quiet",
-                points=tuple((float(one.k), one.decay) for one in steps),
-                dashed=True,
-            ),
-        ),
-        marks=(
-            Mark(
-                x=last.k,
-                y=last.unbiased,
-                label=f"all {last.k:,}: {as_observed(last.unbiased)}",
-                # The curve comes down from the left: under its end is room, but for the axis.
-                below=last.unbiased > _LINE,
-            ),
-        ),
-        hits=spread_hits([one.k for one in steps], lambda place: _read_out(steps[place])),
-        columns=("k", "unbiased pass^k", f"{level} interval", "decay curve"),
+        columns=("k", names[0], f"{level} interval", "decay curve"),
         rows=tuple(
             (f"{one.k:,}", as_observed(one.unbiased), one.ends, as_observed(one.decay))
             for one in steps
         ),
-    )
-
-
-def _read_out(step: Step) -> str:
-    return (
-        f"k = {step.k:,}: unbiased {as_observed(step.unbiased)} {step.ends}, "
-        f"decay curve {as_observed(step.decay)}"
     )
 
 

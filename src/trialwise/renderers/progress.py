@@ -41,39 +41,11 @@ _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
-class Pen:
-    """Writes to a stream until it is closed."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream: TextIO | None = stream
-
-    def write(self, text: str) -> None:
-        """Write a text, if that is still possible."""
-        if self._stream is None:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # a broken pipe, a closed file, a sign it cannot encode
-            self._stream = None
-
-    def size(self) -> tuple[int, int] | None:
-        """Return the width and the height of the stream, if it has any."""
-        return None if self._stream is None else read_size(self._stream)
-
-
-#: A log hears at least so often of what goes on.
-QUIET_S = 30.0
-#: Lines about progress in a log, whatever the number of trials.
-STEPS = 10
-_NAME = 40
-
-
-class LogLines:
-    """Lines about a run, or about several arms: a log is read afterwards, from top to bottom.
+class _Display:
+    """Writes to a stream until it is closed.
 
     Args:
-        stream: Where lines go.
+        stream: Where text goes.
         capabilities: What it can show; ASCII where not given.
         clock: Time; the machine's own where none is given.
     """
@@ -84,17 +56,40 @@ class LogLines:
         capabilities: Capabilities | None = None,
         clock: ports.Clock | None = None,
     ) -> None:
-        self._pen = Pen(stream)
+        self._stream: TextIO | None = stream
         self._able = capabilities or Capabilities()
         self._clock = clock or ports.SystemClock()
-        self._name = "run"
-        self._began = self._told_at = 0.0
-        self._step, self._most = 0, 1
+        self._began = 0.0
 
     @property
     def elapsed_s(self) -> float:
         """The seconds since the begin."""
         return self._clock.monotonic() - self._began
+
+    def _write(self, text: str) -> None:
+        """Write a text, if that is still possible."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # a broken pipe, a closed file, a sign it cannot encode
+            self._stream = None
+
+
+#: A log hears at least so often of what goes on.
+QUIET_S = 30.0
+#: Lines about progress in a log, whatever the number of trials.
+STEPS = 10
+_NAME = 40
+
+
+class LogLines(_Display):
+    """Lines about a run, or about several arms: a log is read afterwards, from top to bottom."""
+
+    _name = "run"
+    _told_at = 0.0
+    _step, _most = 0, 1
 
     def begin(self, name: str, most: int, done: int) -> None:
         """Note what the lines are about.
@@ -110,7 +105,7 @@ class LogLines:
 
     def say(self, text: str) -> None:
         """Write a line."""
-        self._pen.write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
+        self._write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
 
     def would_be_due(self, done: int) -> bool:
         """Return whether a line about so many trials is due: after a tenth of them, or a while."""
@@ -129,7 +124,7 @@ class LogLines:
         """Nothing is left to tidy in a log."""
 
 
-class LiveDisplay:
+class LiveDisplay(_Display):
     """Draws lines over the last ones, at most ten times a second, and clears them at the end.
 
     Args:
@@ -147,11 +142,9 @@ class LiveDisplay:
         *,
         tick_s: float | None = TICK_S,
     ) -> None:
-        self._pen = Pen(stream)
-        self._able = capabilities
-        self._clock = clock
+        super().__init__(stream, capabilities, clock)
         self._tick_s = tick_s
-        self._drawn_at = self._began = 0.0
+        self._drawn_at = 0.0
         self._frame: list[int] = []
         """The widths of the lines on the screen."""
         # Events come from the run's thread and ticks from another, and half a frame is garbage.
@@ -164,9 +157,6 @@ class LiveDisplay:
 
     def _pass_time(self) -> None:
         """Take note that some time has passed without news."""
-
-    def _count_elapsed(self) -> float:
-        return self._clock.monotonic() - self._began
 
     def tick(self) -> None:
         """Draw the same standing a moment later."""
@@ -192,7 +182,7 @@ class LiveDisplay:
         self._over.set()
         if self._frame:
             self._measure()
-            self._pen.write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
+            self._write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
             self._frame = []
 
     def _is_due(self) -> bool:
@@ -210,11 +200,11 @@ class LiveDisplay:
         text = f"{_CLEAR_LINE}\r\n".join(written for _, written in lines)
         home = self._home()
         self._frame = [count_cells(plain) for plain, _ in lines]
-        self._pen.write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
+        self._write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
 
     def _measure(self) -> None:
         # Asked for every frame, since people resize terminals while they wait.
-        size = self._pen.size()
+        size = None if self._stream is None else read_size(self._stream)
         if size is not None:
             self._able = replace(self._able, width=size[0], height=size[1])
 

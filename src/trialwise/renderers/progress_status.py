@@ -5,7 +5,7 @@ Pure, so that the live display and the log say the same and both can be tested w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -30,34 +30,15 @@ from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 _INDENT, _GAP = "  ", "  "
 #: With more criteria than this only those still open are shown.
 _FEW = 8
-_NAME, _LONGEST_NAME, _LONGEST_TEST = 10, 24, 40
+_LONGEST_NAME, _LONGEST_TEST = 24, 40
 #: How far ahead a verdict is looked for; farther off it is not worth a word.
 _AHEAD = 99
 _BAR = 12
-#: Below this an interval has no room, nor has the note that says what it is.
+#: A narrower terminal has no room for intervals, nor for the note that says what they are.
 _WIDE = 56
-#: Which figures are shown, as far as there is room.
-_CHOICES = (("rate", "interval", "count"), ("rate", "interval"), ("rate", "count"), ("rate",))
-_NARROW_CHOICES = (("rate", "count"), ("rate",))
 
-_Line: TypeAlias = list[tuple[str, Style | None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """One criterion's line in the display."""
-
-    name: str
-    verdict: str
-    """So far."""
-    style: Style | None
-    rate: str
-    interval: str
-    level: str
-    """The confidence of the interval."""
-    count: str
-    hint: str
-    """What would decide it."""
+Line: TypeAlias = list[tuple[str, Style | None]]
+"""Pieces of a line, the most wanted first: those that have no room are left out."""
 
 
 # Not frozen: one is made after every trial.
@@ -214,74 +195,64 @@ def open_end(plan: CriterionPlan, standing: ports.CriterionStanding) -> str:
 
 def status_block(snapshot: Snapshot | ArmsStanding, able: Capabilities) -> list[tuple[str, str]]:
     """Return the lines of the live display, each as it is measured and as it is written."""
-    width = max(1, able.width - 1)  # a full line would leave the cursor on the next one
-    if isinstance(snapshot, ArmsStanding):
-        return [_draw_line(line, able, width) for line in _list_arms(snapshot, able)]
-    plans = {one.criterion: one for one in snapshot.plan.criteria}
-    shown, notes = _select(snapshot.standings, able.height - 3)
-    rows = [_row(plans.get(one.criterion), one, able) for one in shown]
-    levels = {row.level for row in rows if row.interval}
-    if len(levels) > 1:
-        cells = [f"{row.interval} ({row.level})" if row.level else "" for row in rows]
-        rows = [replace(row, interval=cell) for row, cell in zip(rows, cells, strict=True)]
-    lines = [_head(snapshot, able, width), *_table(rows, able, width)]
-    if levels and width >= _WIDE:
-        level = "" if len(levels) > 1 else f"{levels.pop()} "
-        notes.append(f"{level}intervals of the counts so far, descriptive")
-    if notes:
-        lines.append([(able.show(f"{_INDENT}{able.dot.join(notes)}"), Style.FAINT)])
-    return [_draw_line(line, able, width) for line in lines[: max(1, able.height - 1)]]
+    lines = _list_arms(snapshot, able) if isinstance(snapshot, ArmsStanding) else []
+    if isinstance(snapshot, Snapshot):
+        plans = {one.criterion: one for one in snapshot.plan.criteria}
+        shown, notes = _select(snapshot.standings, able.height - 3)
+        rows = [_list_cells(plans.get(one.criterion), one, able) for one in shown]
+        lines = [_head(snapshot, able), *_align(rows, [one.decision for one in shown])]
+        if able.width > _WIDE and any(row[-2] for row in rows):
+            notes.append("intervals of the counts so far, descriptive")
+        if notes:
+            lines.append([(able.show(f"{_INDENT}{able.dot.join(notes)}"), Style.FAINT)])
+    # More rows than the terminal has would scroll, and could not be drawn over.
+    return [draw_line(line, able) for line in lines[: max(1, able.height - 1)]]
+
+
+def _list_arms(standing: ArmsStanding, able: Capabilities) -> list[Line]:
+    told = ((one.name, one.counts, one.outcome or "open") for one in standing.rows)
+    rows = [(able.show(name, _LONGEST_TEST), *map(able.show, more)) for name, *more in told]
+    # An outcome may be good or bad news, by the question that was asked.
+    decisions = [one.decision for one in standing.rows]
+    return [_join(standing.title, standing.list_facts(), able), *_align(rows, decisions, marked=2)]
 
 
 def status_line(snapshot: Snapshot, able: Capabilities) -> tuple[str, str]:
     """Return the first of these lines alone, for a run that is shown beside others."""
-    width = max(1, able.width - 1)
-    return _draw_line(_head(snapshot, able, width), able, width)
+    return draw_line(_head(snapshot, able), able)
 
 
-def _list_arms(standing: ArmsStanding, able: Capabilities) -> Iterator[_Line]:
-    yield [(able.show(f"{standing.title}{_GAP}{able.dot.join(standing.list_facts())}"), None)]
-    name = min(max((count_cells(one.name) for one in standing.rows), default=0), _LONGEST_TEST)
-    # More rows than the terminal has would scroll, and could not be drawn over.
-    for one in standing.rows[: max(0, able.height - 2)]:
-        shown = pad(clip(one.name, _LONGEST_TEST), name)
-        # An outcome may be good or bad news, by the question that was asked.
-        style = Style.FAINT if one.decision is None else pick_style(Status(one.decision).tone)
-        text = able.show(f"{_INDENT}{shown}{_GAP}{one.counts}{_GAP}")
-        yield [(text, None), (one.outcome or "open", style)]
-
-
-def _draw_line(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:
-    plain = written = ""
-    for text, style in line:
+def draw_line(line: Line, able: Capabilities) -> tuple[str, str]:
+    """Return a line as it is measured and as it is written: whole pieces, as far as they fit."""
+    width = max(1, able.width - 1)  # a full line would leave the cursor on the next one
+    (first, style), *rest = line
+    plain = clip(first, width)
+    written = able.paint(plain, style)
+    for text, style in rest:
         piece = clip(text, width - count_cells(plain))
+        # Half a number would be another number.
+        if piece.rstrip() != text.rstrip():
+            break
         plain += piece
         written += able.paint(piece, style)
     return plain, written
 
 
-def _head(snapshot: Snapshot, able: Capabilities, width: int) -> _Line:
-    name = able.show(snapshot.plan.contract, max(8, width // 3))
-    facts = [able.show(fact) for fact in headline(snapshot)]
-    budget = snapshot.plan.options.budget.usd
+def _head(snapshot: Snapshot, able: Capabilities) -> Line:
+    facts = [*headline(snapshot)]
+    budget, most = snapshot.plan.options.budget.usd, snapshot.most_trials
     if budget is not None and snapshot.spending.usd is not None:
         facts[-1] += f" of {as_money(budget)}"
     if snapshot.in_flight:
         facts.append(f"{snapshot.in_flight} in flight")
-    # Facts are dropped from the end: the last ones are the least wanted.
-    while len(facts) > 1 and count_cells(f"{name}{_GAP}{able.dot.join(facts)}") > width:
-        facts.pop()
-    text = able.dot.join(facts)
-    line: _Line = [(name, Style.STRONG)]
-    if count_cells(name) + count_cells(text) + _BAR + 2 * len(_GAP) <= width:
-        line.append((f"{_GAP}{_bar(snapshot, able)}", Style.FAINT))
-    return [*line, (f"{_GAP}{text}", None)]
-
-
-def _bar(snapshot: Snapshot, able: Capabilities) -> str:
-    most = snapshot.most_trials
     full = min(_BAR, _BAR * snapshot.trials // most) if most else _BAR
-    return able.show("█" * full + "░" * (_BAR - full))
+    bar = f"{_GAP}{able.show('█' * full + '░' * (_BAR - full))}"
+    return [*_join(snapshot.plan.contract, facts, able), (bar, Style.FAINT)]
+
+
+def _join(title: str, facts: Iterable[str], able: Capabilities) -> Line:
+    shown = [(able.show(title, max(8, able.width // 3)), Style.STRONG)]
+    return [*shown, *((f"{able.dot if k else _GAP}{one}", None) for k, one in enumerate(facts))]
 
 
 def _select(
@@ -302,64 +273,41 @@ def _select(
     return still_open[:most], counts
 
 
-def _row(plan: CriterionPlan | None, standing: ports.CriterionStanding, able: Capabilities) -> _Row:
+def _list_cells(
+    plan: CriterionPlan | None, standing: ports.CriterionStanding, able: Capabilities
+) -> tuple[str, ...]:
+    """Return the name, the verdict so far, the rate, the count, the interval and the hint."""
     trials, passed, decision = standing.trials, standing.passed, standing.decision
-    waiting = "open" if trials else "waiting"
+    name = able.show(standing.criterion, _LONGEST_NAME)
+    if not trials:
+        return name, "waiting" if decision is None else decision.value, "", "", "", ""
+    rate, count = as_observed(passed / trials), f"{passed:,}/{trials:,}"
+    if not standing.has_rate:
+        rate, count = "", f"{trials:,}"
+    interval = ""
     # What is only observed claims no rate, and inputs decided one by one have no common one.
     # A decision has an interval of its own, which the result shows: these are of the counts so far.
-    described = (
-        trials
-        and decision is None
-        and plan is not None
-        and plan.alpha is not None
-        and not plan.counting.each_input
-        and standing.has_rate
-    )
-    counts = f"{passed:,}/{trials:,}" if standing.has_rate else f"{trials:,}"
-    interval = None
-    if described and plan is not None:
+    claims = plan is not None and plan.alpha is not None and not plan.counting.each_input
+    if plan is not None and claims and decision is None and standing.has_rate:
         # Of the kind and at the level of the one that the result will show.
         tally = Tally(trials=trials, passed=passed)
-        interval = decision_interval(plan, tally, plan.rule or "exact")
-    return _Row(
-        name=able.show(standing.criterion),
-        verdict=waiting if decision is None else decision.value,
-        style=Style.FAINT if decision is None else pick_style(Status(decision).tone),
-        rate=as_observed(passed / trials) if trials and standing.has_rate else "",
-        interval="" if interval is None else as_ends(interval),
-        level="" if interval is None else as_level(interval.confidence or 0.0),
-        count=counts if trials else "",
-        hint=open_end(plan, standing) if plan is not None and decision is None and trials else "",
-    )
+        found = decision_interval(plan, tally, plan.rule or "exact")
+        if found is not None:
+            interval = f"{as_ends(found)} ({as_level(found.confidence or 0.0)})"
+    hint = open_end(plan, standing) if plan is not None and decision is None else ""
+    return name, "open" if decision is None else decision.value, rate, count, interval, hint
 
 
-def _table(rows: Sequence[_Row], able: Capabilities, width: int) -> Iterator[_Line]:
-    """Aligned rows; a column that does not fit is left out of all of them."""
-    longest = min(max((count_cells(row.name) for row in rows), default=0), _LONGEST_NAME)
-    verdict = max((len(row.verdict) for row in rows), default=0)
-    columns, room = _columns(rows, longest, verdict, width)
-    name = max(1, min(longest, room))
-    for row in rows:
-        figures = "".join(
-            f"{_GAP}{pad(getattr(row, column), one, right=True)}" for column, one in columns
-        )
-        start = f"{_INDENT}{pad(able.show(row.name, name), name)}{_GAP}"
-        hint = f"{_GAP}{row.hint}" if row.hint else ""
-        if count_cells(start) + verdict + len(figures) + len(hint) > width:
-            hint = ""
-        mark = pad(row.verdict, verdict)
-        yield [(start, None), (mark, row.style), (figures, None), (hint, Style.FAINT)]
-
-
-def _columns(
-    rows: Sequence[_Row], name: int, verdict: int, width: int
-) -> tuple[list[tuple[str, int]], int]:
-    """Return the columns that fit, with their widths, and the room they leave for a name."""
-    fixed = len(_INDENT) + len(_GAP) + verdict
-    for choice in _CHOICES if width >= _WIDE else _NARROW_CHOICES:
-        sizes = {one: max((len(getattr(row, one)) for row in rows), default=0) for one in choice}
-        found = [(one, size) for one, size in sizes.items() if size]
-        room = width - fixed - sum(len(_GAP) + size for _, size in found)
-        if room >= min(name, _NAME):
-            return found, room
-    return [], width - fixed
+def _align(
+    rows: Sequence[tuple[str, ...]], decisions: Sequence[Decision | None], *, marked: int = 1
+) -> Iterator[Line]:
+    """Pad the cells to columns, one of them marked by what was decided."""
+    widths = [max(map(count_cells, column)) for column in zip(*rows, strict=True)]
+    for row, decision in zip(rows, decisions, strict=True):
+        style = Style.FAINT if decision is None else pick_style(Status(decision).tone)
+        styles = {marked: style, 5: Style.FAINT}
+        line: Line = [(f"{_INDENT}{pad(row[0], widths[0])}", None)]
+        for place in range(1, len(row)):
+            if widths[place]:
+                line += [(_GAP, None), (pad(row[place], widths[place]), styles.get(place))]
+        yield line
