@@ -353,8 +353,10 @@ def test_each_tool_call_says_its_server_its_time_and_how_it_ended(folder: Path) 
     shown = [" ".join(line.split()) for line in lines]
     calls = shown[next(k for k, one in enumerate(shown) if one.startswith("called find")) :]
 
-    assert 'called find on shop, turn 1, 250 ms: {"order": 7}' == calls[0]
-    assert calls[1].startswith("failed no order 7: as agreed")
+    assert 'called find on shop · turn 1 · at 500 ms for 250 ms: {"order": 7}' == " ".join(
+        calls[:2]
+    )
+    assert calls[2].startswith("failed no order 7: as agreed")
     assert 'returned { "paid": 3 }' in calls
     assert "called silent" in calls
     assert any(one.startswith("called a tool without a name: ") for one in calls)
@@ -371,7 +373,7 @@ def test_of_many_calls_the_first_and_the_last_are_shown(folder: Path) -> None:
 
     names = [int(name) for name in re.findall(r"called +tool-(\d+)", shown)]
     assert [*range(30), *range(90, 100)] == names
-    assert "60 calls left out; --json shows them all" in shown
+    assert "60 calls left out; the run's journal holds them all." in shown
     assert 100 == len(only["shown"][0]["tool_calls"])
 
 

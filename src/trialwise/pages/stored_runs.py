@@ -5,18 +5,16 @@ Terminals print these pages, so each is one table or a few, whose last column ma
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from trialwise.documents.blocks import Badge, Cell, Document, Row, Table, Tone
+from trialwise.documents.blocks import Badge, Cell, Document, Message, Row, Table, Tone
 from trialwise.documents.numbers import as_count, as_duration, as_money
-from trialwise.documents.printable import cut_middle, make_visible
+from trialwise.documents.printable import make_visible
 from trialwise.model.run import RunRecord, RunTexts
-from trialwise.model.trace import ToolCall
-from trialwise.model.trial import MODEL, ErrorClass, Outcome, Trial
-from trialwise.pages.trial_cards import count_steps, list_steps
+from trialwise.model.trial import ErrorClass, Outcome, Trial
+from trialwise.pages import trial_cards
 
 TRIALS_SCHEMA = "trialwise.trials/1"
 #: How a session ends that needs no word about it.
@@ -26,11 +24,6 @@ _FIELDS = (
     *("experiment", "seed", "passed", "error_class", "error", "attempts", "attempt_errors"),
     *("latency_s", "cost_usd", "exit_code", "ended", "reply"),
 )
-#: How many messages and calls of one trial are shown, from its beginning and from its end.
-_FIRST_STEPS, _LAST_STEPS = 30, 10
-#: Characters of a message, of a call's arguments or of what it returned that are shown.
-_STEP = 220
-
 Rows = Iterable[tuple[Cell, str]]
 
 
@@ -133,46 +126,21 @@ def _list_outcome(outcome: Outcome, trial: Trial) -> Iterator[tuple[str, str]]:
 
 def _list_session(trial: Trial) -> Iterator[tuple[str, str]]:
     """List messages and tool calls in order; the input and the reply are shown beside them."""
-    steps = [*list_steps(trial)]
+    session = trial_cards.build_timeline(trial, trial_cards.PLAIN)
+    steps = [] if session is None else [*session.steps]
     # The reply is shown below the session, so that its last message would stand there twice.
-    if steps and steps[-1] == (MODEL, trial.reply):
+    if trial.reply and trial_cards.ends_with(session, trial.reply):
         steps.pop()
-    # How a long session began and how it ended tell more than its middle.
-    end = len(steps) - _LAST_STEPS
-    for place, step in enumerate(steps):
-        if place == _FIRST_STEPS < end:
-            yield "", f"{count_steps(steps[place:end])} left out; --json shows them all"
-        if end > _FIRST_STEPS and _FIRST_STEPS <= place < end:
-            continue
-        if isinstance(step, int):
-            yield from _list_call(trial.tool_calls[step])
+    for step in steps:
+        if isinstance(step, str):
+            yield "", step
+        elif isinstance(step, Message):
+            yield step.speaker, step.text.text
         else:
-            role, text = step
-            yield "model" if role == MODEL else role, _shorten(text)
-
-
-def _list_call(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """List what was called and how that ended."""
-    call, turn = ToolCall.from_dict(recorded), recorded.get("turn")
-    facts = [call.name if call.name is not None else "a tool without a name"]
-    facts[0] += f" on {call.server}" if call.server is not None else ""
-    # A trace may hold anything: True is an int to Python, and no number of a turn.
-    facts += [f"turn {turn}"] if type(turn) is int else []
-    facts += [as_duration(call.duration_s)] if call.duration_s is not None else []
-    given = call.args
-    if given is not None and not isinstance(given, str):
-        given = json.dumps(given, ensure_ascii=False)
-    shown = f"{make_visible(', '.join(facts))}: {_shorten(given)}" if given else ", ".join(facts)
-    yield "called", make_visible(shown)
-    if call.error is not None:
-        yield "  failed", _shorten(call.error)
-    elif call.result is not None:
-        yield "  returned", _shorten(call.result)
-
-
-def _shorten(text: str) -> str:
-    """Return a text at a glance: line breaks of a result are mostly those of its JSON."""
-    return cut_middle(" ".join(text.split()), _STEP)
+            given = "".join(f": {one.text}" for one in step.texts if not one.label)
+            called = " · ".join(filter(None, [f"{step.name}{step.about}", step.when]))
+            yield "called", make_visible(f"{called}{given}")
+            yield from ((f"  {one.label}", one.text) for one in step.texts if one.label)
 
 
 def list_checks(outcome: Outcome, names: Sequence[str]) -> Iterator[tuple[str, str]]:

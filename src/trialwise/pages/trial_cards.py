@@ -52,6 +52,10 @@ SHORT = Extent(first=14, last=6, unfolded=4000)
 """Of a trial among many."""
 
 
+PLAIN = Extent(first=30, last=10, unfolded=0)
+"""In a terminal, which unfolds nothing."""
+
+
 FULL = Extent(first=40, last=20, unfolded=12_000)
 """Of the one that is worth reading whole."""
 
@@ -185,7 +189,7 @@ class _StepBuilder:
         texts = [] if call.args in (None, {}, []) else [self._quote("", _write_plain(call.args))]
         texts += self._list_ends(call)
         texts += [self._quote("also given", _write_plain(more))] if more else []
-        name = "a call without a name" if call.name is None else cut_middle(call.name, _NAME)
+        name = "a tool without a name" if call.name is None else cut_middle(call.name, _NAME)
         return blocks.Call(
             place=f"{place + 1}.",
             name=name,
@@ -342,11 +346,11 @@ def _list_reply(
         yield compare_texts(*shown)
     elif expected is not None:
         yield blocks.Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
-    elif trial.reply and not _ends_with(session, trial.reply):
+    elif trial.reply and not ends_with(session, trial.reply):
         yield blocks.Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
 
 
-def _ends_with(session: blocks.Timeline | None, reply: str) -> bool:
+def ends_with(session: blocks.Timeline | None, reply: str) -> bool:
     """Return whether the last step of a session shows a reply in full."""
     last = session.steps[-1] if session is not None and session.steps else None
     return isinstance(last, blocks.Message) and last.text.text == reply
