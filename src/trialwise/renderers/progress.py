@@ -84,54 +84,17 @@ STEPS = 10
 _NAME = 40
 
 
-class LogLines(_Display):
-    """Lines about a run, or about several arms: a log is read afterwards, from top to bottom."""
+class TerminalProgress(_Display):
+    """Shows how runs stand: one in a few lines, or each of several in a line.
 
-    _name = "run"
-    _told_at = 0.0
-    _step, _most = 0, 1
-
-    def begin(self, name: str, most: int, done: int) -> None:
-        """Note what the lines are about.
-
-        Args:
-            name: How they begin.
-            most: The most trials or pairs.
-            done: How many of them an earlier start has left.
-        """
-        self._name, self._most = name, max(1, most)
-        self._began = self._told_at = self._clock.monotonic()
-        self._step = STEPS * done // self._most
-
-    def say(self, text: str) -> None:
-        """Write a line."""
-        self._write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
-
-    def would_be_due(self, done: int) -> bool:
-        """Return whether a line about so many trials is due: after a tenth of them, or a while."""
-        # CI servers end jobs that print nothing for some minutes.
-        is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
-        return is_quiet or STEPS * done // self._most != self._step
-
-    def is_due(self, done: int) -> bool:
-        """Return whether a line is due, which the caller then writes."""
-        if not self.would_be_due(done):
-            return False
-        self._step, self._told_at = STEPS * done // self._most, self._clock.monotonic()
-        return True
-
-    def close(self) -> None:
-        """Nothing is left to tidy in a log."""
-
-
-class LiveDisplay(_Display):
-    """Draws lines over the last ones, at most ten times a second, and clears them at the end.
+    It draws over its last lines, at most ten times a second, and clears them at the end.
 
     Args:
         stream: A terminal that obeys escape sequences.
         capabilities: What it can do; its size is asked again for every frame.
         clock: Time.
         tick_s: Redraw this often without news; None for never.
+        is_shared: Whether several runs share the terminal.
     """
 
     def __init__(
@@ -141,22 +104,18 @@ class LiveDisplay(_Display):
         clock: ports.Clock,
         *,
         tick_s: float | None = TICK_S,
+        is_shared: bool = False,
     ) -> None:
         super().__init__(stream, capabilities, clock)
-        self._tick_s = tick_s
+        self._tick_s, self._is_shared = tick_s, is_shared
+        self._running: dict[object, tuple[float, Snapshot | ArmsStanding]] = {}
+        """When each run, or the arms together, began, and how it stands."""
         self._drawn_at = 0.0
         self._frame: list[int] = []
         """The widths of the lines on the screen."""
         # Events come from the run's thread and ticks from another, and half a frame is garbage.
         self._lock = threading.Lock()
         self._over = threading.Event()
-
-    def _list_lines(self) -> list[tuple[str, str]]:
-        """The lines of now, each as it is measured and as it is written; none draws nothing."""
-        raise NotImplementedError
-
-    def _pass_time(self) -> None:
-        """Take note that some time has passed without news."""
 
     def tick(self) -> None:
         """Draw the same standing a moment later."""
@@ -215,68 +174,6 @@ class LiveDisplay(_Display):
         """
         rows = sum(max(1, -(-taken // self._able.width)) for taken in self._frame)
         return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
-
-
-class Progress(ports.Listener, Protocol):
-    """A listener that leaves its stream tidy."""
-
-    def close(self) -> None:
-        """Take away what would be in the way; closing twice is harmless."""
-        ...
-
-
-def open_progress(
-    stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
-) -> TerminalProgress | LineProgress:
-    """Return the progress of a run, or of several arms, that suits a stream.
-
-    Args:
-        stream: Where it goes; standard error, so that standard output stays clean.
-        capabilities: What the stream can do; found out where not given.
-        clock: Time; the machine's own where none is given.
-    """
-    able, time = capabilities or read_capabilities(stream), clock or ports.SystemClock()
-    return (TerminalProgress if able.live else LineProgress)(stream, able, time)
-
-
-def share_progress(
-    stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
-) -> Callable[[], Progress]:
-    """Return what makes the progress of each of several runs that go on at a time.
-
-    A terminal shows a line for each; a log has the lines of all.
-    """
-    able, time = capabilities or read_capabilities(stream), clock or ports.SystemClock()
-    if not able.live:
-        return lambda: LineProgress(stream, able, time)
-    display = TerminalProgress(stream, able, time, is_shared=True)
-    return lambda: _OneOfSeveral(display)
-
-
-class TerminalProgress(LiveDisplay):
-    """Shows how runs stand: one in a few lines, or each of several in a line.
-
-    Args:
-        stream: A terminal that obeys escape sequences.
-        capabilities: What it can do.
-        clock: Time.
-        tick_s: Redraw this often without news; None for never.
-        is_shared: Whether several runs share the terminal.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        capabilities: Capabilities,
-        clock: ports.Clock,
-        *,
-        tick_s: float | None = TICK_S,
-        is_shared: bool = False,
-    ) -> None:
-        super().__init__(stream, capabilities, clock, tick_s=tick_s)
-        self._is_shared = is_shared
-        self._running: dict[object, tuple[float, Snapshot | ArmsStanding]] = {}
-        """When each run, or the arms together, began, and how it stands."""
 
     def on_event(self, event: ports.Event) -> None:
         """Take note of one event of the only run."""
@@ -359,13 +256,48 @@ class _OneOfSeveral:
         self._display.forget(self)
 
 
-class LineProgress(LogLines):
-    """A line for every event of a run that matters."""
+class LineProgress(_Display):
+    """Lines about a run, or about several arms: a log is read afterwards, from top to bottom."""
 
+    _name = "run"
+    _told_at = 0.0
+    _step, _most = 0, 1
     _snapshot: Snapshot | None = None
     _decided: frozenset[str] = frozenset()
     """The tests or arms that had their line."""
     _is_new = True
+
+    def begin(self, name: str, most: int, done: int) -> None:
+        """Note what the lines are about.
+
+        Args:
+            name: How they begin.
+            most: The most trials or pairs.
+            done: How many of them an earlier start has left.
+        """
+        self._name, self._most = name, max(1, most)
+        self._began = self._told_at = self._clock.monotonic()
+        self._step = STEPS * done // self._most
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        self._write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
+
+    def would_be_due(self, done: int) -> bool:
+        """Return whether a line about so many trials is due: after a tenth of them, or a while."""
+        # CI servers end jobs that print nothing for some minutes.
+        is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
+        return is_quiet or STEPS * done // self._most != self._step
+
+    def is_due(self, done: int) -> bool:
+        """Return whether a line is due, which the caller then writes."""
+        if not self.would_be_due(done):
+            return False
+        self._step, self._told_at = STEPS * done // self._most, self._clock.monotonic()
+        return True
+
+    def close(self) -> None:
+        """Nothing is left to tidy in a log."""
 
     def on_event(self, event: ports.Event) -> None:
         """Write a line about one event, if it is worth one."""
@@ -412,6 +344,42 @@ class LineProgress(LogLines):
     def wants_arms(self) -> bool:
         """Return True: which pairs are worth a line is only known of a standing."""
         return True
+
+
+class Progress(ports.Listener, Protocol):
+    """A listener that leaves its stream tidy."""
+
+    def close(self) -> None:
+        """Take away what would be in the way; closing twice is harmless."""
+        ...
+
+
+def open_progress(
+    stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
+) -> TerminalProgress | LineProgress:
+    """Return the progress of a run, or of several arms, that suits a stream.
+
+    Args:
+        stream: Where it goes; standard error, so that standard output stays clean.
+        capabilities: What the stream can do; found out where not given.
+        clock: Time; the machine's own where none is given.
+    """
+    able, time = capabilities or read_capabilities(stream), clock or ports.SystemClock()
+    return (TerminalProgress if able.live else LineProgress)(stream, able, time)
+
+
+def share_progress(
+    stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
+) -> Callable[[], Progress]:
+    """Return what makes the progress of each of several runs that go on at a time.
+
+    A terminal shows a line for each; a log has the lines of all.
+    """
+    able, time = capabilities or read_capabilities(stream), clock or ports.SystemClock()
+    if not able.live:
+        return lambda: LineProgress(stream, able, time)
+    display = TerminalProgress(stream, able, time, is_shared=True)
+    return lambda: _OneOfSeveral(display)
 
 
 #: Open criteria named in a line about progress.
