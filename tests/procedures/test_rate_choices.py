@@ -6,8 +6,7 @@ from math import comb
 
 import pytest
 
-from trialwise.procedures.sizing.rate_choices import list_choices
-from trialwise.procedures.sizing.sizing_base import Prices
+from trialwise.procedures.sizing.sizing_base import Prices, list_choices
 
 
 def chance_of_at_least(k: int, n: int, p: float) -> float:

@@ -215,10 +215,7 @@ def correct(
 @click.argument("calibration", required=False, type=_READ)
 @click.option("--at-least", "required", type=RATE, required=True, help="The required rate.")
 @click.option(
-    "--expect",
-    type=RATE,
-    required=True,
-    help="The rate that the service is expected to have.",
+    "--expect", type=RATE, required=True, help="The rate that the service is expected to have."
 )
 @click.option("--sensitivity", type=RATE, help="Share of good replies that the judge passes.")
 @click.option("--specificity", type=RATE, help="Share of bad replies that the judge fails.")

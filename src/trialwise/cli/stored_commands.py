@@ -378,12 +378,7 @@ def rerun_command(
       trialwise rerun support-agent --trial 28 --json
     """
     from trialwise.documents.blocks import Document
-    from trialwise.pages.stored_runs import (
-        TRIALS_SCHEMA,
-        build_trial,
-        describe_trial,
-        list_checks,
-    )
+    from trialwise.pages.stored_runs import TRIALS_SCHEMA, build_trial, describe_trial, list_checks
     from trialwise.runtime.running import find_trial, rerun_trial
     from trialwise.runtime.selecting import Selection, load
 

@@ -15,7 +15,7 @@ from trialwise.procedures import chances
 from trialwise.procedures.characteristic import Chance
 
 if TYPE_CHECKING:
-    from trialwise.procedures.sizing.rate_choices import RateChoice
+    from trialwise.procedures.sizing.sizing_base import RateChoice
 
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.
@@ -85,8 +85,7 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
         expected: The true rate that somebody expects.
         expense: The expense of one trial, where it is known.
     """
-    from trialwise.procedures.sizing.rate_choices import list_choices
-    from trialwise.procedures.sizing.sizing_base import Prices
+    from trialwise.procedures.sizing.sizing_base import Prices, list_choices
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.renderers.document_text import write_table
 

@@ -121,8 +121,7 @@ def write_chance(value: float | None, digits: int = 2) -> str:
 def build_regression_page(plan: sizing.RegressionPlan) -> Document:
     """Build the regression plan as a page."""
     question = plan.question
-    lower = max(0.0, question.alternative_rate)
-    rate, alternative = (as_percent(round(one, 6)) for one in (question.baseline_rate, lower))
+    rate, lower = (as_percent(round(one, 6)) for one in (question.good_rate, question.bad_rate))
     seen = f"FAIL in at least {as_percent(question.power)} of runs"
     counts = f"{question.baseline_successes} of {question.baseline_trials}"
     return make_page(
@@ -130,10 +129,10 @@ def build_regression_page(plan: sizing.RegressionPlan) -> Document:
         (
             ("baseline", f"{counts} ({rate})"),
             ("no change", f"FAIL in at most {as_percent(question.alpha)} of runs"),
-            ("a drop of", f"{as_points(question.drop)}, to {alternative}: {seen}"),
+            ("a drop of", f"{as_points(question.drop)}, to {lower}: {seen}"),
         ),
         _recommend_regression(plan),
-        _list_regression_blocks(plan, as_percent(round(lower, 4))),
+        _list_regression_blocks(plan, as_percent(round(question.bad_rate, 4))),
     )
 
 
@@ -269,7 +268,7 @@ def _chart_regression(plan: sizing.RegressionPlan, row: sizing.RegressionRow) ->
         "true rate",
         "P(FAIL)",
         [(f"{name}, {row.trials} trials", points) for name, points in curves.items() if points],
-        guides=guide_rates(max(0.0, plan.question.alternative_rate), plan.question.baseline_rate),
+        guides=guide_rates(plan.question.bad_rate, plan.question.good_rate),
     )
 
 

@@ -19,8 +19,7 @@ from trialwise.pages.run_rules import build_choices
 from trialwise.pages.sizing import guide_rates, list_costs, make_page
 from trialwise.procedures import sequential_designs
 from trialwise.procedures.sizing import sequential_sizing as sizing
-from trialwise.procedures.sizing.rate_choices import expect_half
-from trialwise.procedures.sizing.sizing_base import Spread
+from trialwise.procedures.sizing.sizing_base import Spread, expect_half
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
 _ASK_EXPECTED = "Say with --expect which rate you expect. "

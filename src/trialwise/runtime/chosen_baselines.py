@@ -298,10 +298,7 @@ def _fill(one: Expectation, numbers: Mapping[str, float], identifier: str) -> Ex
     if not needs_number(one.matcher):
         return one
     matcher = fill_number(
-        one.matcher,
-        numbers[one.target],
-        identifier,
-        lower_is_better=one.is_of.lower_is_better,
+        one.matcher, numbers[one.target], identifier, lower_is_better=one.is_of.lower_is_better
     )
     return Expectation(target=one.target, matcher=matcher)
 

@@ -186,10 +186,7 @@ class Selection:
         distinct = {path.absolute(): path for path in self.files}
         return [
             load(
-                path,
-                settings=self.settings,
-                without_services=without_services,
-                with_arms=with_arms,
+                path, settings=self.settings, without_services=without_services, with_arms=with_arms
             )
             for path in distinct.values() or [None]
         ]

@@ -159,10 +159,7 @@ class Workspace:
                 if kept is None
                 else runs.resume(kept.run_id, plan, is_arm=bool(comparison))
             )
-            with (
-                opened as stored,
-                reuse_replies(service, stored) as reusing,
-            ):
+            with opened as stored, reuse_replies(service, stored) as reusing:
                 yield OpenRun(self, contract, plan, reusing, stored, stored.started_at)
         finally:
             self.close_listeners()

@@ -6,30 +6,17 @@ The normal approximation that books give stands beside the exact size, with what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from trialwise.decimals import as_written, complement
-from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.sizing_base import (
-    CURVE_POINTS,
-    PowerQuestion,
-    SizingPlan,
-    SizingQuestion,
-    even_rates,
-)
+from trialwise.procedures.sizing import sizing_base
+from trialwise.stats import compliance_cutoffs, rate_intervals
 from trialwise.stats.binomial import binomial_tail, likely_counts, upper_z
-from trialwise.stats.compliance_cutoffs import (
-    ComplianceCutoff,
-    check_required_rate,
-    compliance_cutoff,
-    minimum_trials,
-)
-from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
 from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
+from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.toolbox import rate_sizing
-from trialwise.validation import require_count, require_given, require_open_rate
 
 #: The powers of the companion's table (§5.4).
 USUAL_POWERS = (0.80, 0.90, 0.95)
@@ -75,12 +62,8 @@ def size_losses(
 
 
 def _size_loss(required_rate: float, margin: float, alpha: float, power: float) -> LossSize:
-    # Few plans ask for a loss, and the search loads the sequential designs.
-    from trialwise.stats.sequential.bound import fixed_size
-
-    normal = rate_sizing.normal_sizing(
-        required_rate, margin, alpha=alpha, power=power
-    ).required_trials
+    formula = rate_sizing.normal_sizing(required_rate, margin, alpha=alpha, power=power)
+    normal = formula.required_trials
     if normal > LARGEST_EXACT:
         return LossSize(power=power, normal_trials=normal)
     lower = float(as_written(required_rate) - as_written(margin))
@@ -104,9 +87,9 @@ LARGEST_PRECISION = 200_000
 
 IntervalMethod = Literal["wald", "wilson", "clopper-pearson"]
 _INTERVALS: dict[IntervalMethod, Callable[..., Interval]] = {
-    "wald": wald,
-    "wilson": wilson_interval,
-    "clopper-pearson": clopper_pearson,
+    "wald": rate_intervals.wald,
+    "wilson": rate_intervals.wilson_interval,
+    "clopper-pearson": rate_intervals.clopper_pearson,
 }
 
 
@@ -114,7 +97,7 @@ _INTERVALS: dict[IntervalMethod, Callable[..., Interval]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComplianceQuestion(PowerQuestion):
+class ComplianceQuestion(sizing_base.PowerQuestion):
     """How many trials show a required rate, if the service is better than it must be?"""
 
     required_rate: float
@@ -125,31 +108,27 @@ class ComplianceQuestion(PowerQuestion):
     trials: int | None = None
     """A number of trials to look at besides."""
 
+    open_rates: ClassVar[str] = "confidence power margin better_rate"
+    counts: ClassVar[str] = "trials"
+
     def __post_init__(self) -> None:
-        PowerQuestion.__post_init__(self)
-        check_required_rate(self.required_rate)
-        if self.margin is not None and require_open_rate("margin", self.margin) >= (
-            self.required_rate
-        ):
-            allowed = f"lie below the required rate ({self.required_rate:g})"
-            raise InvalidArgument("margin", self.margin, allowed)
-        require_open_rate("better_rate", self.better_rate)
-        if self.better_rate <= self.required_rate:
-            allowed = f"lie above the required rate ({self.required_rate:g})"
-            raise InvalidArgument("better_rate", self.better_rate, allowed)
-        require_given(self, "trials", require_count, minimum=1)
+        sizing_base.PowerQuestion.__post_init__(self)
+        required = compliance_cutoffs.check_required_rate(self.required_rate)
+        named = f"the required rate ({required:g})"
+        self.require("margin", (self.margin or 0.0) < required, f"lie below {named}")
+        self.require("better_rate", self.better_rate > required, f"lie above {named}")
 
     @classmethod
     def usual_better(cls, required_rate: float) -> float:
         """Return the better rate where none is given: midway between the requirement and 1."""
-        return float((as_written(check_required_rate(required_rate)) + 1) / 2)
+        return float((as_written(compliance_cutoffs.check_required_rate(required_rate)) + 1) / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleAt:
     """A compliance rule at a number of trials, and its power at the better rate."""
 
-    design: ComplianceCutoff
+    design: compliance_cutoffs.ComplianceCutoff
     power: float
 
 
@@ -176,7 +155,7 @@ class CompliancePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompliancePlan(SizingPlan):
+class CompliancePlan(sizing_base.SizingPlan):
     """The sizes of a compliance run in both rule sets."""
 
     form = "compliance"
@@ -189,7 +168,7 @@ class CompliancePlan(SizingPlan):
     """What the exact rule really does with that many trials."""
     given: tuple[RuleAt, ...]
     """Both rules at the trials asked about, if any were."""
-    drawn: tuple[ComplianceCutoff, ...]
+    drawn: tuple[compliance_cutoffs.ComplianceCutoff, ...]
     """The designs whose P(PASS) the curve shows."""
     curve: tuple[CompliancePoint, ...]
     losses: tuple[LossSize, ...] = ()
@@ -225,6 +204,9 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     # Asked about a number of trials, the curve is of that number and no other.
     shown = given or tuple(size.required for size in sizes if size.required)
     drawn = tuple(at.design for at in shown if at.design.cutoff is not None)
+    # As far beyond the two rates as they lie apart, so that every curve is seen to rise.
+    low, high = 2 * required - better, 2 * better - required
+    rates = sizing_base.even_rates(low, high, sizing_base.CURVE_POINTS)
     return CompliancePlan(
         question=question,
         sizes=sizes,
@@ -232,7 +214,10 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
         normal_exact=_rule_at(question, "exact", normal.required_trials),
         given=given,
         drawn=drawn,
-        curve=tuple(_compliance_curve(question, drawn)),
+        curve=tuple(
+            CompliancePoint(rate=rate, passes=tuple(design.power(rate) for design in drawn))
+            for rate in rates
+        ),
         losses=size_losses(question.required_rate, question.margin, question.alpha, question.power),
     )
 
@@ -248,7 +233,9 @@ def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
     trials = sizing.required_trials
     return RuleSize(
         rule=rule,
-        minimum_trials=minimum_trials(question.required_rate, alpha=question.alpha, rule=rule),
+        minimum_trials=compliance_cutoffs.minimum_trials(
+            question.required_rate, alpha=question.alpha, rule=rule
+        ),
         first_crossing=sizing.first_crossing,
         required=None if trials is None else _rule_at(question, rule, trials),
     )
@@ -256,24 +243,17 @@ def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
 
 def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int | None) -> RuleAt:
     assert trials is not None
-    design = compliance_cutoff(question.required_rate, trials, alpha=question.alpha, rule=rule)
+    design = compliance_cutoffs.compliance_cutoff(
+        question.required_rate, trials, alpha=question.alpha, rule=rule
+    )
     return RuleAt(design=design, power=design.power(question.better_rate))
-
-
-def _compliance_curve(
-    question: ComplianceQuestion, drawn: tuple[ComplianceCutoff, ...]
-) -> Iterator[CompliancePoint]:
-    required, better = as_written(question.required_rate), as_written(question.better_rate)
-    margin = better - required
-    for rate in even_rates(required - margin, better + margin, CURVE_POINTS):
-        yield CompliancePoint(rate=rate, passes=tuple(design.power(rate) for design in drawn))
 
 
 # --- Estimating a rate ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionQuestion(SizingQuestion):
+class PrecisionQuestion(sizing_base.SizingQuestion):
     """How many trials estimate a rate to within a margin, or how precise are so many trials?"""
 
     rate: float
@@ -282,20 +262,17 @@ class PrecisionQuestion(SizingQuestion):
     """Half the width that the interval is to have on average; None to ask for the width."""
     trials: int | None = None
 
+    open_rates: ClassVar[str] = "confidence rate margin"
+    counts: ClassVar[str] = "trials"
+
     def __post_init__(self) -> None:
-        SizingQuestion.__post_init__(self)
-        require_open_rate("rate", self.rate)
-        require_given(self, "trials", require_count, minimum=1)
+        sizing_base.SizingQuestion.__post_init__(self)
         if self.margin is None:
-            if self.trials is None:
-                raise InvalidArgument("margin", None, "be given, or a number of trials")
+            self.require("margin", self.trials is not None, "be given, or a number of trials")
             return
-        require_open_rate("margin", self.margin)
-        if self.margin >= 0.5:
-            raise InvalidArgument("margin", self.margin, "lie below 0.5, half the whole range")
-        if self.normal_trials > LARGEST_PRECISION:
-            allowed = f"be larger: it takes {self.normal_trials} trials, over {LARGEST_PRECISION}"
-            raise InvalidArgument("margin", self.margin, allowed)
+        self.require("margin", self.margin < 0.5, "lie below 0.5, half the whole range")
+        allowed = f"be larger: it takes {self.normal_trials} trials, over {LARGEST_PRECISION}"
+        self.require("margin", self.normal_trials <= LARGEST_PRECISION, allowed)
 
     @property
     def normal_trials(self) -> int:
@@ -325,7 +302,7 @@ class PrecisionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionPlan(SizingPlan):
+class PrecisionPlan(sizing_base.SizingPlan):
     """The sizes that estimate a rate to within a margin, or the width that trials give."""
 
     form = "precision"
@@ -364,13 +341,18 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
         exact = Undefined(f"not searched for beyond {LARGEST_EXACT_PRECISION} trials")
         if question.normal_trials <= LARGEST_EXACT_PRECISION:
             exact = _narrow_enough(question, "clopper-pearson")
+    points = sizing_base.CURVE_POINTS
+    sizes = sorted({max(1, round(2 * wilson.trials * i / points)) for i in range(4, points)})
     return PrecisionPlan(
         question=question,
         normal=normal,
         wilson=wilson,
         clopper_pearson=exact,
         given=given,
-        curve=tuple(_precision_curve(question, wilson.trials)),
+        curve=tuple(
+            PrecisionPoint(trials=n, half_width=_precision(question, "wilson", n).half_width)
+            for n in sizes
+        ),
         widest=widest,
     )
 
@@ -404,9 +386,3 @@ def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod) -> Preci
         middle = (low + high) // 2
         low, high = (low, middle) if narrow(middle) else (middle, high)
     return _precision(question, method, high)
-
-
-def _precision_curve(question: PrecisionQuestion, enough: int) -> Iterator[PrecisionPoint]:
-    sizes = sorted({max(1, round(2 * enough * i / CURVE_POINTS)) for i in range(4, CURVE_POINTS)})
-    for n in sizes:
-        yield PrecisionPoint(trials=n, half_width=_precision(question, "wilson", n).half_width)

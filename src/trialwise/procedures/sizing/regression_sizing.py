@@ -8,50 +8,23 @@ how large it would have to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
 
+from trialwise import validation
 from trialwise.decimals import as_written, floor_product
 from trialwise.errors import InvalidArgument
+from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
-from trialwise.procedures.sizing.sizing_base import (
-    CURVE_POINTS,
-    PowerQuestion,
-    SizingPlan,
-    SizingQuestion,
-    even_rates,
-)
-from trialwise.stats import latency_baseline
+from trialwise.stats import compliance_cutoffs, latency_baseline, latency_planning
 from trialwise.stats.binomial import binomial_cdf, normal_cdf
-from trialwise.stats.compliance_cutoffs import (
-    SOUND_ALPHA,
-    ComplianceCutoff,
-    implied_confidence_of_threshold,
-)
 from trialwise.stats.latency_limits import latency_limit_cutoff
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
-from trialwise.stats.latency_planning import (
-    PrecedencePlan,
-    existence_minimum,
-    planned_trials_needed,
-    precedence_planning,
-)
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
-from trialwise.stats.toolbox.risk_sizing import (
-    Sizing,
-    exact_required_trials,
-    floor_required_trials,
-)
+from trialwise.stats.toolbox import risk_sizing
 from trialwise.stats.unconditional import boschloo
-from trialwise.validation import (
-    require_count,
-    require_given,
-    require_open_rate,
-    require_positive,
-    require_rate,
-    require_successes,
-)
 
 #: Every size up to the baseline's is looked at, so that one this large takes seconds.
 LARGEST_BASELINE = 100_000
@@ -60,7 +33,7 @@ USUAL_TRIALS = (50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionQuestion(PowerQuestion):
+class RegressionQuestion(sizing_base.PowerQuestion):
     """How many trials show a drop from this baseline?"""
 
     baseline_successes: int
@@ -71,34 +44,38 @@ class RegressionQuestion(PowerQuestion):
     threshold: float | None = None
     """A threshold that somebody chose, whose false alarms are asked for (companion §6.3)."""
 
+    open_rates: ClassVar[str] = "confidence power threshold drop"
+    counts: ClassVar[str] = "trials"
+
     def __post_init__(self) -> None:
-        PowerQuestion.__post_init__(self)
-        if self.threshold is not None:
-            require_open_rate("threshold", self.threshold)
         names = ("baseline_successes", "baseline_trials")
-        require_successes(self.baseline_successes, self.baseline_trials, names=names)
-        if self.baseline_trials > LARGEST_BASELINE:
-            allowed = f"be at most {LARGEST_BASELINE}"
-            raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
-        require_open_rate("drop", self.drop)
+        validation.require_successes(*self.baseline, names=names)
+        is_small = self.baseline_trials <= LARGEST_BASELINE
+        self.require("baseline_trials", is_small, f"be at most {LARGEST_BASELINE}")
+        sizing_base.PowerQuestion.__post_init__(self)
         # A baseline without a success is refused by the plan, which can say why.
-        if self.baseline_successes and self.alternative_rate < 0:
-            allowed = f"be at most the baseline's rate ({self.baseline_rate:g})"
-            raise InvalidArgument("drop", self.drop, allowed)
-        require_given(self, "trials", require_count, minimum=1)
+        is_possible = not self.baseline_successes or self._after_drop >= 0
+        self.require("drop", is_possible, f"be at most the baseline's rate ({self.good_rate:g})")
 
     @property
-    def baseline_rate(self) -> float:
+    def baseline(self) -> tuple[int, int]:
+        """The successes and the trials of the baseline."""
+        return self.baseline_successes, self.baseline_trials
+
+    @property
+    def good_rate(self) -> float:
         """The share of the baseline's trials that succeeded."""
         return self.baseline_successes / self.baseline_trials
 
     @property
-    def alternative_rate(self) -> float:
-        """The rate that is to be seen as a degradation, in decimals."""
-        from fractions import Fraction
+    def _after_drop(self) -> float:
+        # In decimals, as the drop was written.
+        return float(Fraction(*self.baseline) - as_written(self.drop))
 
-        rate = Fraction(self.baseline_successes, self.baseline_trials)
-        return float(rate - as_written(self.drop))
+    @property
+    def bad_rate(self) -> float:
+        """The rate that is to be seen as a degradation; below 0 there is none."""
+        return max(0.0, self._after_drop)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +100,14 @@ class RegressionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionPlan(SizingPlan):
+class RegressionPlan(sizing_base.SizingPlan):
     """The sizes of a regression run in both rule sets."""
 
     form = "regression"
 
     question: RegressionQuestion
-    exact: Sizing
-    floor: Sizing
+    exact: risk_sizing.Sizing
+    floor: risk_sizing.Sizing
     """The companion's moving Wilson floor, under the normal approximation."""
     detectable_drop: float | Undefined
     """The smallest drop the exact rule sees with its power, with as many trials as the baseline."""
@@ -174,7 +151,7 @@ class ChosenThreshold:
     @property
     def is_sound(self) -> bool:
         """Whether it FAILs in at most 20 % of runs if nothing has changed."""
-        return self.false_alarm <= SOUND_ALPHA
+        return self.false_alarm <= compliance_cutoffs.SOUND_ALPHA
 
 
 def weigh_threshold(
@@ -204,7 +181,9 @@ def weigh_threshold(
         cutoff=cutoff,
         false_alarm=binomial_cdf(below, trials, rate),
         normal_alpha=normal_cdf((threshold - rate) / spread) if spread else None,
-        wilson_alpha=implied_confidence_of_threshold(*baseline, trials, threshold).alpha,
+        wilson_alpha=compliance_cutoffs.implied_confidence_of_threshold(
+            *baseline, trials, threshold
+        ).alpha,
         exact_alpha=boschloo(*baseline, below, trials).p_value,
         power=binomial_cdf(below, trials, lower_rate),
     )
@@ -218,43 +197,39 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     >>> plan.exact.trials, plan.floor.trials
     (664, 459)
     """
-    baseline = question.baseline_successes, question.baseline_trials
-    # Below 0 there is no rate: without a success the plan is refused anyway.
-    target = max(0.0, question.alternative_rate)
-    exact = exact_required_trials(*baseline, target, alpha=question.alpha, power=question.power)
-    floor = floor_required_trials(
-        question.baseline_rate, target, confidence=question.confidence, power=question.power
+    exact = risk_sizing.exact_required_trials(
+        *question.baseline, question.bad_rate, alpha=question.alpha, power=question.power
+    )
+    floor = risk_sizing.floor_required_trials(
+        question.good_rate, question.bad_rate, confidence=question.confidence, power=question.power
     )
     rows = tuple(_row(question, n) for n in _sizes(question, exact, floor))
     wanted = question.trials or exact.trials
     drawn = next((row for row in rows if row.trials == wanted), None)
-    # How large both would have to be helps only whoever can measure a larger baseline.
-    short = exact.refusal is Refusal.BASELINE_TOO_SMALL
+    weighed = [row.trials for row in rows] if question.trials is None else [question.trials]
+    good, drop = Fraction(*question.baseline), as_written(question.drop)
+    rates = sizing_base.even_rates(good - 2 * drop, good + drop, sizing_base.CURVE_POINTS)
+    powers = [(rate, drawn.wilson.power(rate), drawn.exact.power(rate)) for rate in rates if drawn]
     return RegressionPlan(
         question=question,
         exact=exact,
         floor=floor,
         detectable_drop=_detectable_drop(question),
-        equal_sizes=_equal_sizes(question) if short else None,
+        equal_sizes=_equal_sizes(question, exact),
         rows=rows,
         drawn=drawn,
-        curve=tuple(_curve(question, drawn)) if drawn else (),
-        chosen=_weigh_chosen(question, rows),
+        curve=tuple(RegressionPoint(rate=p, wilson=w, exact=e) for p, w, e in powers),
+        chosen=tuple(
+            weigh_threshold(question.baseline, n, question.threshold, question.bad_rate)
+            for n in weighed
+            if question.threshold is not None
+        ),
     )
 
 
-def _weigh_chosen(
-    question: RegressionQuestion, rows: tuple[RegressionRow, ...]
-) -> tuple[ChosenThreshold, ...]:
-    if question.threshold is None:
-        return ()
-    baseline = question.baseline_successes, question.baseline_trials
-    lower = max(0.0, question.alternative_rate)
-    sizes = [one.trials for one in rows] if question.trials is None else [question.trials]
-    return tuple(weigh_threshold(baseline, n, question.threshold, lower) for n in sizes)
-
-
-def _sizes(question: RegressionQuestion, exact: Sizing, floor: Sizing) -> list[int]:
+def _sizes(
+    question: RegressionQuestion, exact: risk_sizing.Sizing, floor: risk_sizing.Sizing
+) -> list[int]:
     # A test larger than its baseline is refused, so that such rows would say nothing.
     usual = {n for n in USUAL_TRIALS if n <= question.baseline_trials}
     asked = {n for n in (question.trials, exact.trials, floor.trials) if n is not None}
@@ -262,55 +237,41 @@ def _sizes(question: RegressionQuestion, exact: Sizing, floor: Sizing) -> list[i
 
 
 def _row(question: RegressionQuestion, trials: int) -> RegressionRow:
-    baseline = question.baseline_successes, question.baseline_trials
-    wilson = regression_cutoff(*baseline, trials, alpha=question.alpha, rule="wilson")
-    exact = regression_cutoff(*baseline, trials, alpha=question.alpha, rule="exact")
-    rate = max(0.0, question.alternative_rate)
+    wilson, exact = (
+        regression_cutoff(*question.baseline, trials, alpha=question.alpha, rule=rule)
+        for rule in ("wilson", "exact")
+    )
     return RegressionRow(
         trials=trials,
         wilson=wilson,
         exact=exact,
-        wilson_power=wilson.power(rate),
-        exact_power=exact.power(rate),
+        wilson_power=wilson.power(question.bad_rate),
+        exact_power=exact.power(question.bad_rate),
     )
 
 
 def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
     """Find the smallest drop that as many trials as the baseline has can detect."""
-    nothing = Undefined("not even a drop to a rate of 0 would be seen")
-    if not question.baseline_successes:
-        return nothing
     design = _row(question, question.baseline_trials).exact
-    low, high = 0.0, question.baseline_rate
-    if (design.power(0.0) or 0.0) < question.power:
-        return nothing
+    if not question.baseline_successes or (design.power(0.0) or 0.0) < question.power:
+        return Undefined("not even a drop to a rate of 0 would be seen")
+    low, high = 0.0, question.good_rate
     # P(FAIL) grows with the drop, so that halving finds where the power is reached.
     while high - low > 1e-12:
         middle = (low + high) / 2
-        seen = (design.power(question.baseline_rate - middle) or 0.0) >= question.power
+        seen = (design.power(question.good_rate - middle) or 0.0) >= question.power
         low, high = (low, middle) if seen else (middle, high)
     return high
 
 
-def _equal_sizes(question: RegressionQuestion) -> UnpairedSize | None:
-    # Two samples of a rate of 100 % never differ, so that no size is right for it.
-    if question.baseline_successes == question.baseline_trials:
+def _equal_sizes(question: RegressionQuestion, exact: risk_sizing.Sizing) -> UnpairedSize | None:
+    # How large both would have to be helps only whoever can measure a larger baseline. Two samples
+    # of a rate of 100 % never differ, so that no size is right for it.
+    if exact.refusal is not Refusal.BASELINE_TOO_SMALL or question.good_rate == 1:
         return None
     return unpaired_size(
-        question.baseline_rate,
-        question.alternative_rate,
-        alpha=question.alpha,
-        power=question.power,
+        question.good_rate, question.bad_rate, alpha=question.alpha, power=question.power
     )
-
-
-def _curve(question: RegressionQuestion, row: RegressionRow) -> Iterator[RegressionPoint]:
-    from fractions import Fraction
-
-    good = Fraction(question.baseline_successes, question.baseline_trials)
-    drop = as_written(question.drop)
-    for rate in even_rates(good - 2 * drop, good + drop, CURVE_POINTS):
-        yield RegressionPoint(rate=rate, wilson=row.wilson.power(rate), exact=row.exact.power(rate))
 
 
 # --- Latency: how many successful trials a claim takes, and by which latencies it is decided ------
@@ -322,7 +283,7 @@ LARGEST_LATENCIES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyQuestion(SizingQuestion):
+class LatencyQuestion(sizing_base.SizingQuestion):
     """What do these percentiles take, against a baseline, an explicit limit, or neither?"""
 
     percentiles: tuple[float, ...] = (0.95,)
@@ -337,19 +298,19 @@ class LatencyQuestion(SizingQuestion):
     success_rate: float = 1.0
     """The share of trials expected to succeed; only those have a latency."""
 
+    counts: ClassVar[str] = "baseline_trials trials"
+
     def __post_init__(self) -> None:
-        SizingQuestion.__post_init__(self)
+        sizing_base.SizingQuestion.__post_init__(self)
         for level in self.percentiles:
             if level not in SUPPORTED_PERCENTILES:
                 allowed = f"be one of {', '.join(f'{p:g}' for p in SUPPORTED_PERCENTILES)}"
                 raise InvalidArgument("percentiles", level, allowed)
-        require_given(self, "baseline_trials trials", require_count, minimum=1)
-        if (self.baseline_trials or 0) > LARGEST_LATENCIES:
-            allowed = f"be at most {LARGEST_LATENCIES}"
-            raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
-        require_given(self, "limit_s", require_positive)
-        if not require_rate("success_rate", self.success_rate):
-            raise InvalidArgument("success_rate", self.success_rate, "lie above 0")
+        is_small = (self.baseline_trials or 0) <= LARGEST_LATENCIES
+        self.require("baseline_trials", is_small, f"be at most {LARGEST_LATENCIES}")
+        validation.require_given(self, "limit_s", validation.require_positive)
+        validation.require_rate("success_rate", self.success_rate)
+        self.require("success_rate", self.success_rate > 0, "lie above 0")
 
     @property
     def expected_trials(self) -> int | None:
@@ -383,9 +344,9 @@ class LatencyRow:
     """Where a baseline was given."""
     precedence: latency_baseline.PrecedenceExistence | None = None
     """The exact rank for the planned test, where both were given."""
-    precedence_plan: PrecedencePlan | None = None
+    precedence_plan: latency_planning.PrecedencePlan | None = None
     exceedance: latency_baseline.ExceedanceCutoff | None = None
-    limit: ComplianceCutoff | None = None
+    limit: compliance_cutoffs.ComplianceCutoff | None = None
     """The count within an explicit limit, where trials were given."""
 
 
@@ -398,7 +359,7 @@ class LatencyPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyPlan(SizingPlan):
+class LatencyPlan(sizing_base.SizingPlan):
     """What each percentile takes."""
 
     form = "latency"
@@ -417,12 +378,20 @@ def plan_latency(question: LatencyQuestion) -> LatencyPlan:
     (59, 900, 911)
     """
     rows = tuple(_plan_percentile(question, level) for level in question.percentiles)
-    return LatencyPlan(question=question, rows=rows, curve=tuple(_bound_by_largest(question, rows)))
+    # As far as twice the hardest minimum, so that every curve is seen to rise.
+    longest = max(2 * max(row.existence_minimum for row in rows), question.expected_trials or 0)
+    steps = sizing_base.CURVE_POINTS - 1
+    sizes = sorted({round(longest * i / steps) for i in range(steps + 1)})
+    # All n lie at or below the p-quantile with probability p^n, whatever the distribution.
+    curve = (
+        LatencyPoint(trials=n, bounded=tuple(1 - row.percentile**n for row in rows)) for n in sizes
+    )
+    return LatencyPlan(question=question, rows=rows, curve=tuple(curve))
 
 
 def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
     emission = emission_minimum(level)
-    existence = existence_minimum(level, confidence=question.confidence)
+    existence = latency_planning.existence_minimum(level, confidence=question.confidence)
     baseline, planned = question.baseline_trials, question.trials
     # Only successful trials have a latency, so that ranks are of those to expect.
     expected, alpha = question.expected_trials, question.alpha
@@ -430,15 +399,21 @@ def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
         percentile=level,
         emission_minimum=emission,
         existence_minimum=existence,
-        planned_for_emission=planned_trials_needed(emission, question.success_rate),
-        planned_for_existence=planned_trials_needed(existence, question.success_rate),
+        planned_for_emission=latency_planning.planned_trials_needed(
+            emission, question.success_rate
+        ),
+        planned_for_existence=latency_planning.planned_trials_needed(
+            existence, question.success_rate
+        ),
         limit=latency_limit_cutoff(level, expected, alpha=alpha) if expected else None,
     )
     if baseline is None:
         return row
     row = replace(row, baseline=_baseline_rank(question, level, baseline))
     if planned is not None:
-        plan = precedence_planning(baseline, planned, question.success_rate, level, alpha=alpha)
+        plan = latency_planning.precedence_planning(
+            baseline, planned, question.success_rate, level, alpha=alpha
+        )
         row = replace(row, precedence_plan=plan)
     if not expected:
         return row
@@ -454,26 +429,9 @@ def _baseline_rank(question: LatencyQuestion, level: float, baseline: int) -> Ba
     bound = latency_baseline.order_statistic_bound(
         range(1, baseline + 1), level, confidence=question.confidence
     )
-    expected = question.expected_trials
-    return BaselineRank(
-        rank=bound.rank,
-        coverage=bound.achieved_coverage,
-        false_alarm=(
-            latency_baseline.order_statistic_false_alarm(
-                baseline, expected, level, confidence=question.confidence
-            )
-            if expected
-            else None
-        ),
-    )
-
-
-def _bound_by_largest(
-    question: LatencyQuestion, rows: tuple[LatencyRow, ...]
-) -> Iterator[LatencyPoint]:
-    # As far as twice the hardest minimum, so that every curve is seen to rise.
-    longest = max(2 * max(row.existence_minimum for row in rows), question.expected_trials or 0)
-    sizes = {round(longest * i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)}
-    for n in sorted(sizes):
-        # All n lie at or below the p-quantile with probability p^n, whatever the distribution.
-        yield LatencyPoint(trials=n, bounded=tuple(1 - row.percentile**n for row in rows))
+    alarm = None
+    if expected := question.expected_trials:
+        alarm = latency_baseline.order_statistic_false_alarm(
+            baseline, expected, level, confidence=question.confidence
+        )
+    return BaselineRank(rank=bound.rank, coverage=bound.achieved_coverage, false_alarm=alarm)

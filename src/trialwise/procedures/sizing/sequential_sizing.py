@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache as remembered
-from typing import Literal
+from typing import ClassVar, Literal
 
 from trialwise import validation
 from trialwise.decimals import as_written, complement
@@ -16,14 +16,9 @@ from trialwise.procedures.characteristic import Chance
 from trialwise.procedures.sequential import walk_design
 from trialwise.procedures.sequential_designs import choose_shared
 from trialwise.procedures.sizing import sizing_base
-from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
+from trialwise.procedures.sizing.sizing_base import RateChoice, list_choices
 from trialwise.stats.compliance_cutoffs import check_required_rate
-from trialwise.stats.sequential.bound import (
-    Shortfall,
-    default_alternative,
-    expected_trials_bound,
-    fixed_size,
-)
+from trialwise.stats.sequential import bound
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.shipped_designs import DesignCache
@@ -60,25 +55,20 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     correction: Correction = Correction.NONE
     concurrency: int = 1
 
+    open_rates: ClassVar[str] = "confidence power alternative_rate"
+    counts: ClassVar[str] = "batch criteria concurrency max_trials"
+
     def __post_init__(self) -> None:
         sizing_base.PowerQuestion.__post_init__(self)
-        check_required_rate(self.required_rate)
-        validation.require_open_rate("alternative_rate", self.alternative_rate)
-        if self.alternative_rate >= self.required_rate:
-            allowed = f"lie below the required rate ({self.required_rate:g})"
-            raise InvalidArgument("alternative_rate", self.alternative_rate, allowed)
+        required = check_required_rate(self.required_rate)
+        allowed = f"lie below the required rate ({required:g})"
+        self.require("alternative_rate", self.alternative_rate < required, allowed)
         # Errors that add up to 1 are kept by a coin, without any trial.
-        if self.family_alpha + self.beta >= 1:
-            allowed = f"be above 1 - confidence ({self.family_alpha:g})"
-            raise InvalidArgument("power", self.power, allowed)
-        if self.expected_rate is not None:
-            validation.require_rate("expected_rate", self.expected_rate)
-        validation.require_given(
-            self, "batch criteria concurrency max_trials", validation.require_count, minimum=1
-        )
+        allowed = f"be above 1 - confidence ({self.family_alpha:g})"
+        self.require("power", self.family_alpha + self.beta < 1, allowed)
+        validation.require_given(self, "expected_rate", validation.require_rate)
         validation.require_choice("correction", self.correction, tuple(Correction))
-        if (self.max_trials or 0) > LONGEST:
-            raise InvalidArgument("max_trials", self.max_trials, f"be at most {LONGEST}")
+        self.require("max_trials", (self.max_trials or 0) <= LONGEST, f"be at most {LONGEST}")
 
     @property
     def family_alpha(self) -> float:
@@ -100,14 +90,14 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     @classmethod
     def usual_alternative(cls, required_rate: float) -> float:
         """Return the bad rate where none is given: ten points lower, but at least 1 %."""
-        return default_alternative(check_required_rate(required_rate))
+        return bound.default_alternative(check_required_rate(required_rate))
 
     @property
     def fixed_trials(self) -> int:
         """The smallest fixed sample that keeps both errors, exactly."""
         rates = self.required_rate, self.alternative_rate
         try:
-            return fixed_size(*rates, alpha=self.alpha, beta=self.beta).trials
+            return bound.fixed_size(*rates, alpha=self.alpha, beta=self.beta).trials
         except InvalidArgument:
             allowed = f"lie further below the required rate ({self.required_rate:g})"
             raise InvalidArgument("alternative_rate", self.alternative_rate, allowed) from None
@@ -247,7 +237,7 @@ class SequentialPlan(sizing_base.SizingPlan):
     methods: tuple[MethodPlan, ...]
     omissions: tuple[Omission, ...]
     bounds: tuple[LowerBound, ...]
-    shortfall: Shortfall | None
+    shortfall: bound.Shortfall | None
     """What no rule can avoid leaving undecided, where the trials do not suffice."""
     recommended: Method
     choices: tuple[RateChoice, ...] = ()
@@ -277,7 +267,8 @@ def plan_sequential(
     (<Method.OPTIMAL: 'optimal'>, 104, 52)
     """
     most = resolved_max_trials(question)
-    rates = _rates(question)
+    good, bad = as_written(question.required_rate), as_written(question.alternative_rate)
+    rates = tuple(float(rate) for rate in (bad, (good + bad) / 2, good, (good + 1) / 2))
     designs = dict(_designs(question, most, cache))
     methods = tuple(_method_plan(question, design, rates) for design in designs.values())
     # Never empty: the optimal design keeps both errors.
@@ -327,11 +318,6 @@ def information_bound(question: SequentialQuestion, rate: float) -> float:
     return _divergence(low, question.alpha) / good
 
 
-def _rates(question: SequentialQuestion) -> tuple[float, ...]:
-    good, bad = as_written(question.required_rate), as_written(question.alternative_rate)
-    return tuple(float(rate) for rate in (bad, (good + bad) / 2, good, (good + 1) / 2))
-
-
 def _designs(
     question: SequentialQuestion, most: int, cache: DesignCache | None
 ) -> Iterator[tuple[Method, SequentialDesign]]:
@@ -359,6 +345,10 @@ def _method_plan(
     start = remembered(
         lambda n, f: trials_to_start(design, n, f, 0, concurrency=question.concurrency)
     )
+    # Wide enough to see PASS and FAIL nearly certain on either side of the two rates.
+    high, margin = as_written(design.p0), as_written(design.p0) - as_written(design.p1)
+    points = sizing_base.CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
+    curve = sizing_base.even_rates(high - 3 * margin, high + 2 * margin, points)
     return MethodPlan(
         method=design.method,
         design=design,
@@ -368,7 +358,7 @@ def _method_plan(
         inconclusive_alternative=bad.inconclusive,
         expectations=tuple(_expect(question, design, rate, start) for rate in rates),
         broken=tuple(_list_broken(question, design.method, good, bad)),
-        curve=tuple(map(walk.at, _spread_rates(design))),
+        curve=tuple(map(walk.at, curve)),
     )
 
 
@@ -429,20 +419,11 @@ def _expect(
     )
 
 
-def _spread_rates(design: SequentialDesign) -> list[float]:
-    """Return the rates of a curve, around the two that are told apart."""
-    margin = as_written(design.p0) - as_written(design.p1)
-    # Wide enough to see PASS and FAIL nearly certain on either side of the two rates.
-    low, high = as_written(design.p0) - 3 * margin, as_written(design.p0) + 2 * margin
-    points = sizing_base.CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
-    return sizing_base.even_rates(low, high, points)
-
-
 def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:
     if question.fixed_trials > LARGEST_EXACT_BOUND:
         return LowerBound(rate=rate, trials=information_bound(question, rate), kind="information")
     rates = question.required_rate, question.alternative_rate
-    trials = expected_trials_bound(*rates, rate, alpha=question.alpha, beta=question.beta)
+    trials = bound.expected_trials_bound(*rates, rate, alpha=question.alpha, beta=question.beta)
     return LowerBound(rate=rate, trials=trials, kind="exact")
 
 
