@@ -8,27 +8,14 @@ from trialwise.decimals import as_written
 from trialwise.documents.blocks import Block, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_points, as_probability, is_within
-from trialwise.pages.sizing import (
-    REFUSALS,
-    chart_chances,
-    format_cost,
-    guide_rates,
-    make_page,
-    write_chance,
-)
-from trialwise.procedures.sizing.fixed_sizing import (
-    CompliancePlan,
-    PrecisionPlan,
-    PrecisionRow,
-    RuleAt,
-    RuleSize,
-)
+from trialwise.pages import sizing as pages
+from trialwise.procedures.sizing import fixed_sizing as sizing
 from trialwise.stats.result_types import Undefined
 
 # --- Compliance: is the rate high enough, by a fixed number of trials? ----------------------------
 
 
-def build_compliance_page(plan: CompliancePlan) -> Document:
+def build_compliance_page(plan: sizing.CompliancePlan) -> Document:
     """Build the compliance plan as a page."""
     question, trials = plan.question, plan.question.trials
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
@@ -37,8 +24,8 @@ def build_compliance_page(plan: CompliancePlan) -> Document:
         ("hoped for", f"{better}; PASS there in at least {as_percent(question.power)} of runs"),
     ]
     if trials is not None:
-        facts.append(("trials", f"{trials}{format_cost(question.prices, trials)}"))
-    return make_page(
+        facts.append(("trials", f"{trials}{pages.format_cost(question.prices, trials)}"))
+    return pages.make_page(
         f"show that the rate is above {required}",
         facts,
         _recommend_compliance(plan, required, better),
@@ -46,12 +33,12 @@ def build_compliance_page(plan: CompliancePlan) -> Document:
     )
 
 
-def _recommend_compliance(plan: CompliancePlan, required: str, better: str) -> str:
+def _recommend_compliance(plan: sizing.CompliancePlan, required: str, better: str) -> str:
     question, size = plan.question, plan.size_of("exact")
     power = as_percent(question.power)
     needed = f"{size.required.design.trials}" if size.required else "more than 20000"
 
-    def word_chances(at: RuleAt) -> str:
+    def word_chances(at: sizing.RuleAt) -> str:
         return (
             f"that happens in {as_probability(at.power)} of runs at {better} and in "
             f"{as_probability(at.design.achieved_size)} at {required}"
@@ -77,12 +64,14 @@ def _recommend_compliance(plan: CompliancePlan, required: str, better: str) -> s
         )
     design = size.required.design
     return (
-        f"Run {design.trials} trials{format_cost(question.prices, design.trials)} and PASS with at "
+        f"Run {design.trials} trials{pages.format_cost(question.prices, design.trials)} and PASS with at "
         f"least {design.cutoff} successes (exact rule): {word_chances(size.required)}."
     )
 
 
-def _list_compliance_blocks(plan: CompliancePlan, required: str, better: str) -> Iterator[Block]:
+def _list_compliance_blocks(
+    plan: sizing.CompliancePlan, required: str, better: str
+) -> Iterator[Block]:
     question = plan.question
     head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
     rows = [_make_size_row(plan, size) for size in plan.sizes]
@@ -96,16 +85,16 @@ def _list_compliance_blocks(plan: CompliancePlan, required: str, better: str) ->
         notes=tuple(_list_compliance_notes(plan, required)),
     )
     if plan.given:
+        given = [
+            (at.design.rule + _mark(at, question.alpha), *_list_cells(at)) for at in plan.given
+        ]
         yield Table(
             heading=f"With {question.trials} trials",
             columns=("rule", *head),
-            rows=tuple(
-                Row(cells=(at.design.rule + _mark(at, question.alpha), *_list_cells(at)))
-                for at in plan.given
-            ),
+            rows=tuple(Row(cells=cells) for cells in given),
             notes=tuple(
                 f"The {at.design.rule} rule refuses: "
-                f"{REFUSALS[at.design.refusal]}; it takes {at.design.minimum_trials} trials."
+                f"{pages.REFUSALS[at.design.refusal]}; it takes {at.design.minimum_trials} trials."
                 for at in plan.given
                 if at.design.refusal
             ),
@@ -116,7 +105,7 @@ def _list_compliance_blocks(plan: CompliancePlan, required: str, better: str) ->
         yield _chart_compliance(plan)
 
 
-def _make_size_row(plan: CompliancePlan, size: RuleSize) -> Row:
+def _make_size_row(plan: sizing.CompliancePlan, size: sizing.RuleSize) -> Row:
     crossing = "over 20000" if size.first_crossing is None else str(size.first_crossing)
     start = (str(size.minimum_trials), crossing)
     if size.required is None:
@@ -130,18 +119,18 @@ def _make_size_row(plan: CompliancePlan, size: RuleSize) -> Row:
     )
 
 
-def _list_cells(at: RuleAt) -> tuple[str, str, str]:
+def _list_cells(at: sizing.RuleAt) -> tuple[str, str, str]:
     if at.design.cutoff is None:
         return "refused", "", ""
     return str(at.design.cutoff), as_probability(at.design.achieved_size), as_probability(at.power)
 
 
-def _mark(at: RuleAt, alpha: float) -> str:
+def _mark(at: sizing.RuleAt, alpha: float) -> str:
     # A rule by approximation may exceed its level; whoever relies on it should see that.
     return "" if is_within(at.design.achieved_size, alpha) else " !"
 
 
-def _list_compliance_notes(plan: CompliancePlan, required: str) -> Iterator[str]:
+def _list_compliance_notes(plan: sizing.CompliancePlan, required: str) -> Iterator[str]:
     alpha = plan.question.alpha
     for size in plan.sizes:
         if size.required and _mark(size.required, alpha):
@@ -162,7 +151,7 @@ def _list_compliance_notes(plan: CompliancePlan, required: str) -> Iterator[str]
         )
 
 
-def _tabulate_losses(plan: CompliancePlan, margin: float) -> Table:
+def _tabulate_losses(plan: sizing.CompliancePlan, margin: float) -> Table:
     """Tabulate the other sizing: trials that find a loss, by the normal formula and exactly."""
     question = plan.question
     lower = float(as_written(question.required_rate) - as_written(margin))
@@ -177,8 +166,8 @@ def _tabulate_losses(plan: CompliancePlan, margin: float) -> Table:
         ("normal\nsize", lambda one: str(one.normal_trials)),
         ("exact\nsize", lambda one: "over 30000" if one.trials is None else str(one.trials)),
         ("PASS with\nat least", lambda one: "" if one.cutoff is None else str(one.cutoff)),
-        (f"P(FAIL)\nat {required}", lambda one: write_chance(one.wrong_fail)),
-        (f"P(PASS)\nat {lost}", lambda one: write_chance(one.wrong_pass)),
+        (f"P(FAIL)\nat {required}", lambda one: pages.write_chance(one.wrong_fail)),
+        (f"P(PASS)\nat {lost}", lambda one: pages.write_chance(one.wrong_pass)),
         notes=(
             (
                 f"These sizes are smaller because they ask less: a PASS shows a rate above {lost}, "
@@ -194,7 +183,7 @@ def _tabulate_losses(plan: CompliancePlan, margin: float) -> Table:
     )
 
 
-def _chart_compliance(plan: CompliancePlan) -> Chart:
+def _chart_compliance(plan: sizing.CompliancePlan) -> Chart:
     curves = [
         (
             f"{design.rule}, {design.trials} trials",
@@ -202,13 +191,13 @@ def _chart_compliance(plan: CompliancePlan) -> Chart:
         )
         for i, design in enumerate(plan.drawn)
     ]
-    return chart_chances(
+    return pages.chart_chances(
         "P(PASS), by true rate",
         "How often each rule passes a service of a given true rate.",
         "true rate",
         "P(PASS)",
         curves,
-        guides=guide_rates(plan.question.required_rate, plan.question.better_rate),
+        guides=pages.guide_rates(plan.question.required_rate, plan.question.better_rate),
     )
 
 
@@ -218,11 +207,11 @@ _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "e
 _EXPLAINED = "exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n)."
 
 
-def build_precision_page(plan: PrecisionPlan) -> Document:
+def build_precision_page(plan: sizing.PrecisionPlan) -> Document:
     """Build the precision plan as a page: trials for a width, or the width that trials give."""
     question, chosen = plan.question, plan.wilson
     level, rate = as_percent(question.confidence), as_percent(question.rate)
-    trials = f"{chosen.trials} trials{format_cost(question.prices, chosen.trials)}"
+    trials = f"{chosen.trials} trials{pages.format_cost(question.prices, chosen.trials)}"
     width, holds = as_probability(chosen.half_width), as_probability(chosen.coverage)
     if question.margin is not None:
         asked = f"estimate a rate of about {rate} to ± {as_percent(question.margin)}"
@@ -242,10 +231,10 @@ def build_precision_page(plan: PrecisionPlan) -> Document:
         heading = f"With {chosen.trials} trials"
         tables = [_tabulate_precision(plan, heading, plan.given[::-1], notes)]
     facts = (("confidence", f"{level}, two-sided"), ("rate", f"{rate} or so"))
-    return make_page(asked, facts, lead, (*tables, _chart_precision(plan)))
+    return pages.make_page(asked, facts, lead, (*tables, _chart_precision(plan)))
 
 
-def _list_precision_tables(plan: PrecisionPlan, margin: str, level: str) -> list[Table]:
+def _list_precision_tables(plan: sizing.PrecisionPlan, margin: str, level: str) -> list[Table]:
     # The exact interval stands first, since it alone never holds the rate too rarely.
     rows, notes = [plan.wilson, plan.normal], [_EXPLAINED]
     if isinstance(plan.clopper_pearson, Undefined):
@@ -265,9 +254,12 @@ def _list_precision_tables(plan: PrecisionPlan, margin: str, level: str) -> list
 
 
 def _tabulate_precision(
-    plan: PrecisionPlan, heading: str, rows: Sequence[PrecisionRow], notes: tuple[str, ...] = ()
+    plan: sizing.PrecisionPlan,
+    heading: str,
+    rows: Sequence[sizing.PrecisionRow],
+    notes: tuple[str, ...] = (),
 ) -> Table:
-    def is_low(row: PrecisionRow) -> bool:
+    def is_low(row: sizing.PrecisionRow) -> bool:
         return not is_within(plan.question.confidence, row.coverage)
 
     return build_table(
@@ -282,7 +274,7 @@ def _tabulate_precision(
     )
 
 
-def _chart_precision(plan: PrecisionPlan) -> Chart:
+def _chart_precision(plan: sizing.PrecisionPlan) -> Chart:
     points = tuple((float(point.trials), point.half_width) for point in plan.curve)
     trials, margin = plan.wilson.trials, plan.question.margin
     if margin is None:
