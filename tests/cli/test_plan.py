@@ -28,7 +28,7 @@ FORMS = {
     "regression": "regression --baseline 951/1000 --drop 3%",
     "latency": "latency --percentile 95 --baseline 935 --trials 192",
     "precision": "95% --estimate --margin 2%",
-    "compare": "compare --rate 90% --drop 5% --pairs 200",
+    "pairs": "compare --rate 90% --drop 5% --pairs 200",
 }
 #: A plan that takes little time.
 QUICK = "80% --alternative 50% --max-trials 12"

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+import trialwise as tw
 from trialwise.errors import InvalidArgument
 from trialwise.pages.sizing import build_sizing_page
+from trialwise.procedures.sizing.comparison_sizing import unpaired_size
 from trialwise.procedures.sizing.paired_sizing import (
     PairedSizingQuestion,
     find_fixed_pairs,
@@ -115,6 +117,34 @@ def test_the_usual_case_takes_215_pairs_or_fewer_than_136_in_sequence() -> None:
     assert min(sequential.expected.passes, fixed.expected.passes) >= 0.80
     equal = next(row for row in sequential.rows if row.truth == "equal")
     assert max(equal.passes, equal.fails) <= 0.025
+
+
+@pytest.mark.parametrize("rates", [(0.9, 0.8), (0.8, 0.9)])
+def test_fixed_sizes_hold_at_each_discordance_and_one_pair_fewer_falls_short(
+    rates: tuple[float, float],
+) -> None:
+    """From arms of which one fails wherever the other does, to arms with nothing in common."""
+    plan = plan_pairs(asking(rates=rates, pairs=10))
+
+    assert ["least", "halfway", "independent"] == [one.kind for one in plan.disagreements]
+    assert [0.1, 0.18, 0.26] == pytest.approx([one.discordance for one in plan.disagreements])
+    for one in plan.disagreements:
+        assert one.fixed_pairs is not None
+        split = (one.discordance - 0.1) / 2, (one.discordance + 0.1) / 2
+        here, before = (
+            max(mcnemar_chances(n, *split, 0.05)) for n in (one.fixed_pairs, one.fixed_pairs - 1)
+        )
+        assert before < 0.80 <= here
+    assert plan.apart == unpaired_size(0.9, 0.8, alpha=0.025)
+
+
+def test_a_drop_is_found_by_the_whole_error_unless_both_ways_are_asked() -> None:
+    """Both ways share the error, of which a drop alone may take all."""
+    one, both = (tw.planning.plan_compare(0.9, drop=0.1, pairs=20, two_sided=two) for two in (0, 1))
+    (named,), (shared,) = (answer.to_dict()["methods"] for answer in (one, both))
+
+    assert named["rows"][0]["fails"] == pytest.approx(mcnemar_chances(20, 0.18, 0.08, 0.1)[1])
+    assert shared["rows"][0]["fails"] == pytest.approx(mcnemar_chances(20, 0.18, 0.08, 0.05)[1])
 
 
 def test_a_known_discordance_takes_the_place_of_independence() -> None:

@@ -10,18 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats as sp
 from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.comparison_sizing import (
-    CompareQuestion,
-    exact_paired_power,
-    plan_compare,
-    unpaired_size,
-)
+from trialwise.procedures.sizing.comparison_sizing import unpaired_size
 from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
     ComplianceQuestion,
@@ -388,73 +381,15 @@ def test_trials_asked_about_are_judged_by_every_interval() -> None:
     assert rows["wald"].coverage < 0.9 < rows["clopper-pearson"].coverage
 
 
-# --- A/B --------------------------------------------------------------------------------------
+# --- Two arms on separate inputs --------------------------------------------------------------
 
 
-def trinomial_power(n: int, a: float, b: float, alpha: float) -> float:
-    """P(the exact one-sided McNemar test rejects), over every pair of discordant counts."""
-    total = 0.0
-    for x in range(n + 1):
-        for y in range(n + 1 - x):
-            if x + y and sp.binom.sf(x - 1, x + y, 0.5) <= alpha:
-                total += sp.multinomial.pmf([x, y, n - x - y], n, [a, b, 1 - a - b])
-    return total
-
-
-@pytest.mark.parametrize(("a", "b"), [(0.3, 0.1), (0.2, 0.0), (0.15, 0.15)])
-def test_the_paired_power_by_every_table(a: float, b: float) -> None:
-    """The sum over discordant pairs equals the sum over all tables of 25 pairs."""
-    expected = trinomial_power(25, a, b, 0.05)
-
-    assert exact_paired_power(25, a, b) == pytest.approx(expected, abs=1e-10)
-
-
-def test_paired_sizes_hold_and_one_pair_fewer_falls_short() -> None:
-    """At each discordance, and ten pairs further on."""
-    plan = plan_compare(CompareQuestion(rate=0.9, drop=0.05))
-
-    assert ["least", "halfway", "independent"] == [size.kind for size in plan.paired]
-    assert [0.05, 0.135, 0.22] == pytest.approx([size.discordance for size in plan.paired])
-    for size in plan.paired:
-        assert size.pairs is not None
-        powers = [
-            exact_paired_power(n, size.only_a, size.only_b)
-            for n in (size.pairs - 1, size.pairs, size.pairs + 10)
-        ]
-        assert powers[0] < 0.8 <= min(powers[1:])
-        assert powers[1] == size.power
-
-
-def test_nested_failures_need_enough_discordant_pairs_and_no_more() -> None:
-    """Where B fails wherever A does, the power is P(at least five discordant pairs)."""
-    plan = plan_compare(CompareQuestion(rate=0.9, drop=0.05, pairs=200))
-
-    least = plan.paired[0]
-    assert plan.minimum_discordant == 5
-    assert least.given_power == pytest.approx(sp.binom.sf(4, 200, 0.05), abs=1e-12)
-    assert least.given_enough == pytest.approx(sp.binom.sf(4, 200, 0.05), abs=1e-12)
-
-
-def test_two_sided_halves_the_level() -> None:
-    """Six discordant pairs are needed, and the power is that of the one-sided test at 2.5 %."""
-    plan = plan_compare(
-        CompareQuestion(rate=0.9, drop=0.1, discordance=0.2, two_sided=True, pairs=40)
-    )
-
-    assert plan.minimum_discordant == 6
-    expected = trinomial_power(40, 0.15, 0.05, 0.025)
-    assert plan.paired[0].given_power == pytest.approx(expected, abs=1e-10)
-
-
-def test_the_textbook_sizes_of_a_comparison() -> None:
-    """Connor's formula for pairs, the pooled normal one for separate inputs."""
-    plan = plan_compare(CompareQuestion(rate=0.9, drop=0.05, discordance=0.135))
-
+def test_the_textbook_size_of_separate_inputs() -> None:
+    """The pooled normal approximation."""
     za, zb = sp.norm.ppf(0.95), sp.norm.ppf(0.8)
-    connor = (za * math.sqrt(0.135) + zb * math.sqrt(0.135 - 0.05**2)) / 0.05
-    assert plan.paired[0].normal_pairs == math.ceil(connor**2)
     pooled = za * math.sqrt(2 * 0.875 * 0.125) + zb * math.sqrt(0.9 * 0.1 + 0.85 * 0.15)
-    assert plan.unpaired.normal_trials_each == math.ceil((pooled / 0.05) ** 2)
+
+    assert unpaired_size(0.9, 0.85).normal_trials_each == math.ceil((pooled / 0.05) ** 2)
 
 
 def fisher_power(n: int) -> float:
@@ -475,27 +410,9 @@ def test_the_unpaired_size_by_every_pair_of_counts() -> None:
     assert all(fisher_power(size.trials_each + i) >= 0.8 for i in range(1, 12))
 
 
-@settings(max_examples=30)
-@given(st.integers(55, 99), st.integers(1, 30), st.integers(0, 100))
-def test_the_discordance_of_a_question_is_possible(rate: int, drop: int, part: int) -> None:
-    """Any share between the limits splits into probabilities; outside them it is refused."""
-    question = CompareQuestion(rate=rate / 100, drop=drop / 100)
-    low, high = question.possible_discordance
-
-    assert low <= question.independent_discordance <= high + 1e-12
-    inside = low + (high - low) * part / 100
-    a, b = (inside + question.drop) / 2, (inside - question.drop) / 2
-    assert min(a, b) >= -1e-12
-    assert a <= min(question.rate, 1 - question.worse_rate) + 1e-12
-    with pytest.raises(InvalidArgument):
-        CompareQuestion(rate=rate / 100, drop=drop / 100, discordance=high + 0.01)
-
-
 def test_a_drop_too_small_for_any_size_has_no_size() -> None:
-    """Beyond 50,000 pairs there is no number, rather than a wrong one."""
-    plan = plan_compare(CompareQuestion(rate=0.5, drop=0.001, discordance=0.5))
-
-    assert (None, None) == (plan.paired[0].pairs, plan.unpaired.trials_each)
+    """Beyond 50,000 trials there is no number, rather than a wrong one."""
+    assert unpaired_size(0.5, 0.499).trials_each is None
 
 
 # --- All of them ------------------------------------------------------------------------------
@@ -505,7 +422,6 @@ PLANS: list[tuple[str, Callable[[], SizingPlan]]] = [
     ("regression", regression),
     ("latency", lambda: plan_latency(LatencyQuestion(baseline_trials=10, trials=5))),
     ("precision", precision),
-    ("compare", lambda: plan_compare(CompareQuestion(rate=0.9, drop=0.2))),
 ]
 
 
@@ -531,9 +447,6 @@ REFUSED: list[tuple[str, Callable[..., object], dict[str, Any]]] = [
     ("percentiles", LatencyQuestion, {"percentiles": (0.97,)}),
     ("success_rate", LatencyQuestion, {"success_rate": 0.0}),
     ("limit_s", LatencyQuestion, {"limit_s": -1.0}),
-    ("drop", CompareQuestion, {"rate": 0.9, "drop": 0.9}),
-    ("discordance", CompareQuestion, {"rate": 0.9, "drop": 0.1, "discordance": 0.05}),
-    ("pairs", CompareQuestion, {"rate": 0.9, "drop": 0.1, "pairs": 60_000}),
 ]
 
 

@@ -14,7 +14,6 @@ import pytest
 from trialwise.documents.blocks import Details, Document, Prose, Row, Section, Table
 from trialwise.documents.charts import Chart, Guide, Line, Mark, chart_lines
 from trialwise.pages.sizing import build_sizing_page
-from trialwise.procedures.sizing.comparison_sizing import CompareQuestion, plan_compare
 from trialwise.procedures.sizing.fixed_sizing import (
     ComplianceQuestion,
     PrecisionQuestion,
@@ -57,7 +56,6 @@ FORMS: list[tuple[str, Callable[[], SizingPlan]]] = [
     ),
     ("latency", lambda: plan_latency(LatencyQuestion(baseline_trials=300, trials=100))),
     ("precision", lambda: plan_precision(PrecisionQuestion(rate=0.9, margin=0.05))),
-    ("compare", lambda: plan_compare(CompareQuestion(rate=0.9, drop=0.1, pairs=100))),
 ]
 
 

@@ -344,9 +344,9 @@ def compare_question(**given: Any) -> int:
     The sequential rule of `trialwise compare`, and the fixed number of pairs with the same power,
     by enumeration: for arms as expected, for equal arms and for a worse candidate.
 
-    With --rate and --drop: the size that finds a drop by the exact McNemar test, for as often as
-    the two may disagree, and by Fisher's exact test on separate inputs. With --question best: what
-    a choice between the arms will take and say, by simulation.
+    Also the fixed sizes for as often as the two may disagree, and that of separate inputs. With
+    --rate and --drop, B is known to be worse, and the whole error is that of saying so. With
+    --question best: what a choice between the arms will take and say, by simulation.
 
     \b
     Examples:

@@ -44,7 +44,6 @@ def build_sizing_page(plan: SizingPlan, *, short: bool = False) -> Document:
         "precision": sizing_fixed.build_precision_page,
         "regression": build_regression_page,
         "latency": build_latency_page,
-        "compare": sizing_compare.build_comparison_page,
         "pairs": sizing_compare.build_pairs_page,
         "choice": arm_standings.build_choice_plan_page,
     }

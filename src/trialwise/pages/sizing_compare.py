@@ -1,16 +1,11 @@
-"""Sizes that tell two arms apart, in words: pair by pair as `compare` does, and A against B.
-
-The plan in pairs says what the sequential rule takes and how likely each verdict is. The A/B plan
-gives pairs for as often as the two may disagree, and the size with separate inputs.
-"""
+"""What it takes to tell two arms apart, in words: in pairs as `compare` makes them, or without."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 
-from trialwise.documents.blocks import Block, Document, Row, Table, build_table
-from trialwise.documents.charts import Chart
+from trialwise.documents.blocks import Block, Document, Table, build_table
 from trialwise.documents.numbers import (
     as_count,
     as_duration,
@@ -20,15 +15,10 @@ from trialwise.documents.numbers import (
     as_points,
     as_probability,
 )
-from trialwise.pages.sizing import (
-    chart_chances,
-    format_cost,
-    guide_rates,
-    make_page,
-    write_chance,
-)
-from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSize
+from trialwise.pages.sizing import make_page, write_chance
+from trialwise.procedures.sizing.comparison_sizing import MOST_TRIALS
 from trialwise.procedures.sizing.paired_sizing import (
+    MOST_PAIRS,
     PairedChances,
     PairedMethod,
     PairedPlan,
@@ -43,9 +33,6 @@ _KINDS = {
     "independent": "nothing in common",
     "assumed": "as assumed",
 }
-#: A against B, the one that fails more is known.
-_KINDS_OF_B = _KINDS | {"least": "B fails wherever A does"}
-_SWEEP = "even if all of them favour A"
 _QUESTIONS = {
     "different": "are the arms different?",
     "better": "is the candidate better by more than {}?",
@@ -123,7 +110,8 @@ def _price(question: PairedSizingQuestion, pairs: float) -> str:
 def _list_pair_tables(plan: PairedPlan) -> Iterator[Block]:
     for method in plan.methods:
         yield _tabulate_chances(plan.question, method)
-    if len(plan.disagreements) > 1:
+    if plan.disagreements and plan.apart is not None:
+        apart = _write_size(plan.apart.trials_each, MOST_TRIALS)
         yield build_table(
             "How often the arms disagree decides how many pairs it takes",
             plan.disagreements,
@@ -131,8 +119,16 @@ def _list_pair_tables(plan: PairedPlan) -> Iterator[Block]:
             ("discordant", lambda one: as_percent(round(one.discordance, 4))),
             (_pick_wanted(plan.question), lambda one: write_chance(one.passes)),
             ("pairs", lambda one: _write_pairs(one.mean_pairs)),
-            notes=("The tables above assume that the arms have nothing in common.",),
+            ("fixed\npairs", lambda one: _write_size(one.fixed_pairs, MOST_PAIRS)),
+            notes=(
+                *(["The tables above assume nothing in common."] * (len(plan.disagreements) > 1)),
+                f"Separate inputs take {apart} trials of each arm (exact Fisher).",
+            ),
         )
+
+
+def _write_size(size: int | None, most: int) -> str:
+    return f"over {most:,}" if size is None else f"{size:,}"
 
 
 def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> Table:
@@ -172,104 +168,3 @@ def _write_pairs(pairs: float | None) -> str:
     if pairs is None:
         return ""
     return "no end" if math.isinf(pairs) else as_mean_trials(pairs)
-
-
-# --- A against B, by a fixed number ---------------------------------------------------------------
-
-
-def build_comparison_page(plan: ComparePlan) -> Document:
-    """Build the A/B plan as a page."""
-    question = plan.question
-    a, b = as_percent(question.rate), as_percent(question.worse_rate)
-    called = "they are called different" if question.two_sided else "B is called worse"
-    found = f"at least {as_percent(question.power)} of runs"
-    pairs = [] if question.pairs is None else [("pairs", str(question.pairs))]
-    return make_page(
-        f"is B, at {b}, worse than A, at {a}?",
-        (
-            ("no drop", f"{called} in at most {as_percent(question.alpha)} of runs"),
-            ("a drop", f"of {as_points(question.drop)}: B is called worse in {found}"),
-            *pairs,
-        ),
-        _recommend_sizes(plan),
-        (*_list_size_tables(plan), _chart_power(plan)),
-    )
-
-
-def _recommend_sizes(plan: ComparePlan) -> str:
-    question, apart = plan.question, plan.unpaired.trials_each
-    # How often the two disagree is unknown beforehand, so that the answer is a range.
-    sizes = [size.pairs for size in plan.paired if size.pairs is not None]
-    if not sizes:
-        return f"No number of pairs up to 50000 shows a drop of {as_points(question.drop)}."
-    span, most = f"{min(sizes)}", 2 * max(sizes)
-    if len(sizes) > 1:
-        span = f"{span} to {max(sizes)} inputs, depending on how often they disagree"
-    else:
-        span = f"{span} inputs"
-    # Each pair takes two trials, and the dearest end of the range is what can happen.
-    cost = format_cost(question.prices, most)
-    limit = f", at most {most} trials{cost}" if cost else ""
-    return (
-        f"Try A and B on the same {span}{limit}, and test the discordant pairs by the exact "
-        "McNemar test; on separate inputs each takes "
-        f"{'more than 50000' if apart is None else apart}."
-    )
-
-
-def _list_size_tables(plan: ComparePlan) -> Iterator[Table]:
-    question, unpaired = plan.question, plan.unpaired
-    yield build_table(
-        "Pairs: the same inputs for both (exact McNemar)",
-        plan.paired,
-        ("how they disagree", lambda one: _KINDS_OF_B[one.kind]),
-        ("discordant", lambda one: as_percent(one.discordance)),
-        ("pairs", lambda one: _write_size(one.pairs)),
-        ("discordant\npairs", _write_discordant),
-        ("power", lambda one: write_chance(one.power)),
-        ("normal\nsize", lambda one: str(one.normal_pairs)),
-        notes=(
-            f"Fewer than {plan.minimum_discordant} discordant pairs can never reject, {_SWEEP}.",
-            "The normal size is Connor's formula.",
-        ),
-    )
-    if question.pairs is not None:
-        yield build_table(
-            f"With {question.pairs} pairs",
-            plan.paired,
-            ("how they disagree", lambda one: _KINDS_OF_B[one.kind]),
-            ("power", lambda one: as_probability(one.given_power or 0.0)),
-            ("enough\ndiscordant", lambda one: as_probability(one.given_enough or 0.0)),
-        )
-    each, power = _write_size(unpaired.trials_each), write_chance(unpaired.power)
-    yield Table(
-        heading="Separate inputs (exact Fisher)",
-        columns=("test", "trials each", "power", "normal\nsize"),
-        rows=(Row(cells=("Fisher", each, power, str(unpaired.normal_trials_each))),),
-    )
-
-
-def _write_size(trials: int | None) -> str:
-    return "over 50000" if trials is None else str(trials)
-
-
-def _write_discordant(size: PairedSize) -> str:
-    expected = size.expected_discordant
-    return "" if expected is None else as_mean_trials(expected)
-
-
-def _chart_power(plan: ComparePlan) -> Chart:
-    curves = [
-        (_KINDS_OF_B[size.kind], [(float(point.pairs), point.paired[i]) for point in plan.curve])
-        for i, size in enumerate(plan.paired)
-    ]
-    apart = [(float(point.pairs), point.unpaired) for point in plan.curve]
-    return chart_chances(
-        "Power, by inputs",
-        "How likely the drop is found, by pairs or by inputs for each variant.",
-        "pairs, or inputs for each",
-        "power",
-        [*curves, ("separate inputs", apart)],
-        guides=guide_rates(plan.question.power, axis="y"),
-        x_unit="count",
-    )

@@ -20,7 +20,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO, TypeAlias, TypedDict, Unpack
 
+from trialwise.decimals import as_written, complement
 from trialwise.documents.charts import Chart
+from trialwise.errors import InvalidArgument
 from trialwise.pages.sizing import build_sizing_page
 from trialwise.procedures.sizing import comparison_sizing, fixed_sizing, paired_sizing
 from trialwise.procedures.sizing import regression_sizing as measured_sizing
@@ -30,6 +32,7 @@ from trialwise.renderers.capabilities import Capabilities, read_capabilities
 from trialwise.renderers.document_text import render_document_text
 from trialwise.stats.paired import PairedQuestion
 from trialwise.stores.baselines import FileDesignCache
+from trialwise.validation import require_open_rate
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
 
@@ -282,25 +285,28 @@ def plan_compare(
     two_sided: bool = False,
     **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
-    """How many inputs tell two variants apart?
+    """How many inputs tell two variants apart? `plan_pairs`, for B that is worse than A.
 
     Args:
         rate: The rate of A.
         drop: How far B lies below it.
         pairs: Says what this many pairs would do.
-        discordance: The share of inputs on which exactly one passes; by default what is possible.
-        two_sided: Whether to look for a difference either way.
+        discordance: The share of inputs on which exactly one passes; by default that of variants
+            that pass independently of each other.
+        two_sided: Whether to look for a difference either way, with the error shared by both.
         settings: The fields of `TestSettings`.
     """
-    question = comparison_sizing.CompareQuestion(
-        rate=rate,
-        drop=drop,
-        discordance=discordance,
-        two_sided=two_sided,
-        pairs=pairs,
-        **_read_settings(settings),
-    )
-    return SizingAnswer(comparison_sizing.plan_compare(question))
+    require_open_rate("rate", rate)
+    require_open_rate("drop", drop)
+    # B cannot pass less often than never.
+    if drop >= rate:
+        raise InvalidArgument("drop", drop, f"lie below the rate of A ({rate:g})")
+    if not two_sided:
+        # The whole error is that of calling B worse; nobody asks whether it is better.
+        error = complement(settings.get("confidence", 0.95))
+        settings["confidence"] = complement(2 * error)
+    worse = float(as_written(rate) - as_written(drop))
+    return plan_pairs((rate, worse), pairs=pairs, discordance=discordance, **settings)
 
 
 def plan_pairs(

@@ -10,18 +10,24 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache as remembered
 from random import Random
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.comparison import limit_pairs
-from trialwise.procedures.sizing.comparison_sizing import find_size
+from trialwise.procedures.sizing.comparison_sizing import (
+    MOST_TRIALS,
+    UnpairedSize,
+    find_size,
+    unpaired_size,
+)
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats import paired
-from trialwise.stats.binomial import raw_cdf, upper_z
+from trialwise.stats.binomial import binomial_tail, likely_counts, raw_cdf, upper_z
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.shipped_designs import DesignCache
@@ -62,6 +68,9 @@ class PairedSizingQuestion(PowerQuestion):
         if self.pairs is not None and self.max_pairs is not None:
             allowed = "be left out where the number of pairs is fixed"
             raise InvalidArgument("max_pairs", self.max_pairs, allowed)
+        # Beyond this a test suite is not the instrument.
+        if (self.pairs or 0) > MOST_TRIALS:
+            raise InvalidArgument("pairs", self.pairs, f"be at most {MOST_TRIALS}")
         paired.require_margin(self.question, self.margin)
         for rate in self.rates or ():
             require_open_rate("rates", rate)
@@ -151,6 +160,8 @@ class Disagreement:
     discordance: float
     mean_pairs: float | None
     passes: float | None
+    fixed_pairs: int | None
+    """The fixed number of pairs with the power asked for; None beyond 5,000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +174,8 @@ class PairedPlan(SizingPlan):
     methods: tuple[PairedMethod, ...]
     """The one that decides first."""
     disagreements: tuple[Disagreement, ...]
+    apart: UnpairedSize | None = None
+    """The trials of each arm on separate inputs; None where a margin is asked about."""
 
     @property
     def chosen(self) -> PairedMethod:
@@ -184,10 +197,15 @@ def plan_pairs(question: PairedSizingQuestion, *, cache: DesignCache | None = No
     """
     rules = list(_list_rules(question, cache))
     methods = tuple(_describe_rule(question, rule) for rule in rules)
+    apart = None
+    if not question.margin:
+        worse, better = sorted(question.expected)
+        apart = unpaired_size(better, worse, alpha=question.level / 2, power=question.power)
     return PairedPlan(
         question=question,
         methods=methods,
         disagreements=tuple(_list_disagreements(question, rules[0])),
+        apart=apart,
     )
 
 
@@ -230,8 +248,12 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
         # A candidate that is expected to be worse is found by a FAIL.
         split = split[1], split[0]
 
+    find_power = _find_power(*split, question.level / 2)
+
     @remembered
     def has_power(pairs: int) -> bool:
+        if not question.margin:
+            return find_power(pairs) >= question.power
         found = _plan_rule(question, pairs=pairs).characteristic(*split)
         return found.chance_of(Decision.PASS) >= question.power
 
@@ -246,6 +268,31 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
         return None
     # The power rises with the pairs but for a small sawtooth.
     return next(n for n in range(max(1, size - 6), size + 1) if has_power(n))
+
+
+def _find_power(only_a: float, only_b: float, alpha: float) -> Callable[[int], float]:
+    """Return P(the exact McNemar test finds B better) by the number of pairs.
+
+    Σ_m P(M = m) P(X ≥ c(m)) with M ~ Binomial(pairs, only_a + only_b) discordant pairs, of which
+    X ~ Binomial(m, only_b/(only_a + only_b)) favour B, and c(m) the exact cutoff at one half.
+    """
+    discordance = only_a + only_b
+    share = min(1.0, only_b / discordance)
+
+    @remembered
+    def given(discordant: int) -> float:
+        cutoff = (
+            compliance_cutoff(0.5, discordant, alpha=alpha, rule="exact").cutoff
+            if discordant
+            else None
+        )
+        return 0.0 if cutoff is None else binomial_tail(cutoff, discordant, share)
+
+    def power_at(pairs: int) -> float:
+        first, weights = likely_counts(pairs, discordance)
+        return min(1.0, math.fsum(w * given(m) for m, w in enumerate(weights, first)))
+
+    return power_at
 
 
 def _guess_fixed_pairs(question: PairedSizingQuestion) -> int:
@@ -368,19 +415,20 @@ def _list_disagreements(question: PairedSizingQuestion, rule: PairedRule) -> Ite
     """Yield the pairs that the expected difference takes, by how often the arms disagree."""
     if question.margin:
         return  # each takes as long as a row of the table
-    first, second = question.expected
-    gap = second - first
-    independent = first * (1 - second) + second * (1 - first)
+    first, second = map(as_written, question.expected)
+    gap = float(second - first)
+    independent = float(first * (1 - second) + second * (1 - first))
     least = max(abs(gap), 0.01)
     kinds = {"least": least, "halfway": (least + independent) / 2, "independent": independent}
     if question.discordance is not None:
         kinds = {"assumed": question.discordance}
+    wanted = Decision.FAIL if gap < 0 and question.question == "different" else Decision.PASS
     for kind, total in kinds.items():
         found = rule.characteristic((total - gap) / 2, (total + gap) / 2)
-        wanted = Decision.FAIL if gap < 0 and question.question == "different" else Decision.PASS
         yield Disagreement(
             kind=kind,
             discordance=total,
             mean_pairs=found.mean_pairs,
             passes=found.chance_of(wanted),
+            fixed_pairs=find_fixed_pairs(replace(question, discordance=total)),
         )
