@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 HEAVY = {
-    "anyio",
     "asyncio",
     "cel_expr_python",
     "click",

@@ -2,7 +2,7 @@
 
 The threads are not those of `anyio.to_thread`: its threads are not daemons, so one function that
 hangs for ever would keep the interpreter from ending long after the verdict is out. These are
-reused like anyio's, carry the caller's context variables, and end by themselves when idle.
+reused like anyio's, and carry the caller's context variables.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from operator import attrgetter
-from queue import Empty, SimpleQueue
-from types import CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
+from queue import SimpleQueue
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import anyio.from_thread
+import anyio.lowlevel
 
 from trialwise.declarations.resources import PythonFunction
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import ServiceError, TrialContext, is_unasked
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, timed_reply
+from trialwise.model.trace import Trace
 from trialwise.model.trial import ErrorClass
+from trialwise.traces.trace_building import read_session
 
-if TYPE_CHECKING:
-    from anyio import Event
-    from anyio.lowlevel import EventLoopToken
-
-__all__ = [
-    "CallableService",
-]
+__all__ = ["CallableService"]
 
 
 _FIELDS = ("input", "index", "seed")
@@ -47,20 +47,6 @@ _PARTS: dict[str, Callable[[TrialContext], Any]] = {
 _PLAIN = frozenset({str, dict, list, bool, int, float, type(None)})
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 T = TypeVar("T")
-#: A thread without work for this long ends.
-_IDLE_S = 10.0
-
-
-#: The number of this process. A copy that `fork` makes puts its own here, and knows by the number
-#: from before that it is one. Asking the system twice for every call would take longer.
-_PROCESS = [os.getpid()]
-
-
-def _renumber() -> None:
-    _PROCESS[0] = os.getpid()
-
-
-os.register_at_fork(after_in_child=_renumber)
 
 
 class CallableService:
@@ -116,7 +102,6 @@ class CallableService:
         positional, named = _arguments(function)
         self._positional = [_PARTS[part] for part in positional]
         self._named = [(name, _PARTS[part]) for name, part in named]
-        self._takes_input = _takes_input_only(function, positional, named)
         self.takes_nothing = not (positional or named)
         """Whether the function is called without the input, so that all inputs are alike to it."""
         self._abandon_on_cancel = abandon_on_cancel
@@ -135,7 +120,6 @@ class CallableService:
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return the function's reply to one trial; waiting for a thread is not latency."""
-        process = _PROCESS[0]
         try:
             if self._is_async:
                 # Calling it only makes a coroutine, so that there is nothing to guard yet.
@@ -149,14 +133,9 @@ class CallableService:
                 )
             # The plain cases first: looking closer takes longer than many a function.
             kind = type(value)
-            if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
-                try:
+            if kind not in _PLAIN and inspect.isawaitable(value):
+                with _ending_copies():
                     value = await value
-                except BaseException as error:
-                    _end_copy(process, error)
-                    raise
-                if os.getpid() != process:
-                    _end_copy(process)
                 ended = self._clock()
         except SystemExit as stop:
             # Leaving the interpreter is a failure of the service, not the end of the run.
@@ -168,10 +147,8 @@ class CallableService:
             if _is_of_other_loop(error):
                 raise OtherLoop(error) from error
             raise
-        # To the nanosecond, since the clock tells no more: a number with fewer digits takes half as
-        # long to write.
-        latency_s = int((ended - started) * 1e9 + 0.5) / 1e9 if ended > started else 0.0
-        return timed_reply(value, latency_s) if type(value) is str else _reply(value, latency_s)
+        # To the nanosecond, since the clock tells no more.
+        return _reply(value, max(0.0, round(ended - started, 9)))
 
     def placed(self, *, in_thread: bool) -> CallableService:
         """Return the service as a run wants it; one that says where it runs is returned as it is.
@@ -190,20 +167,12 @@ class CallableService:
         self._threads.close()
 
     def _call_timed(self, trial: TrialContext) -> tuple[Any, float, float]:
-        process = _PROCESS[0]
         started = self._clock()
-        try:
+        with _ending_copies():
             value = self._call(trial)
-        except BaseException as error:
-            _end_copy(process, error)
-            raise
-        if os.getpid() != process:
-            _end_copy(process)
         return value, started, self._clock()
 
     def _call(self, trial: TrialContext) -> Any:
-        if self._takes_input:
-            return self._function(trial.input)
         return self._function(
             *[part(trial) for part in self._positional],
             **{name: part(trial) for name, part in self._named},
@@ -211,47 +180,42 @@ class CallableService:
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
         """Call a sync function as if no event loop were running: many clients start their own."""
-        running, run_in = _loops()
-        loop = running()
-        run_in(None)
+        import asyncio
+
+        loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
         try:
             # A copy each: what one trial sets must not be there for the next.
             return self._context.copy().run(self._call_timed, trial)
         finally:
-            run_in(loop)
+            asyncio._set_running_loop(loop)
 
     def __repr__(self) -> str:
         name = getattr(self._function, "__qualname__", None) or repr(self._function)
         return f"CallableService({name})"
 
 
-def _end_copy(process: int, error: BaseException | None = None) -> None:
-    """End a copy of the process that the function made with `fork` and returned from.
+@contextmanager
+def _ending_copies() -> Iterator[None]:
+    """End a copy of the process that the function makes with `fork` and returns from.
 
     The copy would go on with the run as if it were the run.
-
-    Args:
-        process: The process that called the function.
-        error: What the function raised, if it did.
     """
-    if os.getpid() == process:
-        return
-    code = error.code if isinstance(error, SystemExit) else int(error is not None)
-    os._exit(code if isinstance(code, int) else int(code is not None))
-
-
-@cache
-def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """Return what tells and sets the running event loop, looked up once."""
-    import asyncio
-
-    return asyncio._get_running_loop, asyncio._set_running_loop
+    process, code = os.getpid(), 0
+    try:
+        yield
+    except BaseException as error:
+        said = error.code if isinstance(error, SystemExit) else 1
+        code = said if isinstance(said, int) else int(said is not None)
+        raise
+    finally:
+        if os.getpid() != process:
+            os._exit(code)
 
 
 def _reply(value: Any, latency_s: float) -> Reply:
-    kind = type(value)
-    # Nearly every function returns text.
-    if kind is str or (kind in _PLAIN and not _may_be_session(value)):
+    # The plain cases first: looking closer takes longer than many a function.
+    if type(value) in _PLAIN and not _may_be_session(value):
         return timed_reply(value, latency_s)
     if not isinstance(value, Reply):
         value = _read_session(value)
@@ -263,24 +227,16 @@ def _reply(value: Any, latency_s: float) -> Reply:
 
 def _may_be_session(value: Any) -> bool:
     """Return whether a plain value may be messages, or a state that holds some."""
-    kind = type(value)
-    if kind is list:
-        return bool(value) and (type(value[0]) not in _PLAIN or "role" in _keys(value[0]))
-    return kind is dict and "messages" in value
-
-
-def _keys(value: Any) -> Any:
-    return value if type(value) is dict else ()
+    if type(value) is list and value:
+        first = value[0]
+        return type(first) not in _PLAIN or (type(first) is dict and "role" in first)
+    return type(value) is dict and "messages" in value
 
 
 def _read_session(value: Any) -> Any:
     """Return the reply of a trace, of messages or of a framework's result; else the value."""
-    from trialwise.model.trace import Trace
-
     if isinstance(value, Trace):
         return value.to_reply()
-    from trialwise.traces.trace_building import read_session
-
     try:
         found = read_session(value)
     except Exception:  # methods of a foreign object may raise anything
@@ -314,20 +270,6 @@ def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str,
     by_position = [p.name for p in plain if p.kind is p.POSITIONAL_ONLY and p.name in wanted]
     named = [(name, part) for name, part in wanted.items() if name not in by_position]
     return [wanted[name] for name in by_position], named
-
-
-def _takes_input_only(
-    function: Callable[..., Any], positional: list[str], named: list[tuple[str, str]]
-) -> bool:
-    """Return whether a function can be called with the input alone, by position.
-
-    Nearly every function can, and a call by name takes twice as long. A decorated one may have
-    another signature than it shows.
-    """
-    if positional or type(function) is not FunctionType or hasattr(function, "__wrapped__"):
-        return False
-    code = function.__code__
-    return code.co_argcount > 0 and named == [(code.co_varnames[0], "input")]
 
 
 def _known(parameter: inspect.Parameter) -> str | None:
@@ -384,7 +326,8 @@ class DaemonThreads:
     """As many threads as there are calls at once: the engine is the one that limits those."""
 
     def __init__(self) -> None:
-        self._idle: list[_Thread] = []
+        # A thread each, by the queue that it takes its work from.
+        self._idle: list[SimpleQueue[Callable[[], None] | None]] = []
 
     async def run(self, function: Callable[[], T], *, abandon_on_cancel: bool) -> T:
         """Return what a function returns or raises in another thread.
@@ -393,89 +336,52 @@ class DaemonThreads:
             function: What to call.
             abandon_on_cancel: Whether a cancelled call leaves the thread to itself; else it waits.
         """
-        from anyio import CancelScope, Event
-        from anyio.lowlevel import checkpoint_if_cancelled, current_token
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        idle, context, result = self._idle, copy_context(), Future[T]()
+        done, token = anyio.Event(), anyio.lowlevel.current_token()
+        work = idle.pop() if idle else _start_thread()
 
-        await checkpoint_if_cancelled()
-        job = _Job(function, Event(), current_token())
-        try:
-            thread = self._idle.pop()
-        except IndexError:
-            thread = _Thread(self._idle)
+        def finish() -> None:
+            # Free before the caller wakes, so that the next call finds the thread.
+            if idle is self._idle:
+                idle.append(work)
+            else:
+                work.put(None)
+            done.set()
+
+        def call() -> None:
             try:
-                thread.start()
-            except RuntimeError as error:
-                raise OutOfThreads(str(error)) from error
-        thread.jobs.put(job)
-        with CancelScope(shield=not abandon_on_cancel):
-            await job.done.wait()
-        return job.result()
+                result.set_result(context.run(function))
+            except BaseException as error:
+                result.set_exception(error)
+            try:
+                anyio.from_thread.run_sync(finish, token=token)
+            except RuntimeError:
+                work.put(None)  # nobody waits for an abandoned call whose run is over
+
+        work.put(call)
+        with anyio.CancelScope(shield=not abandon_on_cancel):
+            await done.wait()
+        return result.result()
 
     def close(self) -> None:
         """End the threads that wait for work."""
-        while self._idle:
-            self._idle.pop().jobs.put(None)
+        idle, self._idle = self._idle, []
+        for work in idle:
+            work.put(None)
 
 
-class _Job(Generic[T]):
-    """One call, on its way to a thread and back."""
+def _start_thread() -> SimpleQueue[Callable[[], None] | None]:
+    """Start a thread, and return the queue that it takes its work from; None ends it."""
+    work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
 
-    def __init__(self, function: Callable[[], T], done: Event, token: EventLoopToken) -> None:
-        self.done = done
-        self._function = function
-        self._context = copy_context()
-        self._token = token
-        self._results: list[T] = []
-        self._error: BaseException | None = None
+    def run() -> None:
+        while (call := work.get()) is not None:
+            call()
+            del call  # what a call holds is not kept until the next one
 
-    def work(self) -> None:
-        try:
-            self._results.append(self._context.run(self._function))
-        except BaseException as error:
-            self._error = error
-
-    def report(self, release: Callable[[], None]) -> None:
-        """Wake the caller; the thread is free before, so that the next call finds it."""
-        from anyio import from_thread
-
-        def finish() -> None:
-            release()
-            self.done.set()
-
-        try:
-            from_thread.run_sync(finish, token=self._token)
-        except RuntimeError:
-            # Nobody waits for an abandoned call whose run is over.
-            release()
-
-    def result(self) -> T:
-        if isinstance(self._error, StopIteration):
-            # It would end whatever generator is waiting, as Python's own coroutines know.
-            raise RuntimeError("the service raised StopIteration") from self._error
-        if self._error is not None:
-            raise self._error
-        return self._results[0]
-
-
-class _Thread(threading.Thread):
-    def __init__(self, idle: list[_Thread]) -> None:
-        super().__init__(name="trialwise service", daemon=True)
-        self.jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
-        self._waiting = idle
-
-    def run(self) -> None:
-        while True:
-            try:
-                job = self.jobs.get(timeout=_IDLE_S)
-            except Empty:
-                try:
-                    self._waiting.remove(self)
-                except ValueError:
-                    # Just taken: its job is on the way.
-                    continue
-                return
-            if job is None:
-                return
-            job.work()
-            job.report(partial(self._waiting.append, self))
-            del job
+    try:
+        threading.Thread(target=run, name="trialwise service", daemon=True).start()
+    except RuntimeError as error:
+        raise OutOfThreads(str(error)) from error
+    return work
