@@ -14,14 +14,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE, Popen
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import anyio
+import anyio.abc
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from trialwise.redaction import LOOKED_AT, cut_text
-
-if TYPE_CHECKING:
-    from anyio import CancelScope
-    from anyio.abc import ByteReceiveStream, ByteSendStream, Process
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 _SCRIPT = """
 running=
@@ -36,32 +35,8 @@ for one in $running; do kill -s KILL -- "-$one"; done
 """
 
 
-class _Guard:
-    """The shell process of this process."""
-
-    def __init__(self) -> None:
-        # In a session of its own: a Ctrl-C in the terminal is not meant for it.
-        self._shell = Popen(
-            ["/bin/sh", "-c", _SCRIPT],
-            stdin=PIPE,
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        )
-
-    def tell(self, line: str) -> None:
-        assert self._shell.stdin is not None
-        # One write of one line, below the size that pipes keep whole: threads may write at once.
-        os.write(self._shell.stdin.fileno(), line.encode("ascii"))
-
-    def close(self) -> None:
-        """Let the shell end, and with it what is still running."""
-        self._shell.communicate()
-
-
-#: By process: a fork has commands of its own.
-_GUARDS: dict[int, _Guard] = {}
+#: The shell of each process: a fork has commands of its own.
+_GUARDS: dict[int, Popen[bytes]] = {}
 
 
 def guard_process(leader: int) -> None:
@@ -74,27 +49,37 @@ def guard_process(leader: int) -> None:
         return
     with suppress(OSError):  # without a guard, commands of a killed run go on
         if os.getpid() not in _GUARDS:
-            _GUARDS[os.getpid()] = _Guard()
+            # In a session of its own: a Ctrl-C in the terminal is not meant for it.
+            _GUARDS[os.getpid()] = Popen(
+                ["/bin/sh", "-c", _SCRIPT],
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,
+                cwd="/",
+            )
             atexit.register(_close_guard)
-        _GUARDS[os.getpid()].tell(f"+ {leader}\n")
+        _tell_guard(f"+ {leader}\n")
 
 
-def release_process(leader: int) -> None:
-    """Forget a process that has ended."""
-    if guard := _GUARDS.get(os.getpid()):
+def _tell_guard(line: str) -> None:
+    guard = _GUARDS.get(os.getpid())
+    if guard is not None and guard.stdin is not None:
+        # One write of one line, below the size that pipes keep whole: threads may write at once.
         with suppress(OSError):
-            guard.tell(f"- {leader}\n")
+            os.write(guard.stdin.fileno(), line.encode("ascii"))
 
 
 def _close_guard() -> None:
+    """Let the shell end, and with it what is still running."""
     if guard := _GUARDS.pop(os.getpid(), None):
-        guard.close()
+        guard.communicate()
 
 
 #: What a killed process still has in its pipes is read for at most this long: a process that
 #: left the session may hold the other end open for ever.
 _DRAIN_S = 1.0
-#: SIGKILL cannot be ignored, but a process in uninterruptible sleep dies only when it wakes.
+#: SIGKILL cannot be ignored, but a process in uninterruptible anyio.sleep dies only when it wakes.
 _KILL_WAIT_S = 5.0
 _POLL_S = 0.01
 
@@ -134,20 +119,18 @@ async def start_process(
     has_stdin: bool,
     env: Mapping[str, str],
     cwd: str | os.PathLike[str] | None,
-) -> Process:
+) -> anyio.abc.Process:
     """Return a process in a session of its own.
 
     Raises:
         OSError: It cannot be started.
         ValueError: An argument cannot be passed to a process.
     """
-    from anyio import CancelScope, open_process
-
     # Cancelled half-way, a start could leave a process that nobody knows of.
-    with CancelScope(shield=True):
+    with anyio.CancelScope(shield=True):
         # In a session of its own: signals reach it and all it starts, and Ctrl-C in the terminal
         # does not.
-        process = await open_process(
+        process = await anyio.open_process(
             list(argv),
             stdin=PIPE if has_stdin else DEVNULL,
             stdout=PIPE,
@@ -161,37 +144,33 @@ async def start_process(
 
 
 async def finish_process(
-    process: Process, stdin: bytes, *, limits: Limits, clock: Callable[[], float]
+    process: anyio.abc.Process, stdin: bytes, *, limits: Limits, clock: Callable[[], float]
 ) -> Finished:
     """Wait for the end, or the output limit, or cancellation; nothing keeps running after it."""
-    from anyio import CancelScope
-
     try:
         return await _attend(process, stdin, limits, clock)
     finally:
-        with CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
             # What it left running would hold ports and files that the next trial needs.
             if process.returncode is None or _group_exists(process.pid):
                 await _end_all(process, limits.grace_s)
-            release_process(process.pid)
+            _tell_guard(f"- {process.pid}\n")
             await process.aclose()
 
 
 async def _attend(
-    process: Process, stdin: bytes, limits: Limits, clock: Callable[[], float]
+    process: anyio.abc.Process, stdin: bytes, limits: Limits, clock: Callable[[], float]
 ) -> Finished:
-    from anyio import CancelScope, create_task_group, current_time
-
     assert process.stdout is not None
     assert process.stderr is not None
-    running = CancelScope()
+    running = anyio.CancelScope()
     stdout = _Output(limits.output_bytes, running)
     stderr = _Output(limits.stderr_bytes)
     left_children = False
-    async with create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         if process.stdin is not None:
             tasks.start_soon(_feed, process.stdin, stdin)
-        async with create_task_group() as readers:
+        async with anyio.create_task_group() as readers:
             readers.start_soon(stdout.read, process.stdout)
             readers.start_soon(stderr.read, process.stderr)
             with running:
@@ -201,7 +180,9 @@ async def _attend(
                 left_children = _group_exists(process.pid)
                 if left_children:
                     await _end_all(process, limits.grace_s)
-            readers.cancel_scope.deadline = current_time() + (0.0 if stdout.is_cut else _DRAIN_S)
+            readers.cancel_scope.deadline = anyio.current_time() + (
+                0.0 if stdout.is_cut else _DRAIN_S
+            )
         tasks.cancel_scope.cancel()
     return Finished(
         exit_code=None if stdout.is_cut else process.returncode,
@@ -221,13 +202,13 @@ class _Output:
         running: Cancelled by a longer output; without it the bytes before the last are dropped.
     """
 
-    def __init__(self, limit: int, running: CancelScope | None = None) -> None:
+    def __init__(self, limit: int, running: anyio.CancelScope | None = None) -> None:
         self.kept = bytearray()
         self.is_cut = False
         self._limit = limit
         self._running = running
 
-    async def read(self, stream: ByteReceiveStream) -> None:
+    async def read(self, stream: anyio.abc.ByteReceiveStream) -> None:
         async for chunk in stream:
             self.kept += chunk
             if len(self.kept) <= self._limit:
@@ -240,32 +221,28 @@ class _Output:
             del self.kept[: len(self.kept) - self._limit]
 
 
-async def _feed(stream: ByteSendStream, data: bytes) -> None:
-    from anyio import BrokenResourceError, ClosedResourceError
-
+async def _feed(stream: anyio.abc.ByteSendStream, data: bytes) -> None:
     # A process need not read what it is given.
-    with suppress(BrokenResourceError, ClosedResourceError, ConnectionError):
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         await stream.send(data)
         await stream.aclose()
 
 
-async def _end_all(process: Process, grace_s: float) -> None:
+async def _end_all(process: anyio.abc.Process, grace_s: float) -> None:
     """SIGTERM to the process and all it started, then SIGKILL to what is left of them."""
-    from anyio import move_on_after, sleep
-
     if not hasattr(os, "killpg"):
         process.kill()
         await process.wait()
         return
     _signal(process.pid, signal.SIGTERM)
-    with move_on_after(grace_s):
+    with anyio.move_on_after(grace_s):
         while _is_alive(process.pid):
-            await sleep(_POLL_S)
-    with move_on_after(_KILL_WAIT_S):
+            await anyio.sleep(_POLL_S)
+    with anyio.move_on_after(_KILL_WAIT_S):
         while _is_alive(process.pid):
             # Again each time: one of them may have forked in between.
             _signal(process.pid, signal.SIGKILL)
-            await sleep(_POLL_S)
+            await anyio.sleep(_POLL_S)
 
 
 def _signal(leader: int, number: signal.Signals) -> None:
@@ -350,7 +327,7 @@ class PipedServer:
         self._argv = argv
         self._env = env
         self._cwd = cwd
-        self._process: Process | None = None
+        self._process: anyio.abc.Process | None = None
         self._stderr = _Output(_STDERR_BYTES)
         self._problem = ""
         self._rubbish = ""
@@ -364,15 +341,13 @@ class PipedServer:
         Raises:
             OSError: The process cannot be started.
         """
-        from anyio import CancelScope, create_memory_object_stream, create_task_group
-
         process = await start_process(self._argv, has_stdin=True, env=self._env, cwd=self._cwd)
         self._process = process
-        from_server, to_session = _pair(create_memory_object_stream[Any](0))
-        from_session, to_server = _pair(create_memory_object_stream[Any](0))
+        to_session, from_server = anyio.create_memory_object_stream[Any](0)
+        to_server, from_session = anyio.create_memory_object_stream[Any](0)
         linger_s = 0.0
         try:
-            async with create_task_group() as tasks:
+            async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._receive, process, to_session)
                 tasks.start_soon(self._send, process, from_session, to_session)
                 assert process.stderr is not None
@@ -385,18 +360,16 @@ class PipedServer:
         finally:
             for stream in (from_server, to_session, from_session, to_server):
                 stream.close()
-            with CancelScope(shield=True):
+            with anyio.CancelScope(shield=True):
                 await _end(process, linger_s)
 
     async def last_words(self) -> str:
         """Return how it came to its end and what it said, to end a message with; may be nothing."""
-        from anyio import move_on_after
-
         if self._problem:
             return f": {self._problem}"
         how = ""
         if self.has_ended and self._process is not None:
-            with move_on_after(_EXIT_S):
+            with anyio.move_on_after(_EXIT_S):
                 await self._process.wait()
             code = self._process.returncode
             how = ": it closed its output" if code is None else f": it ended with exit code {code}"
@@ -405,9 +378,9 @@ class PipedServer:
         # What was meant for a terminal is the commonest reason why a server is not understood.
         return how + (f"; it printed what is no message: {self._rubbish}" if self._rubbish else "")
 
-    async def _receive(self, process: Process, to_session: MemoryObjectSendStream[Any]) -> None:
-        from anyio import BrokenResourceError, ClosedResourceError
-
+    async def _receive(
+        self, process: anyio.abc.Process, to_session: MemoryObjectSendStream[Any]
+    ) -> None:
         assert process.stdout is not None
         pending = bytearray()
         try:
@@ -424,23 +397,21 @@ class PipedServer:
                         break
                 # Before the tasks that wait for an answer learn that there will be none.
                 self.has_ended = True
-        except (BrokenResourceError, ClosedResourceError):
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the session is over
 
     async def _send(
         self,
-        process: Process,
+        process: anyio.abc.Process,
         from_session: MemoryObjectReceiveStream[Any],
         to_session: MemoryObjectSendStream[Any],
     ) -> None:
-        from anyio import BrokenResourceError, ClosedResourceError
-
         assert process.stdin is not None
         try:
             async for message in from_session:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.stdin.send(text.encode() + b"\n")
-        except (BrokenResourceError, ClosedResourceError, OSError):
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             # Nobody reads, so the tasks that wait for an answer must not wait for ever.
             self.has_ended = True
             to_session.close()
@@ -460,16 +431,8 @@ class PipedServer:
             return None
 
 
-def _pair(streams: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return the receiving end first."""
-    send, receive = streams
-    return receive, send
-
-
-async def _end(process: Process, linger_s: float) -> None:
+async def _end(process: anyio.abc.Process, linger_s: float) -> None:
     """Close its standard input, let it go, and end what does not go, children included."""
-    from anyio import move_on_after
-
     limits = Limits(output_bytes=_MESSAGE_BYTES, stderr_bytes=_STDERR_BYTES, grace_s=_GRACE_S)
-    with move_on_after(linger_s):
+    with anyio.move_on_after(linger_s):
         await finish_process(process, b"", limits=limits, clock=time.perf_counter)
