@@ -325,17 +325,8 @@ def find_api(name: str) -> ModelApi:
 def _completion(
     document: Mapping[str, Any], message: dict[str, Any], ended: str | None
 ) -> dict[str, Any]:
-    told = Fields(document).inner("usage")
-    usage = None
-    if told:
-        asked = told.count("input_tokens")
-        cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
-        if asked is not None:
-            # Anthropic counts cached tokens apart, OpenAI among the input.
-            asked += sum(told.count(name) or 0 for name in cached)
-        usage = {"prompt_tokens": asked, "completion_tokens": told.count("output_tokens")}
-    kept = {name: document[name] for name in ("model", "error") if name in document}
-    return {**kept, "usage": usage, "choices": [{"message": message, "finish_reason": ended}]}
+    kept = {name: document[name] for name in ("model", "error", "usage") if name in document}
+    return {**kept, "choices": [{"message": message, "finish_reason": ended}]}
 
 
 def _call(key: str | None, told: Fields, args: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trace import read_tokens
 from trialwise.model.trial import ErrorClass
 from trialwise.services import model_apis, service_factors
 from trialwise.services.http_endpoint import (
@@ -249,7 +250,7 @@ class ChatModel(EndpointService):
         document = self._api.read(_document(answer))
         if not 200 <= answer.status < 300 or document.get("error"):
             raise self._failure(answer, document)
-        usage = _usage(document.get("usage"))
+        usage = read_tokens(document.get("usage"))
         reply = Reply(
             value="", latency_s=answer.latency_s, usage=usage, cost_usd=self.find_cost(usage)
         )
@@ -438,13 +439,3 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
         with suppress(ValueError):
             arguments = model_apis.parse_json(arguments) if arguments else {}
     return {"name": function["name"], "args": arguments}
-
-
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, Mapping):
-        return None
-    asked, answered = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    try:
-        return Usage(input_tokens=asked, output_tokens=answered)  # type: ignore[arg-type]
-    except InvalidArgument:
-        return None

@@ -254,65 +254,48 @@ def list_spans(document: TraceFields) -> Iterator[tuple[str, AgentSpan]]:
 
 def _span(span: TraceFields) -> AgentSpan:
     status = span.inner("status")
-    return _make_span(
-        attributes=_attributes(span),
-        events=[
-            TraceFields({"name": str(one.get("name")), "attributes": _attributes(one)})
-            for one in span.objects("events")
-        ],
+    events = [
+        TraceFields({"name": str(one.get("name")), "attributes": _attributes(one)})
+        for one in span.objects("events")
+    ]
+    has_error = status.get("code") in _ERRORS
+    return AgentSpan(
         identity=span.text("spanId") or "",
         parent=span.text("parentSpanId") or "",
         began=_seconds(span.get("startTimeUnixNano")),
         ended=_seconds(span.get("endTimeUnixNano")),
         is_server=span.get("kind") in _SERVER_KINDS,
-        has_error=status.get("code") in _ERRORS,
-        message=status.text("message"),
+        **_contents(_attributes(span), events, status.text("message"), has_error=has_error),
     )
 
 
 def _printed_span(span: TraceFields) -> AgentSpan:
-    status = span.inner("status")
-    return _make_span(
-        attributes=dict(span.inner("attributes").values),
-        events=span.objects("events"),
+    status, given = span.inner("status"), dict(span.inner("attributes").values)
+    message, has_error = status.text("description"), status.get("status_code") == "ERROR"
+    return AgentSpan(
         identity=span.inner("context").text("span_id") or "",
         parent=span.text("parent_id") or "",
         began=span.moment("start_time"),
         ended=span.moment("end_time"),
         is_server=span.get("kind") == "SpanKind.SERVER",
-        has_error=status.get("status_code") == "ERROR",
-        message=status.text("description"),
+        **_contents(given, span.objects("events"), message, has_error=has_error),
     )
 
 
-def _make_span(
-    *,
-    attributes: dict[str, Any],
-    events: Sequence[TraceFields],
-    identity: str,
-    parent: str,
-    began: float | None,
-    ended: float | None,
-    is_server: bool,
-    has_error: bool,
-    message: str | None,
-) -> AgentSpan:
+def _contents(
+    given: Attributes, events: Sequence[TraceFields], message: str | None, *, has_error: bool
+) -> dict[str, Any]:
+    """Return what a span tells of the agent, however it is written."""
     for event in events:
-        name = event.text("name") or ""
-        if name == _DETAILS:
-            attributes = {**event.inner("attributes").values, **attributes}
-    failed = attributes.get("error.type") or (has_error and "error")
-    told, unread = translate_span(attributes, events)
-    return AgentSpan(
-        identity=identity,
-        parent=parent,
-        began=began,
-        ended=ended,
-        is_server=is_server,
-        failed=(message or str(failed)) if failed else None,
-        attributes=TraceFields(told),
-        unread_events=unread,
-    )
+        if event.text("name") == _DETAILS:
+            given = {**event.inner("attributes").values, **given}
+    failed = given.get("error.type") or (has_error and "error")
+    told, unread = translate_span(given, events)
+    return {
+        "failed": (message or str(failed)) if failed else None,
+        "attributes": TraceFields(told),
+        "unread_events": unread,
+    }
 
 
 def merge_replies(spans: list[AgentSpan]) -> list[AgentSpan]:

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trialwise.model.reply import Usage
-from trialwise.model.trace import Trace, read_usage
+from trialwise.model.trace import Trace, read_tokens
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
 from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside, doubt_unknown
@@ -53,7 +52,7 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
     if len(fields.objects("messages")) < len(fields.items("messages")):
         building.doubt("one of the messages is no object")
     # The usage of a reply is its own, which the message tells already.
-    usage = None if is_reply else _usage(fields)
+    usage = None if is_reply else read_tokens(fields.get("usage"))
     return building.finish(usage=usage, ended=messages[-1].text("stop_reason"))
 
 
@@ -78,7 +77,7 @@ def _read_message(building: Building, message: TraceFields) -> None:
     if spoken or role == "assistant" or not any(_is_result(one.get("type")) for one in blocks):
         building.say(role, spoken)
     if role == "assistant":
-        building.spend(_usage(message))
+        building.spend(read_tokens(message.get("usage")))
     for block in blocks:
         if block.get("type") in _CALLS:
             building.call(
@@ -117,12 +116,3 @@ def _speaks_last(blocks: Sequence[TraceFields]) -> bool:
     kinds = [block.get("type") for block in blocks]
     calls = [place for place, kind in enumerate(kinds) if _is_block(kind)]
     return bool(calls) and "text" in kinds[calls[-1] :]
-
-
-def _usage(beside: TraceFields) -> Usage | None:
-    told = beside.inner("usage")
-    asked = told.count("input_tokens")
-    if asked is not None:
-        asked += told.count("cache_read_input_tokens") or 0
-        asked += told.count("cache_creation_input_tokens") or 0
-    return read_usage(asked, told.count("output_tokens"))

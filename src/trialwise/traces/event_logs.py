@@ -18,20 +18,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trialwise.model.trace import Trace, read_usage
+from trialwise.model.trace import Trace, read_tokens
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_unknown
 
 KINDS = (
-    "answer",
-    "assistant_message",
-    "message",
-    "system_message",
-    "token_usage",
-    "tool_call",
-    "tool_result",
-    "user_message",
+    *("answer", "assistant_message", "message", "system_message", "token_usage", "tool_call"),
+    *("tool_result", "user_message"),
 )
 
 
@@ -87,9 +81,7 @@ def _read_event(building: Building, event: TraceFields) -> bool:
         case "tool_result":
             _read_result(building, fields, at)
         case "token_usage":
-            asked = fields.count("input_tokens", "inputTokens")
-            answered = fields.count("output_tokens", "outputTokens")
-            building.spend(read_usage(asked, answered), fields.amount("cost_usd"))
+            building.spend(read_tokens(fields.values), fields.amount("cost_usd"))
         case "answer":
             building.answer(fields.content("content"))
         case _:

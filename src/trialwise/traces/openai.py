@@ -16,16 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trialwise.model.reply import Usage
-from trialwise.model.trace import Trace, read_usage
+from trialwise.model.trace import Trace, read_tokens
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
-from trialwise.traces.unknown_parts import (
-    ROLES,
-    doubt_beginning,
-    doubt_beside,
-    doubt_unknown,
-)
+from trialwise.traces.unknown_parts import ROLES, doubt_beginning, doubt_beside, doubt_unknown
 
 _ROLES = ROLES | {"tool", "function"}
 #: The fields that hold calls, and the reasons to end a reply that speak of them.
@@ -59,7 +53,7 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
         ended = choice.get("finish_reason")
         if ended in _READ and not reply.get(*_READ):
             building.doubt(f"the reply ended with {ended!r} and shows no call")
-    return building.finish(usage=None if replies else _usage(fields))
+    return building.finish(usage=None if replies else read_tokens(fields.get("usage")))
 
 
 def _read_message(building: Building, message: TraceFields) -> None:
@@ -75,7 +69,7 @@ def _read_message(building: Building, message: TraceFields) -> None:
     building.say(role, message.content("content"))
     if role != "assistant":
         return
-    building.spend(_usage(message))
+    building.spend(read_tokens(message.get("usage")))
     _read_calls(building, message)
 
 
@@ -88,8 +82,3 @@ def _read_calls(building: Building, message: TraceFields) -> None:
     if isinstance(message.get("function_call"), Mapping):
         old = message.inner("function_call")
         building.call(old.text("name"), args=old.arguments("arguments"))
-
-
-def _usage(beside: TraceFields) -> Usage | None:
-    told = beside.inner("usage")
-    return read_usage(told.count("prompt_tokens"), told.count("completion_tokens"))

@@ -16,14 +16,8 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_usage
-from trialwise.traces.agent_spans import (
-    AgentSpan,
-    calls_tool,
-    doubt_silent_reply,
-    doubt_span,
-    list_spans,
-    merge_replies,
-)
+from trialwise.traces import agent_spans
+from trialwise.traces.agent_spans import AgentSpan, calls_tool
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
 from trialwise.traces.unknown_parts import doubt_unknown_parts
@@ -39,7 +33,7 @@ def read(document: Any) -> list[Trace]:
     """Read the traces of an export, in the order in which they began."""
     by_trace: dict[str, list[AgentSpan]] = {}
     for part in list_members(document):
-        for trace, span in list_spans(part):
+        for trace, span in agent_spans.list_spans(part):
             by_trace.setdefault(trace, []).append(span)
     if not by_trace:
         raise TraceError(
@@ -50,7 +44,7 @@ def read(document: Any) -> list[Trace]:
     found = [_in_order(spans) for spans in by_trace.values() if any(map(_tells, spans))]
     if not found:
         raise TraceError("no span is of an agent: none has an attribute `gen_ai.…` or `mcp.…`")
-    found = [merge_replies(spans) for spans in found]
+    found = [agent_spans.merge_replies(spans) for spans in found]
     return [_trace(spans) for spans in sorted(found, key=lambda spans: spans[0].began or 0.0)]
 
 
@@ -69,7 +63,7 @@ def _trace(spans: list[AgentSpan]) -> Trace:
     if not calls and not any(span.is_reply for span in spans):
         building.doubt("no span shows a reply of the model or the execution of a tool")
     for span in spans:
-        doubt_span(building, span.attributes, span.unread_events)
+        agent_spans.doubt_span(building, span.attributes, span.unread_events)
         if span.is_reply:
             if not spoken:
                 _read_opening(building, span)
@@ -137,35 +131,27 @@ def _read_opening(building: Building, span: AgentSpan) -> None:
 
 def _read_reply(building: Building, span: AgentSpan, calls: _Calls) -> None:
     told = span.attributes
+    ended_with_call = any(map(calls_tool, told.items("gen_ai.response.finish_reasons")))
     building.spend(_usage(told), told.amount("gen_ai.usage.cost"))
     messages = _messages(told, "gen_ai.output.messages")[:1]
     if not messages:
         building.say("assistant", "", at=span.ended)
-        doubt_silent_reply(building, told)
-        reasons = told.items("gen_ai.response.finish_reasons")
+        agent_spans.doubt_silent_reply(building, told)
         # Without contents and without a span of its own, a call may have been any.
-        if any(map(calls_tool, reasons)) and not calls:
+        if ended_with_call and not calls:
             building.call(None, at=span.ended)
     for message in messages:
         doubt_unknown_parts(building, message.get("parts"), _PARTS)
         building.say("assistant", message.content("parts"), at=span.ended)
-        parts = message.objects("parts")
-        if not any(one.get("type") == "tool_call" for one in parts) and not calls:
-            _doubt_hidden_call(building, told)
-        for part in parts:
-            if part.get("type") != "tool_call":
-                continue
+        asked = [part for part in message.objects("parts") if part.get("type") == "tool_call"]
+        if ended_with_call and not asked and not calls:
+            building.doubt("a reply of the model ended with a call and shows none")
+        for part in asked:
             name, key = part.text("name"), part.text("id")
             given = part.arguments("arguments")
             if not calls.take(name, key, given):
                 building.call(name, key=key, args=given, at=span.ended)
     _read_responses(building, told)
-
-
-def _doubt_hidden_call(building: Building, told: TraceFields) -> None:
-    """Doubt a reply that ended with a call and shows none."""
-    if any(map(calls_tool, told.items("gen_ai.response.finish_reasons"))):
-        building.doubt("a reply of the model ended with a call and shows none")
 
 
 def _read_responses(building: Building, told: TraceFields) -> None:

@@ -6,6 +6,7 @@ What is not of the expected kind is absent.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -21,6 +22,7 @@ from trialwise.regular_files import read_regular
 MAX_BYTES = 2**26
 #: How zip files begin.
 _ARCHIVE = b"PK\x03\x04"
+_BLANKS = re.compile(r"\s*")
 # A tuple: what is looked for may be a list, which no set takes.
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
@@ -47,42 +49,36 @@ def parse(data: str | bytes | bytearray) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        if len(lines) < 2:
-            is_path = text.strip().endswith((".json", ".jsonl", ".eval"))
-            hint = "; a file is given as a pathlib.Path" if is_path else ""
-            raise TraceError(f"the trace is not JSON: {error}{hint}") from None
-    try:
-        return [_line(number, line) for number, line in lines]
-    except TraceError:
-        documents = _split_documents(text)
-        if documents is None:
-            raise
-        return documents
+        is_line = "\n" not in text.strip()
+        is_path = text.strip().endswith((".json", ".jsonl", ".eval"))
+        hint = "; a file is given as a pathlib.Path" if is_line and is_path else ""
+        problem = TraceError(f"the trace is not JSON: {error}{hint}")
+    return _split_documents(text, problem)
 
 
-def _split_documents(text: str) -> list[Any] | None:
-    """Return documents that stand one after the other over several lines; None if these are none.
+def _split_documents(text: str, problem: TraceError) -> list[Any]:
+    """Return documents that stand one after the other: JSON lines, or over several lines each.
 
     The console exporter of OpenTelemetry writes spans like that.
     """
     found: list[Any] = []
-    decoder, place = json.JSONDecoder(), 0
+    decoder, place = json.JSONDecoder(), _skip_blanks(text, 0)
     try:
         while place < len(text):
-            one, place = decoder.raw_decode(text, place)
+            one, end = decoder.raw_decode(text, place)
             found.append(one)
-            place += len(text[place:]) - len(text[place:].lstrip())
-    except (ValueError, RecursionError):
-        return None
+            place = _skip_blanks(text, end)
+    except (ValueError, RecursionError) as error:
+        if "\n" not in text.strip():
+            raise problem from None
+        number = text.count("\n", 0, place) + 1
+        raise TraceError(f"line {number} of the trace is not JSON: {error}") from None
     return found
 
 
-def _line(number: int, line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise TraceError(f"line {number} of the trace is not JSON: {error}") from None
+def _skip_blanks(text: str, place: int) -> int:
+    found = _BLANKS.match(text, place)
+    return found.end() if found else place
 
 
 class TraceFields(Fields):
@@ -268,9 +264,13 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
     >>> [len(trace.tool_calls) for trace in read_traces(lines)]
     [1, 0]
     """
-    if isinstance(data, Path):
-        data = _content(data)
-    document = parse(data) if isinstance(data, str | bytes | bytearray) else _to_plain(data)
+    from trialwise.traces.trace_building import to_plain
+
+    try:
+        given = read_regular(data) if isinstance(data, Path) else data
+    except OSError as error:
+        raise TraceError(f"the trace cannot be read: {error}") from error
+    document = parse(given) if isinstance(given, str | bytes | bytearray) else to_plain(given)
     if format is None:
         kind = _detect_format(document)
     elif format in set(TraceFormat):
@@ -281,19 +281,6 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
         return tuple(_envelopes(document))
     read: Callable[[Any], list[Trace]] = import_module(_MODULES[kind]).read
     return tuple(read(document))
-
-
-def _to_plain(data: Any) -> Any:
-    from trialwise.traces.trace_building import to_plain
-
-    return to_plain(data)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise TraceError(f"the trace cannot be read: {error}") from error
 
 
 def _detect_format(document: Any) -> TraceFormat:
