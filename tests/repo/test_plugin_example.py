@@ -108,7 +108,7 @@ def test_the_schema_describes_what_is_installed(site: Path, folder: Path) -> Non
 def test_the_reference_describes_it_on_request(site: Path, folder: Path) -> None:
     code = "from trialwise.suite import suite_reference; print(suite_reference(installed=True))"
 
-    assert "| `runs_as_sql` | text | `setup` | The reply is SQL that runs" in run(
+    assert "- **`runs_as_sql`** (text; `setup`): The reply is SQL that runs" in run(
         site, folder, "-c", code
     )
 

@@ -21,4 +21,4 @@ def test_every_key_is_in_it() -> None:
     page = suite_reference()
     keys = [key.name for record in records() for key in record.keys]
 
-    assert [] == [name for name in (*keys, *CHECK_KINDS) if f"| `{name}` |" not in page]
+    assert [] == [name for name in (*keys, *CHECK_KINDS) if f"- **`{name}`** (" not in page]

@@ -109,7 +109,7 @@ def suite_reference(*, installed: bool = False) -> str:
     parts = [
         _HEAD,
         "## The whole file\n\nEvery key of a [contract](#contract), and:\n",
-        _table(own),
+        _list_keys(own),
         *_section(contract, contract.keys),
     ]
     for record in found.values():
@@ -125,7 +125,7 @@ def suite_reference(*, installed: bool = False) -> str:
 
 
 def _section(record: structures.Record, keys: tuple[structures.Key, ...]) -> list[str]:
-    return [f"## {record.name}\n\n{record.doc}{_rules(record)}\n", _table(keys)]
+    return [f"## {record.name}\n\n{record.doc}{_rules(record)}\n", _list_keys(keys)]
 
 
 def _rules(record: structures.Record) -> str:
@@ -147,12 +147,13 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names if name != structures.OTHERS)
 
 
-def _table(keys: tuple[structures.Key, ...]) -> str:
-    rows = ["| key | value | without it | meaning |", "|---|---|---|---|"]
-    for key in keys:
-        cells = (f"`{key.name}`", _cell(_value(key.kind)), _cell(key.default), _cell(key.doc))
-        rows.append("| " + " | ".join(cells) + " |")
-    return "\n".join(rows) + "\n"
+def _list_keys(keys: tuple[structures.Key, ...]) -> str:
+    # A list and not a table: rows of four cells are cut off where a page is narrow.
+    return "".join(
+        f"- **`{key.name}`** ({_value(key.kind)}{key.default and f'; without it: {key.default}'}): "
+        f"{key.doc}\n"
+        for key in keys
+    )
 
 
 def _postconditions(installed: bool) -> str:
@@ -163,8 +164,6 @@ def _postconditions(installed: bool) -> str:
         "and `any_of`.",
         "Its value is the argument itself, or a mapping of arguments.",
         "",
-        "| name | value | arguments | meaning |",
-        "|---|---|---|---|",
     ]
     more = [
         key.kind
@@ -172,10 +171,9 @@ def _postconditions(installed: bool) -> str:
     ]
     for kind in (*check_keys.CHECK_KINDS.values(), *more):
         arguments = ""
-        if isinstance(kind, check_keys.DeclaredCheck):
-            arguments = ", ".join(f"`{key.name}`" for key in kind.keys)
-        cells = (f"`{kind.name}`", _cell(kind.spelled), arguments, _cell(kind.doc))
-        rows.append("| " + " | ".join(cells) + " |")
+        if isinstance(kind, check_keys.DeclaredCheck) and kind.keys:
+            arguments = f"; {', '.join(f'`{key.name}`' for key in kind.keys)}"
+        rows.append(f"- **`{kind.name}`** ({kind.spelled}{arguments}): {kind.doc}")
     return "\n".join(rows) + "\n"
 
 
@@ -194,10 +192,6 @@ def _value(kind: Kind) -> str:
     if isinstance(kind, structures.Either):
         return " or ".join(dict.fromkeys(_value(one) for one in kind.kinds))
     return kind.spelled or kind.expected
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 # --- The suite file as JSON Schema 2020-12, for editors and for programs that write suites --------
