@@ -106,26 +106,29 @@ def suite_reference(*, installed: bool = False) -> str:
     # What a contract may say as well is described there, once.
     shared = {key.name for key in contract.keys}
     own = tuple(key for key in suite.keys if key.name not in shared)
+    described: dict[str, str] = {}
     parts = [
         _HEAD,
         "## The whole file\n\nEvery key of a [contract](#contract), and:\n",
-        _list_keys(own),
-        *_section(contract, contract.keys),
+        _list_keys("the-whole-file", own, described),
+        *_section(contract, contract.keys, described),
     ]
     for record in found.values():
         if record.name == "criterion":
             for one in (record, check_keys.GRADER, check_keys.RUN_GRADER):
-                parts += _section(
-                    one, tuple(key for key in one.keys if key.name not in check_keys.CHECK_KINDS)
-                )
+                own = tuple(key for key in one.keys if key.name not in check_keys.CHECK_KINDS)
+                parts += _section(one, own, described)
             parts.append(_postconditions(installed))
         else:
-            parts += _section(record, record.keys)
+            parts += _section(record, record.keys, described)
     return "\n".join(parts)
 
 
-def _section(record: structures.Record, keys: tuple[structures.Key, ...]) -> list[str]:
-    return [f"## {record.name}\n\n{record.doc}{_rules(record)}\n", _list_keys(keys)]
+def _section(
+    record: structures.Record, keys: tuple[structures.Key, ...], described: dict[str, str]
+) -> list[str]:
+    about = f"## {record.name}\n\n{record.doc}{_rules(record)}\n"
+    return [about, _list_keys(record.name, keys, described)]
 
 
 def _rules(record: structures.Record) -> str:
@@ -147,13 +150,23 @@ def _names(names: tuple[str, ...]) -> str:
     return ", ".join(f"`{name}`" for name in names if name != structures.OTHERS)
 
 
-def _list_keys(keys: tuple[structures.Key, ...]) -> str:
+def _list_keys(section: str, keys: tuple[structures.Key, ...], described: dict[str, str]) -> str:
+    """List the keys of a section; `described` says in which section a key was described before."""
     # A list and not a table: rows of four cells are cut off where a page is narrow.
-    return "".join(
-        f"- **`{key.name}`** ({_value(key.kind)}{key.default and f'; without it: {key.default}'}): "
-        f"{key.doc}\n"
+    rows = {
+        key.name: f"- **`{key.name}`** ({_value(key.kind)}"
+        f"{f'; without it: {key.default}' if key.default else ''}): {key.doc}\n"
         for key in keys
-    )
+    }
+    for other in dict.fromkeys(described[row] for row in rows.values() if row in described):
+        repeated = tuple(name for name, row in rows.items() if described.get(row) == other)
+        # A reader follows a link for several keys, not for one.
+        if len(repeated) > 2:
+            rows = {name: row for name, row in rows.items() if name not in repeated}
+            rows[other] = f"- {_names(repeated)}: as in [{other}](#{other})\n"
+    for row in rows.values():
+        described.setdefault(row, section)
+    return "".join(rows.values())
 
 
 def _postconditions(installed: bool) -> str:
