@@ -176,7 +176,7 @@ def test_the_schema_and_the_reference_describe_them(tree: Path) -> None:
     assert "How long to be patient." == schema["properties"]["patience"]["description"]
     page = (tree / "docs/reference/suite.md").read_text()
     assert "- **`palindrome`** (count from 0; `shortest`): The reply reads the same" in page
-    assert "- **`times`** (count; without it: 1): How often it says it." in page
+    assert "- **`times`** (count; default: 1): How often it says it." in page
     assert "- **`patience`** (time): How long to be patient." in page
     assert (
         ".. autofunction:: trialwise.palindrome\n" in (tree / "docs/reference/names.md").read_text()

@@ -155,7 +155,7 @@ def _list_keys(section: str, keys: tuple[structures.Key, ...], described: dict[s
     # A list and not a table: rows of four cells are cut off where a page is narrow.
     rows = {
         key.name: f"- **`{key.name}`** ({_value(key.kind)}"
-        f"{f'; without it: {key.default}' if key.default else ''}): {key.doc}\n"
+        f"{f'; default: {key.default}' if key.default else ''}): {key.doc}\n"
         for key in keys
     }
     for other in dict.fromkeys(described[row] for row in rows.values() if row in described):
