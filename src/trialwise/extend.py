@@ -36,7 +36,7 @@ _MODULES = {
     "trialwise.procedures.base": "Conclusion Counts Procedure Refused Situation",
     "trialwise.procedures.characteristic": "Chance Characteristic RuleError",
     "trialwise.reports.formats": "ReportSource report_format",
-    "trialwise.suite.yaml_reading": "Node",
+    "trialwise.declarations.written": "Node",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

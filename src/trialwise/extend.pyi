@@ -13,6 +13,7 @@ from trialwise.declarations.signatures import Natural as Natural
 from trialwise.declarations.signatures import Positive as Positive
 from trialwise.declarations.signatures import Seconds as Seconds
 from trialwise.declarations.signatures import Share as Share
+from trialwise.declarations.written import Node as Node
 from trialwise.documents.blocks import Facts as Facts
 from trialwise.documents.blocks import Section as Section
 from trialwise.engine.ports import ServiceError as ServiceError
@@ -36,4 +37,3 @@ from trialwise.procedures.characteristic import Characteristic as Characteristic
 from trialwise.procedures.characteristic import RuleError as RuleError
 from trialwise.reports.formats import ReportSource as ReportSource
 from trialwise.reports.formats import report_format as report_format
-from trialwise.suite.yaml_reading import Node as Node

@@ -18,8 +18,8 @@ from trialwise.runtime.preparing import prepare
 from trialwise.stats.trace_stability import SUB_SCORES, StabilityFloors
 from trialwise.suite import Suite, SuiteError, suite_schema
 from trialwise.suite.gates import STABILITY
-from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import MAX_NODES, Source, parse_yaml, plain
+from trialwise.suite.suite_problems import Problems, Source
+from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml, plain
 
 Load = Callable[..., Suite]
 Refused = Callable[..., SuiteError]

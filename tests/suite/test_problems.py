@@ -10,8 +10,7 @@ import pytest
 
 from trialwise.declarations.written import find_nearest as nearest
 from trialwise.suite import Problem, SuiteError
-from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Source
+from trialwise.suite.suite_problems import Problems, Source
 
 Refused = Callable[..., SuiteError]
 

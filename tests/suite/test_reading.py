@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from trialwise.suite.suite_problems import Problem, Problems, SuiteError
-from trialwise.suite.yaml_reading import MAX_DEPTH, MAX_NODES, Node, Source, parse_yaml, plain
+from trialwise.declarations.written import Node
+from trialwise.suite.suite_problems import Problem, Problems, Source, SuiteError
+from trialwise.suite.yaml_reading import MAX_DEPTH, MAX_NODES, parse_yaml, plain
 
 
 def read(text: str) -> Node:

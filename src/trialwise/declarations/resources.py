@@ -12,7 +12,7 @@ from typing import Any
 
 from trialwise.declarations.scalars import Kind, PythonPath, Text
 from trialwise.declarations.structures import Either, Listing
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader, show_value
 
 
 class Url(Text):
@@ -21,7 +21,7 @@ class Url(Text):
     def __init__(self) -> None:
         super().__init__("a URL", environment="template")
 
-    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> str | Invalid:
         """Read the text; what a variable holds at its very beginning is filled in at once.
 
         The service takes variables in the host only: a URL is written into logs.
@@ -56,7 +56,7 @@ class CommandLine(Either):
             listing=Listing(Text(environment="read"), "a list of arguments, the program first"),
         )
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:
         """Return the arguments; a text is split first and filled then."""
         if isinstance(value, list):
             return value
@@ -84,7 +84,7 @@ class File(Text):
     def __init__(self) -> None:
         super().__init__("a path", environment="read")
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:  # noqa: ARG002
         """Return the path."""
         return reader.file(value)
 
@@ -96,7 +96,7 @@ class File(Text):
 class Folder(File):
     """The path of a folder that exists; the suite's own where none is named."""
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:
         """Return the path as text."""
         folder = reader.file(".").resolve() / value
         # Said before the first trial: a program would fail in each with a worse message.
@@ -112,7 +112,7 @@ class Folder(File):
 class PythonFunction(PythonPath):
     """A function, imported when the service is built."""
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:  # noqa: ARG002
         """Return the function."""
         return reader.import_function(node, value)
 
@@ -124,7 +124,7 @@ class SecretName(Kind):
     takes_null = True
     form: Mapping[str, Any] = {"type": ["string", "null"], "pattern": r"\S"}
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the name."""
         text = Text(self.expected)
         return None if node.value is None else text.read(node, label, reader)

@@ -13,8 +13,8 @@ from trialwise.declarations import amounts
 from trialwise.declarations.written import (
     INVALID,
     Invalid,
+    Node,
     Reader,
-    Written,
     show_value,
     suggest_name,
 )
@@ -55,7 +55,7 @@ class Kind:
         """What several of them are called."""
         return f"{self.spelled or self.expected}s"
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the value of a node, or `INVALID` once its problems are reported.
 
         Args:
@@ -69,7 +69,7 @@ class Kind:
         """As JSON Schema; what it refers to is put into `defs`."""
         return dict(self.form)
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:  # noqa: ARG002
         """Return what a constructor is given for a value that was read, when the whole is built."""
         return value
 
@@ -81,7 +81,7 @@ class Kind:
         """Return what something is called that is known by this value alone."""
         return written
 
-    def refuse(self, node: Written, label: str, reader: Reader, hint: str = "") -> Invalid:
+    def refuse(self, node: Node, label: str, reader: Reader, hint: str = "") -> Invalid:
         """Report that a node is something else."""
         end = f"; {hint}" if hint else ""
         return reader.refuse(node, f"{label} must be {self.expected}, got {show_value(node)}{end}")
@@ -98,7 +98,7 @@ class Data(Kind):
     def __init__(self, environment: Mode = "kept") -> None:
         self.environment = environment
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the plain value."""
         if node.is_mapping:
             read = {key: self.read(one, label, reader) for key, (_, one) in node.entries.items()}
@@ -122,7 +122,7 @@ class Object(Kind):
     def __init__(self, environment: Mode = "kept") -> None:
         self._data = Data(environment)
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the plain value."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
@@ -142,7 +142,7 @@ class Document(Kind):
     def __init__(self, expected: str) -> None:
         self.expected = self.spelled = f"{expected}, or the path of a file that holds one"
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the document."""
         # A schema that is written in place may have any shape; what it must be, the check says.
         if not isinstance(node.value, str):
@@ -161,7 +161,7 @@ class Text(Kind):
         self.spelled = expected.removeprefix("a ").removeprefix("the ")
         self._environment = environment
 
-    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> str | Invalid:
         """Read the text."""
         text = node.value
         if not isinstance(text, str) or not text.strip():
@@ -191,7 +191,7 @@ class PythonPath(Text):
         super().__init__("a function as module:function")
         self.spelled = "`module:function`"
 
-    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> str | Invalid:
         """Read the text; whether there is such a function is seen when it is imported."""
         text = super().read(node, label, reader)
         if isinstance(text, Invalid):
@@ -211,7 +211,7 @@ class Label(Text):
     def __init__(self, expected: str = "text or a number") -> None:
         super().__init__(expected)
 
-    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> str | Invalid:
         """Read the value as text."""
         # Before numbers, since True is one in Python, and as YAML writes it.
         if isinstance(node.value, bool):
@@ -224,7 +224,7 @@ class Label(Text):
 class Scalar(Kind):
     """A value that is written as a scalar, or that the environment holds as one."""
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the value."""
         value = node.value
         if isinstance(value, str) and "${" in value:
@@ -356,7 +356,7 @@ class Choice(Scalar):
         return {"anyOf": [{"enum": list(self.words)}, {"$ref": "#/$defs/environment"}]}
 
 
-def _quotes(node: Written) -> str:
+def _quotes(node: Node) -> str:
     """Advise to quote what YAML takes for something else: a number, or `{input}`."""
     if is_number(node.value):
         return f'put quotes around it, "{node.value}"'

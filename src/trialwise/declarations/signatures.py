@@ -38,7 +38,7 @@ from typing import (
 from trialwise.declarations import scalars
 from trialwise.declarations.scalars import MISSING, Kind, Mode, Scalar
 from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
-from trialwise.declarations.written import INVALID, Reader, Written
+from trialwise.declarations.written import INVALID, Node, Reader
 from trialwise.errors import InvalidArgument
 
 #: Shorter words that stand for an argument wherever it occurs.
@@ -319,7 +319,7 @@ class Made(Record):
         super().__init__(name, keys, one_of=one_of, doc=doc)
         self.constructor = constructor
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:  # noqa: ARG002
         """Return the object."""
         try:
             return build_declared(self.constructor, self.keys, value, reader)
@@ -340,55 +340,37 @@ _METADATA = "trialwise"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What a field says of itself."""
-
-    kind: Kind
-    doc: str
-    key: str
-    """What a suite calls it; empty where it has the name of the field."""
-    words: str | None
-    """What holds without it, in words; None where the default says it."""
-    elsewhere: str
-    """What other tools call it."""
-    option: str
-    """The option of the command line; empty for none."""
-    in_pytest: bool
-    """Whether the pytest plugin knows it."""
-
-
-def setting(
-    kind: Kind,
-    doc: str,
-    *,
-    default: Any,
-    key: str = "",
-    words: str | None = None,
-    elsewhere: str = "",
-    option: str | None = None,
-    in_pytest: bool = True,
-) -> Any:
-    """Return a field of a dataclass that declares a setting.
+    """What a field says of itself.
 
     Args:
         kind: The kind of value that it holds.
         doc: What it means, as a sentence.
-        default: What holds without it.
         key: What a suite calls it, where that is not the name of the field.
         words: What holds without it, where the default does not say it.
         elsewhere: What other tools call it, for a hint.
         option: The name of the option where it is not that of the key; empty for no option.
         in_pytest: Whether the pytest plugin knows it.
     """
-    declared = Setting(
-        kind=kind,
-        doc=doc,
-        key=key,
-        words=words,
-        elsewhere=elsewhere,
-        option="*" if option is None else option,
-        in_pytest=in_pytest,
-    )
-    return field(default=default, metadata={_METADATA: declared})
+
+    kind: Kind
+    doc: str
+    key: str = ""
+    words: str | None = None
+    elsewhere: str = ""
+    option: str = "*"
+    in_pytest: bool = True
+
+
+def setting(kind: Kind, doc: str, *, default: Any, **more: Any) -> Any:
+    """Return a field of a dataclass that declares a setting.
+
+    Args:
+        kind: The kind of value that it holds.
+        doc: What it means, as a sentence.
+        default: What holds without it.
+        more: Other fields of `Setting`.
+    """
+    return field(default=default, metadata={_METADATA: Setting(kind=kind, doc=doc, **more)})
 
 
 def settings_of(owner: type) -> dict[str, Setting]:
@@ -399,23 +381,19 @@ def settings_of(owner: type) -> dict[str, Setting]:
 @cache
 def setting_keys(owner: type) -> tuple[Key, ...]:
     """Return the settings of a dataclass as keys of a suite."""
-    found: list[Key] = []
-    for one in fields(owner):
-        declared = one.metadata.get(_METADATA)
-        if declared is not None:
-            words = declared.words
-            found.append(
-                Key(
-                    declared.key or one.name,
-                    declared.kind,
-                    declared.doc,
-                    default=show_default(one.default, declared.kind) if words is None else words,
-                    elsewhere=declared.elsewhere,
-                    field=one.name,
-                    fallback=one.default,
-                )
-            )
-    return tuple(found)
+    defaults = {one.name: one.default for one in fields(owner)}
+    return tuple(
+        Key(
+            said.key or name,
+            said.kind,
+            said.doc,
+            default=show_default(defaults[name], said.kind) if said.words is None else said.words,
+            elsewhere=said.elsewhere,
+            field=name,
+            fallback=defaults[name],
+        )
+        for name, said in settings_of(owner).items()
+    )
 
 
 def show_default(value: object, kind: Kind) -> str:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from trialwise.declarations.scalars import MISSING, Kind, Schema
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader, find_nearest
 from trialwise.errors import TrialwiseError
 
 _INCLUDE: Schema = {"$ref": "#/$defs/includes"}
@@ -153,7 +153,7 @@ class Listing(Kind):
         self._minimum = minimum
         self._maximum = maximum
 
-    def read(self, node: Written, label: str, reader: Reader) -> list[Any] | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> list[Any] | Invalid:
         """Read the items that are sound."""
         if not node.is_list:
             hint = "each begins with `- `" if node.is_mapping else ""
@@ -177,7 +177,7 @@ class Listing(Kind):
         limits = {"minItems": self._minimum} if self._minimum == 1 else {}
         return {"type": "array", "items": item, **limits}
 
-    def _item(self, node: Written, label: str, reader: Reader) -> Any:
+    def _item(self, node: Node, label: str, reader: Reader) -> Any:
         if node.value is None and not self.item.takes_null:
             message = f"an item of {label} is empty: it must be {self.item.expected}"
             return reader.refuse(node, message)
@@ -204,13 +204,13 @@ class Either(Kind):
         """The kinds there are."""
         return [kind for kind in self._kinds if kind is not None]
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:
         """Return what the kind of its shape makes of a value."""
         place = 2 if isinstance(value, Fields | dict) else 1 if isinstance(value, list) else 0
         kind = self._kinds[place]
         return value if kind is None else kind.finish(value, node, label, reader)
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the value by the kind of its shape."""
         kind = self._kinds[1 if node.is_list else 2 if node.is_mapping else 0]
         if kind is None:
@@ -233,7 +233,7 @@ class MapOf(Kind):
         self.kind = kind
         self.expected = expected
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read the values by name."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
@@ -250,7 +250,7 @@ class MapOf(Kind):
         fields.sound = reader.problem_count == before
         return fields
 
-    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+    def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:  # noqa: ARG002
         """Return a plain mapping of the values."""
         if not isinstance(value, Fields):
             return value
@@ -313,7 +313,7 @@ class Record(Kind):
         self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
         self._elsewhere = {word: key.name for key in keys for word in key.elsewhere.split()}
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read every key that is sound; what is not is reported."""
         if not node.is_mapping:
             names = tuple(key.name for key in self.keys)
@@ -426,7 +426,7 @@ class Short(Kind):
         self.first = record.keys[0]
         self.expected = expected or f"{self.first.kind.expected}, or a mapping ({record.name})"
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read the record, however it is written."""
         if node.is_mapping:
             return self.record.read(node, label, reader)
@@ -442,7 +442,7 @@ class Short(Kind):
         return {"anyOf": [self.first.kind.schema(defs), self.record.schema(defs)]}
 
 
-def _value(kind: Kind, label: str, node: Written, reader: Reader) -> Any:
+def _value(kind: Kind, label: str, node: Node, reader: Reader) -> Any:
     if node.value is None and not kind.takes_null:
         return reader.refuse(node, f"{label} has no value: it must be {kind.expected}")
     return kind.read(node, label, reader)

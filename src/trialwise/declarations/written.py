@@ -2,14 +2,14 @@
 
 A suite file and a pytest marker hold the same keys. The suite reader gives each value a position
 in a file and collects problems; a marker gives plain Python values and stops at the first problem.
-Kinds work with both through the two protocols here.
+Kinds see both as nodes, and report to a `Reader`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from trialwise.errors import TrialwiseError
 
@@ -28,31 +28,63 @@ class Invalid:
 INVALID = Invalid()
 
 
-class Written(Protocol):
-    """A value as somebody wrote it: a scalar, a list or a mapping."""
+class Node:
+    """A value as somebody wrote it, and where it stands; lines and columns count from 0."""
 
-    @property
-    def value(self) -> Any:
-        """The value of a scalar."""
+    __slots__ = ("column", "end_column", "end_line", "line", "source", "value")
+
+    def __init__(
+        self,
+        value: Any,
+        source: Any = None,
+        start: tuple[int, int] = (0, 0),
+        end: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.value = value
+        """A scalar, a list of nodes, or entries by key."""
+        self.source = source
+        """The file; None for a value of Python's."""
+        self.line, self.column = start
+        self.end_line, self.end_column = end
 
     @property
     def is_mapping(self) -> bool:
         """Whether it holds keys and values."""
+        return type(self.value) is dict
 
     @property
     def is_list(self) -> bool:
         """Whether it holds items."""
+        return type(self.value) is list
 
     @property
     def is_scalar(self) -> bool:
         """Whether it is one value."""
+        return type(self.value) not in (dict, list)
 
     @property
-    def entries(self) -> Mapping[str, tuple[Any, Any]]:
+    def entries(self) -> Entries:
         """The keys and values of a mapping."""
+        entries: Entries = self.value
+        return entries
 
-    def items(self) -> Iterator[Any]:
+    def items(self) -> Iterator[Node]:
         """Yield the items of a list."""
+        yield from self.value
+
+    def __repr__(self) -> str:
+        return f"Node({self.value!r} at line {self.line + 1}, column {self.column + 1})"
+
+
+Entries: TypeAlias = dict[str, tuple[Node, Node]]
+"""Key and value nodes of a mapping, by key, in order."""
+
+
+def to_node(value: Any) -> Node:
+    """Return a Python value as kinds of values see what was written."""
+    if isinstance(value, Mapping):
+        return Node({str(key): (Node(key), to_node(one)) for key, one in value.items()})
+    return Node([*map(to_node, value)] if isinstance(value, list | tuple) else value)
 
 
 class Reader(Protocol):
@@ -71,19 +103,19 @@ class Reader(Protocol):
         """How many problems were reported so far."""
         return 0
 
-    def refuse(self, node: Any, message: str, *, hide: bool = False) -> Invalid:
+    def refuse(self, node: Node, message: str, *, hide: bool = False) -> Invalid:
         """Report a problem with a value."""
         raise NotImplementedError
 
-    def fill(self, node: Any, text: str) -> str | Invalid:  # noqa: ARG002
+    def fill(self, node: Node, text: str) -> str | Invalid:  # noqa: ARG002
         """Replace the references to the environment in a text."""
         return text
 
-    def fill_template(self, node: Any, text: str) -> str | Invalid:  # noqa: ARG002
+    def fill_template(self, node: Node, text: str) -> str | Invalid:  # noqa: ARG002
         """Check the references in a text that a service resolves by itself at each call."""
         return text
 
-    def fill_scalar(self, node: Any, text: str) -> Any:  # noqa: ARG002
+    def fill_scalar(self, node: Node, text: str) -> Any:  # noqa: ARG002
         """Read a text with references as the scalar that it is then."""
         return text
 
@@ -91,12 +123,11 @@ class Reader(Protocol):
         """Mark a text that holds a value of the environment, so that no message shows it."""
         return text
 
-    def entries(self, node: Any) -> Mapping[str, tuple[Any, Any]]:
+    def entries(self, node: Node) -> Entries:
         """Return the keys and values of a mapping, with those that it includes."""
-        found: Mapping[str, tuple[Any, Any]] = node.entries
-        return found
+        return node.entries
 
-    def items(self, node: Any) -> Iterator[Any]:
+    def items(self, node: Node) -> Iterator[Node]:
         """Return the items of a list, with those that it includes."""
         yield from node.items()
 
@@ -104,18 +135,18 @@ class Reader(Protocol):
         """Return the records in which a key of this name belongs."""
         return ()
 
-    def import_function(self, node: Any, path: str) -> Any:
+    def import_function(self, node: Node, path: str) -> Any:
         """Import a function that is named as `module:name`."""
 
     def file(self, text: str) -> Path:
         """Return a path from the folder of the suite."""
         return Path(text)
 
-    def read_json_file(self, node: Any, path: Path) -> Any:
+    def read_json_file(self, node: Node, path: Path) -> Any:
         """Read a JSON document that the suite names."""
 
 
-def show_value(node: Written) -> str:
+def show_value(node: Node) -> str:
     """Show a value as a message calls it: what was written, or what kind of thing it is."""
     if node.is_mapping:
         return "a mapping"
@@ -135,54 +166,21 @@ class ValueRefused(TrialwiseError):
     """A value is not what its key takes."""
 
 
-class PythonValue:
-    """A Python value, seen as kinds of values see what was written."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    @property
-    def is_mapping(self) -> bool:
-        """Whether it holds keys and values."""
-        return isinstance(self.value, Mapping)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether it holds items."""
-        return isinstance(self.value, list | tuple)
-
-    @property
-    def is_scalar(self) -> bool:
-        """Whether it is one value."""
-        return not self.is_mapping and not self.is_list
-
-    @property
-    def entries(self) -> Mapping[str, tuple[PythonValue, PythonValue]]:
-        """The keys and values of a mapping."""
-        return {str(key): (PythonValue(key), PythonValue(one)) for key, one in self.value.items()}
-
-    def items(self) -> Iterator[PythonValue]:
-        """Yield the items of a list."""
-        return map(PythonValue, self.value)
-
-
 class PythonReader(Reader):
     """Reads Python values: code reads files and the environment by itself."""
 
     takes_python = True
     variables: Mapping[str, str] = {}
 
-    def refuse(self, node: Any, message: str, *, hide: bool = False) -> NoReturn:  # noqa: ARG002
+    def refuse(self, node: Node, message: str, *, hide: bool = False) -> NoReturn:  # noqa: ARG002
         """Raise a problem with a value."""
         raise ValueRefused(message)
 
-    def read_json_file(self, node: Any, path: Path) -> Any:
+    def read_json_file(self, node: Node, path: Path) -> Any:
         """Refuse a file."""
         self.refuse(node, f"{path} cannot be read here: give the document itself")
 
-    def import_function(self, node: Any, path: str) -> Any:
+    def import_function(self, node: Node, path: str) -> Any:
         """Refuse a name."""
         self.refuse(node, f"{path} cannot be imported here: give the function itself")
 

@@ -15,7 +15,7 @@ from trialwise.declarations import written
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind, summarise
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
@@ -62,7 +62,7 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         first = self.declared.first
         return first is not None and first.kind.takes_null
 
-    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> CheckSpec | Invalid:
         """Read the spec, if its arguments are sound."""
         fields: Fields | Invalid
         first = self.declared.first
@@ -102,7 +102,7 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         record.expected = self._mapping
         return record if self.declared.first is None else Short(record)
 
-    def _is_value(self, node: Written) -> bool:
+    def _is_value(self, node: Node) -> bool:
         """Return whether a mapping is the first argument itself, where that may be one."""
         names = {key.name for key in self.keys}
         holds = self.declared.holds_mapping
@@ -137,7 +137,7 @@ class _Combined(Kind):
         self.expected = "a list of checks" if several else "a postcondition"
         self.spelled = self.expected
 
-    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> CheckSpec | Invalid:
         """Read the spec of all of them."""
         kind = POSTCONDITIONS if self._several else POSTCONDITION
         read = kind.read(node, label, reader)
@@ -179,7 +179,7 @@ class _Named(Kind):
     doc = "Another check under a different name in reports."
     expected = spelled = "a mapping of `name` and `check`"
 
-    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> CheckSpec | Invalid:
         """Read the spec with its name."""
         fields = self._record().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
@@ -210,7 +210,7 @@ class _Judge(Record):
 
     spelled = "[judge](#judge)"
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the spec with its jurors."""
         fields = super().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
@@ -227,7 +227,7 @@ class _Python(PythonPath):
         "`pass_at` or `mean_at_least` it may return a score from 0 to 1."
     )
 
-    def read(self, node: Written, label: str, reader: Reader) -> Any:
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
         """Read the spec of the function."""
         text = super().read(node, label, reader)
         if isinstance(text, Invalid):
@@ -252,7 +252,7 @@ class _Postcondition(Kind):
 
     expected = "a postcondition such as `contains: text`"
 
-    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> CheckSpec | Invalid:
         """Read its spec."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
@@ -323,7 +323,7 @@ class _Grader(Kind):
         """What the reference calls it."""
         return f"[{self._find_record().name}](#{self._find_record().name})"
 
-    def read(self, node: Written, label: str, reader: Reader) -> GraderSpec | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> GraderSpec | Invalid:
         """Read the check, its weight and its name."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)

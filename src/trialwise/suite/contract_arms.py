@@ -11,12 +11,11 @@ from typing import Any
 
 from trialwise.declarations.scalars import Kind, Schema
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import Invalid, Reader, Written, suggest_name
+from trialwise.declarations.written import Entries, Invalid, Node, Reader, suggest_name
 from trialwise.extensions import SERVICES, extension_names
 from trialwise.services.service_factors import ServiceDeclaration, find_service, service_names
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import SERVICE
-from trialwise.suite.yaml_reading import Entries, Node
 
 #: It stands between the name of a contract and that of its arm.
 SEPARATOR = "/"
@@ -31,7 +30,7 @@ class ServiceChange(Kind):
     expected = "the name of a service, or keys of a service that change"
     spelled = "service"
 
-    def read(self, node: Written, label: str, reader: Reader) -> Written | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Node | Invalid:
         """Return the node itself."""
         if node.is_list or (node.is_scalar and not isinstance(node.value, str)):
             return self.refuse(node, label, reader)

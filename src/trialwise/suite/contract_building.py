@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, suggest_name
+from trialwise.declarations.written import INVALID, Invalid, Node, suggest_name
 from trialwise.model.claim import Sampling
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
@@ -21,7 +21,6 @@ from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_ar
 from trialwise.suite.loaded_suite import SuiteContract
 from trialwise.suite.reading_context import Context, EnvironmentText, check_sampling, make_model
 from trialwise.suite.suite_services import build_service, hash_service, service_label
-from trialwise.suite.yaml_reading import Node
 
 #: A key of one's own takes the place of the other, too, that the top may hold.
 _INSTEAD = {

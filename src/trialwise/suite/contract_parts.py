@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.signatures import build_declared, setting_keys
 from trialwise.declarations.structures import Fields, Record
-from trialwise.declarations.written import INVALID, Invalid, PythonReader, PythonValue, Reader
+from trialwise.declarations.written import INVALID, Invalid, PythonReader, Reader, to_node
 from trialwise.errors import InvalidArgument
 from trialwise.model import contract
 from trialwise.model.baseline import Covariate
@@ -73,7 +73,7 @@ def read_parts(
     keys = tuple(key for key in CONTRACT.keys if key.name in contract.MARKER_PARTS)
     written = {name: value for name, value in given.items() if _is_written(value)}
     reader = PythonReader()
-    fields = Record("marker", keys).read(PythonValue(written), "@pytest.mark.trials", reader)
+    fields = Record("marker", keys).read(to_node(written), "@pytest.mark.trials", reader)
     assert isinstance(fields, Fields)
     objects = {name: value for name, value in given.items() if name not in written}
     built = build_parts(fields, criteria, [sampling], reader)

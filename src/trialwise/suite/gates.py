@@ -10,7 +10,7 @@ from trialwise.declarations import written
 from trialwise.declarations.scalars import Choice, Kind, Number, Schema, Text
 from trialwise.declarations.signatures import setting_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
-from trialwise.declarations.written import Invalid, Reader, Written
+from trialwise.declarations.written import Invalid, Node, Reader
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.gate import GATES, Expectation, Gate, find_target, targets_of
@@ -98,7 +98,7 @@ class _Matcher(Kind):
     expected = "a matcher such as `schema: {minimum: 0.5}`"
     spelled = "[matcher](#matcher)"
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read its one key."""
         return MATCHER.read(node, label, reader)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, suggest_name
+from trialwise.declarations.written import INVALID, Node, suggest_name
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Input
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.reading_context import Context
-from trialwise.suite.yaml_reading import Node, Source
+from trialwise.suite.suite_problems import Source
 
 if TYPE_CHECKING:
     from trialwise.suite.inputs import InputFile

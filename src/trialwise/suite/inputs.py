@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
 from trialwise.declarations.signatures import Arg, Names, build_declared, derive_keys, summarise
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader
 from trialwise.model.claim import Input, SamplingRole
 from trialwise.suite.input_files import Found, read_input_files
 from trialwise.suite.reading_context import Context
@@ -28,7 +28,7 @@ class _Delimiter(Kind):
     expected = spelled = "one character"
     form: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
 
-    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> str | Invalid:
         """Read the character."""
         text = node.value
         # The reader of the library takes one character, and needs line ends and quotes itself.
@@ -114,7 +114,7 @@ class _Value(Kind):
     #: Anything but a mapping, which has keys of its own.
     form: Mapping[str, Any] = {"type": ["string", "number", "boolean", "array"]}
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields:
         """Read the same as if it were written with its key."""
         fields = Fields(node)
         fields.put("value", node, node, Data().read(node, label, reader))
@@ -128,7 +128,7 @@ class _FilePath(Kind):
     spelled = "path"
     form: Mapping[str, Any] = {"type": "string", "pattern": r"\.(csv|jsonl)$"}
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read the same as if it were written with its key."""
         path = _PATH.read(node, label, reader) if isinstance(node.value, str) else INVALID
         kind = path.lower().rpartition(".")[2] if isinstance(path, str) else ""

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.signatures import build_declared
 from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import Node
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite.contract_building import Built, Top, build_contract
 from trialwise.suite.keys import COMPARE, SUITE, homes
 from trialwise.suite.loaded_suite import CompareSection, Redaction, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
+from trialwise.suite.suite_problems import Source
 from trialwise.suite.suite_services import build_preference
-from trialwise.suite.yaml_reading import MAX_NODES, Node, Source, parse_yaml
+from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml
 
 if TYPE_CHECKING:
     from trialwise.suite.reading_context import Context

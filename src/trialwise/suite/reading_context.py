@@ -14,12 +14,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, Reader, show_value, suggest_name
+from trialwise.declarations.written import (
+    INVALID,
+    Entries,
+    Invalid,
+    Node,
+    Reader,
+    show_value,
+    suggest_name,
+)
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
 from trialwise.suite import yaml_reading
-from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Entries, Node, Source
+from trialwise.suite.suite_problems import Problems, Source, shown_path
 
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
@@ -242,7 +249,7 @@ class Context:
         try:
             root = self.folder.resolve()
             # Resolved, so that neither `..` nor a link leads out of the folder.
-            path = (node.source.path.parent / text).resolve()
+            path: Path = (node.source.path.parent / text).resolve()
         except (OSError, ValueError, RuntimeError):
             self.refuse(node, "`include` must be the path of a YAML file")
             return None
@@ -268,7 +275,7 @@ class Context:
             text = read_text(path, limit=yaml_reading.MAX_BYTES)
         except FileUnreadable as error:
             if chain:
-                self.refuse(node, f"{yaml_reading.shown_path(path)} {error.reason}")
+                self.refuse(node, f"{shown_path(path)} {error.reason}")
             else:
                 source = Source(path, error.text)
                 self.problems.add_at(source, error.line, error.column, f"the file {error.reason}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from unicodedata import combining, east_asian_width
 
+from trialwise.declarations.written import Node
 from trialwise.errors import TrialwiseError
-
-if TYPE_CHECKING:
-    from trialwise.suite.yaml_reading import Node, Source
 
 #: How much of a line is shown: a report is read in a terminal.
 _WIDTH = 96
@@ -18,7 +18,6 @@ _WIDTH = 96
 _SHOWN = 20
 #: A name in a message may be as long as the file.
 _LONGEST = 600
-_BREAK = r"\r\n|\r|\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +59,41 @@ class SuiteError(TrialwiseError):
 
 class SuiteNotFound(SuiteError):
     """There is no suite here, or there is more than one."""
+
+
+@dataclass(eq=False)
+class Source:
+    """A file that was read, kept for the lines that errors show."""
+
+    path: Path
+    text: str
+    _: KW_ONLY
+    chain: tuple[Path, ...] = ()
+    """The files that include it, the suite first, then itself."""
+    is_file: bool = True
+    """Otherwise it is an option of the command line, which has no lines."""
+
+    @cached_property
+    def name(self) -> str:
+        """How messages call it."""
+        return shown_path(self.path)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines, broken where YAML breaks them."""
+        return re.split(r"\r\n|\r|\n", self.text)
+
+    def line(self, number: int) -> str:
+        """Return a line, counted from 0; empty where there is none."""
+        return self.lines[number] if 0 <= number < len(self.lines) else ""
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as somebody in the folder at hand would write it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (OSError, ValueError):
+        return str(path)
 
 
 class Problems:
@@ -129,18 +163,12 @@ class Problems:
             order = sorted(
                 self._found.values(), key=lambda p: (self._files[p.file], p.line, p.column)
             )
-            raise SuiteError([_redact_problem(problem, redact) for problem in order])
-
-
-def lines_of(text: str) -> list[str]:
-    """Return a text's lines, broken where YAML breaks them."""
-    return re.split(_BREAK, text)
-
-
-def _redact_problem(problem: Problem, redact: Callable[[str], str]) -> Problem:
-    from dataclasses import replace
-
-    return replace(problem, message=redact(problem.message), excerpt=redact(problem.excerpt))
+            raise SuiteError(
+                [
+                    replace(one, message=redact(one.message), excerpt=redact(one.excerpt))
+                    for one in order
+                ]
+            )
 
 
 def _message(problems: Sequence[Problem]) -> str:
@@ -178,6 +206,4 @@ def _columns(text: str) -> int:
     """Return how wide a text stands in a terminal."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
-
     return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)

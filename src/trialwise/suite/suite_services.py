@@ -17,12 +17,12 @@ from trialwise.declarations.resources import PythonFunction, SecretName
 from trialwise.declarations.scalars import Count, Scalar, Schema, Text, is_number
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, More, Record, Short
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader, show_value
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, extension_names
 from trialwise.services.service_factors import ServiceDeclaration, find_service, service_names
 from trialwise.suite.reading_context import Context
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 if TYPE_CHECKING:
     from trialwise.judges.gold import GoldSet
@@ -46,7 +46,7 @@ class DeclaredService(signatures.DeclaredKind[ServiceDeclaration]):
         record = Record(self.name, self.keys, doc=self.doc)
         return Short(record) if self.declared.is_short else record
 
-    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read what is said of it."""
         return self.kind.read(node, label, reader)
 

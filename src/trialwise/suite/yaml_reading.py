@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
-from trialwise.suite.suite_problems import Problems, lines_of
+from trialwise.declarations.written import Node
+from trialwise.suite.suite_problems import Problems, Source
 
 #: What a suite may be: inputs by the thousand belong into a file of their own.
 MAX_BYTES = 1_000_000
@@ -282,77 +282,6 @@ def _add_parser_error(source: Source, problems: Problems, error: Exception) -> N
     problems.add_at(source, line, column, f"{message} ({advice})" if advice else message)
 
 
-class Source:
-    """A file that was read, kept for the lines that errors show."""
-
-    __slots__ = ("_lines", "chain", "is_file", "name", "path", "text")
-
-    def __init__(
-        self, path: Path, text: str, *, chain: tuple[Path, ...] = (), is_file: bool = True
-    ) -> None:
-        self.is_file = is_file
-        """Otherwise it is an option of the command line, which has no lines."""
-        self.path = path
-        self.text = text
-        self.name = shown_path(path)
-        self.chain = chain
-        """The files that include it, the suite first, then itself."""
-        self._lines: list[str] | None = None
-
-    def line(self, number: int) -> str:
-        """Return a line, counted from 0; empty where there is none."""
-        if self._lines is None:
-            self._lines = lines_of(self.text)
-        return self._lines[number] if 0 <= number < len(self._lines) else ""
-
-
-class Node:
-    """A value and where it stands; lines and columns count from 0."""
-
-    __slots__ = ("column", "end_column", "end_line", "line", "source", "value")
-
-    def __init__(
-        self, value: Any, source: Source, start: tuple[int, int], end: tuple[int, int]
-    ) -> None:
-        self.value = value
-        """A scalar, a list of nodes, or entries by key."""
-        self.source = source
-        self.line, self.column = start
-        self.end_line, self.end_column = end
-
-    @property
-    def is_mapping(self) -> bool:
-        """Whether it holds keys and values."""
-        return type(self.value) is dict
-
-    @property
-    def is_list(self) -> bool:
-        """Whether it holds items."""
-        return type(self.value) is list
-
-    @property
-    def is_scalar(self) -> bool:
-        """Whether it is one value."""
-        return type(self.value) not in (dict, list)
-
-    @property
-    def entries(self) -> Entries:
-        """The keys and values of a mapping."""
-        entries: Entries = self.value
-        return entries
-
-    def items(self) -> Iterator[Node]:
-        """Yield the items of a list."""
-        yield from self.value
-
-    def __repr__(self) -> str:
-        return f"Node({self.value!r} at {self.source.name}:{self.line + 1}:{self.column + 1})"
-
-
-Entries: TypeAlias = dict[str, tuple[Node, Node]]
-"""Key and value nodes of a mapping, by key, in order."""
-
-
 def plain(node: Node) -> Any:
     """Return what a node says as JSON would, without its places."""
     if node.is_mapping:
@@ -360,11 +289,3 @@ def plain(node: Node) -> Any:
     if node.is_list:
         return [plain(item) for item in node.items()]
     return node.value
-
-
-def shown_path(path: Path) -> str:
-    """Return a path as somebody in the folder at hand would write it."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except (OSError, ValueError):
-        return str(path)

@@ -14,8 +14,9 @@ from trialwise.checks.combine import from_spec
 from trialwise.contrib.importers.mavai.check_forms import Check
 from trialwise.contrib.importers.mavai.check_spelling import spell_check
 from trialwise.contrib.importers.mavai.reply_checks import criterion
+from trialwise.declarations.written import Node
 from trialwise.model.reply import Reply
-from trialwise.suite.yaml_reading import Node, Source
+from trialwise.suite.suite_problems import Source
 
 VIEWS = {"doc": "json", "page": "xml", "sheet": "yaml"}
 NODE = Node(None, Source(Path("contract.yaml"), ""), (0, 0), (0, 0))

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trialwise.contrib.importers import Imported, render_yaml
-from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Source, parse_yaml, plain
+from trialwise.suite.suite_problems import Problems, Source
+from trialwise.suite.yaml_reading import parse_yaml, plain
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=30)
 SCALARS = (

@@ -12,8 +12,8 @@ from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
 from trialwise.contrib.importers.unwritten_functions import FunctionModule
 from trialwise.contrib.importers.yaml_mappings import read_yaml
+from trialwise.declarations.written import Node
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 __all__ = ["SuiteConverter"]
 

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from trialwise.contrib.importers.imported_suite import Imported
+from trialwise.declarations.written import Node
 from trialwise.extensions import IMPORTERS, load_extensions
-from trialwise.suite.yaml_reading import Node
 
 __all__ = ["ImportRequest", "SuiteImporter", "built_in_importers", "extension_importers"]
 

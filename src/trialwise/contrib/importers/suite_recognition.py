@@ -14,9 +14,9 @@ from trialwise.contrib.importers.suite_importer import (
     extension_importers,
 )
 from trialwise.contrib.importers.yaml_mappings import read_yaml
+from trialwise.declarations.written import Node
 from trialwise.errors import InvalidArgument
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 __all__ = ["import_suite"]
 

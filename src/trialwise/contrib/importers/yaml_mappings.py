@@ -12,11 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from trialwise.declarations.written import Node, suggest_name
 from trialwise.declarations.written import show_value as shown
-from trialwise.declarations.written import suggest_name
 from trialwise.regular_files import FileUnreadable, read_text
-from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml
+from trialwise.suite.suite_problems import Problems, Source
+from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, parse_yaml
 
 __all__ = ["Keys", "is_number", "read_yaml", "read_yaml_text"]
 

@@ -11,10 +11,10 @@ from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.contrib.importers.cerberus.cerberus_judges import Panel, read_judge
 from trialwise.contrib.importers.yaml_mappings import Keys
 from trialwise.decimals import as_written, complement
+from trialwise.declarations.written import Node
 from trialwise.stats.sequential.bound import default_alternative
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 __all__ = ["CriterionRead", "read_criterion"]
 

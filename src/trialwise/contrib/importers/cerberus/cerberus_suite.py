@@ -14,9 +14,10 @@ from trialwise.contrib.importers.imported_suite import Imported, Place
 from trialwise.contrib.importers.named_files import is_below
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.yaml_mappings import Keys, read_yaml
+from trialwise.declarations.written import Node
 from trialwise.regular_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import MAX_BYTES, Node, plain
+from trialwise.suite.yaml_reading import MAX_BYTES, plain
 
 __all__ = ["IMPORTER", "import_cerberus"]
 

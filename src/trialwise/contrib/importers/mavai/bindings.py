@@ -9,8 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from trialwise.regular_files import FileUnreadable, read_text
-from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Source
+from trialwise.suite.suite_problems import Problems, Source
 
 __all__ = ["Bindings", "read_bindings"]
 

@@ -10,10 +10,11 @@ from typing import Any
 from trialwise.contrib.importers.mavai.form_comparison import FORMS, NUMBER, element, present_floor
 from trialwise.contrib.importers.mavai.reply_views import STOCK, check_selection
 from trialwise.contrib.importers.yaml_mappings import Keys, is_number
+from trialwise.declarations.written import Node
 from trialwise.declarations.written import show_value as shown
 from trialwise.errors import InvalidArgument
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["DIRECT", "Check", "read_check", "read_direct", "resolve_check"]
 

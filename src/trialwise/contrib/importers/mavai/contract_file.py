@@ -18,9 +18,9 @@ from trialwise.contrib.importers.mavai.check_forms import (
 from trialwise.contrib.importers.mavai.contract_inputs import Given, read_inputs
 from trialwise.contrib.importers.mavai.file_roots import Roots
 from trialwise.contrib.importers.yaml_mappings import Keys
+from trialwise.declarations.written import Node
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 __all__ = [
     "CONTRACT_FORMAT",

@@ -9,9 +9,10 @@ from typing import Any
 from trialwise.contrib.importers.mavai.check_forms import Check, read_check
 from trialwise.contrib.importers.mavai.file_roots import Roots
 from trialwise.contrib.importers.yaml_mappings import Keys
+from trialwise.declarations.written import Node
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["Given", "Media", "read_inputs"]
 

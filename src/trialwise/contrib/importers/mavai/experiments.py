@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trialwise.contrib.importers.yaml_mappings import Keys
+from trialwise.declarations.written import Node
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 if TYPE_CHECKING:
     from trialwise.contrib.importers.mavai.services_file import _Definition

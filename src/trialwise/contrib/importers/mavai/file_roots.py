@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 
 from trialwise.contrib.importers.named_files import is_below
+from trialwise.declarations.written import Node
 from trialwise.declarations.written import show_value as shown
 from trialwise.regular_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 __all__ = ["Roots"]
 

@@ -10,9 +10,10 @@ from typing import Any
 from trialwise.contrib.importers.mavai.contract_inputs import Given, Media
 from trialwise.contrib.importers.mavai.file_roots import Roots
 from trialwise.contrib.importers.yaml_mappings import Keys, is_number
+from trialwise.declarations.written import Node
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = [
     "LANGUAGE_MODEL",

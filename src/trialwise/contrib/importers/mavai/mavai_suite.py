@@ -28,8 +28,8 @@ from trialwise.contrib.importers.mavai.language_models import model_input, model
 from trialwise.contrib.importers.mavai.services_file import ServiceRead, read_services
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.yaml_mappings import read_yaml
+from trialwise.declarations.written import Node
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node
 
 __all__ = ["IMPORTER", "import_mavai", "import_services"]
 

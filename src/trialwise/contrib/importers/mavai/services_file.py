@@ -16,10 +16,10 @@ from trialwise.contrib.importers.mavai.experiments import check_explorations, ch
 from trialwise.contrib.importers.mavai.file_roots import Roots
 from trialwise.contrib.importers.mavai.language_models import LANGUAGE_MODEL, check_model, defaults
 from trialwise.contrib.importers.yaml_mappings import Keys
+from trialwise.declarations.written import Node, suggest_name
 from trialwise.declarations.written import show_value as shown
-from trialwise.declarations.written import suggest_name
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["SERVICES_FORMAT", "ServiceRead", "read_services"]
 

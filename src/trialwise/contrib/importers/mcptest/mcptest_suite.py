@@ -18,8 +18,9 @@ from trialwise.contrib.importers.model_endpoints import ENDPOINTS, find_model_en
 from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.yaml_mappings import Keys
+from trialwise.declarations.written import Node
 from trialwise.errors import InvalidArgument
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["IMPORTER", "import_mcptest"]
 

@@ -20,9 +20,10 @@ from trialwise.contrib.importers.import_notes import Notes
 from trialwise.contrib.importers.named_files import NamedFile, find_named_files
 from trialwise.contrib.importers.promptfoo.promptfoo_assertions import assertion_from_text
 from trialwise.contrib.importers.yaml_mappings import read_yaml_text
+from trialwise.declarations.written import Node
 from trialwise.regular_files import FileUnreadable
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["Case", "read_cases"]
 

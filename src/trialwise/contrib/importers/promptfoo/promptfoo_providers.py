@@ -22,9 +22,10 @@ from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
 )
 from trialwise.contrib.importers.unwritten_functions import FunctionModule
 from trialwise.contrib.importers.yaml_mappings import is_number, read_yaml_text
+from trialwise.declarations.written import Node
 from trialwise.regular_files import FileUnreadable
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["Form", "Provider", "Providers"]
 

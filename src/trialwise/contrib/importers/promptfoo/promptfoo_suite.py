@@ -26,7 +26,8 @@ from trialwise.contrib.importers.promptfoo.promptfoo_prompts import (
 from trialwise.contrib.importers.promptfoo.promptfoo_providers import Form, Provider, Providers
 from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.declarations.written import Node
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["IMPORTER", "import_promptfoo"]
 

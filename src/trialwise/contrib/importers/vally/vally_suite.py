@@ -22,7 +22,8 @@ from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.vally.vally_graders import GraderRead, Graders
 from trialwise.contrib.importers.yaml_mappings import is_number
-from trialwise.suite.yaml_reading import Node, plain
+from trialwise.declarations.written import Node
+from trialwise.suite.yaml_reading import plain
 
 __all__ = ["IMPORTER", "import_vally"]
 
