@@ -230,7 +230,7 @@ def test_a_matcher_that_asks_a_model_is_refused(refused: Refused, name: str) -> 
     """An error, not a silent pass; also inside another."""
     for matcher in (f"{{{name}: {{rubric: good}}}}", f"{{not: {{{name}: x}}}}"):
         text = f"stability: {{expect: [{{target: stability.score, matcher: {matcher}}}]}}\n"
-        assert any(f"`{name}` asks a model" in one for one in messages(refused(FIXED + text)))
+        assert any(f"`{name}`: it asks a model" in one for one in messages(refused(FIXED + text)))
         assert not is_valid(FIXED + text)
 
 

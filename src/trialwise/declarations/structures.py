@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from trialwise.declarations.scalars import MISSING, Kind, Schema
@@ -41,19 +41,17 @@ class Definitions(dict[str, Schema]):
         self.installed = installed
 
 
+@dataclass(slots=True, eq=False)
 class Fields:
     """What a mapping of the suite says: values by key, with the nodes they come from."""
 
-    __slots__ = ("keys", "node", "nodes", "sound", "values")
-
-    def __init__(self, node: Any) -> None:
-        self.node = node
-        self.values: dict[str, Any] = {}
-        self.keys: dict[str, Any] = {}
-        self.nodes: dict[str, Any] = {}
-        """The nodes of every key that is given, sound or not."""
-        self.sound = True
-        """Whether nothing in it was reported."""
+    node: Any
+    values: dict[str, Any] = field(default_factory=dict)
+    keys: dict[str, Any] = field(default_factory=dict)
+    nodes: dict[str, Any] = field(default_factory=dict)
+    """The nodes of every key that is given, sound or not."""
+    sound: bool = True
+    """Whether nothing in it was reported."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -78,6 +76,16 @@ class Fields:
         self.keys[name], self.nodes[name] = key, node
         if value is not INVALID:
             self.values[name] = value
+
+    def take(self, other: Fields, names: Iterable[str]) -> None:
+        """Take over some keys of another mapping, in place of its own."""
+        for name in names:
+            self.put(name, other.keys[name], other.nodes[name], other.get(name, INVALID))
+
+    def copy(self, node: Any = None) -> Fields:
+        """Return a copy that can be changed, which may stand at another place."""
+        values, keys, nodes = dict(self.values), dict(self.keys), dict(self.nodes)
+        return Fields(node or self.node, values, keys, nodes, self.sound)
 
 
 @dataclass(slots=True, eq=False)
@@ -329,12 +337,14 @@ class Record(Kind):
                 meant.add(OTHERS)
                 continue
             if key is None:
-                if name in self._notes:
-                    reader.refuse(key_node, f"unknown key `{name}`: {self._notes[name]}")
+                if note := self._notes.get(name.casefold().replace("-", "_")):
+                    reader.refuse(key_node, f"unknown key `{name}`: {note}")
+                    # What seems to be missing was written in another way, and that is said.
+                    meant.add(OTHERS)
                     continue
                 # What another tool calls it is sure; a similar spelling is a guess.
                 close = self._elsewhere.get(name) or find_nearest(name, list(self._by_name))
-                reader.refuse(key_node, self._unknown(name, close, reader))
+                reader.refuse(key_node, self._refuse_name(name, close, reader))
                 meant |= {self._by_name[close].name} if close else set()
             elif key.name in fields.keys:
                 reader.refuse(key_node, f"`{name}` and `{key.name}` are the same: keep one")
@@ -392,7 +402,7 @@ class Record(Kind):
         """What must be given is; a key that was probably meant is not asked for a second time."""
         present = meant | {name for name in fields.nodes if _counts(fields, name)}
         for name in self.required:
-            if name not in present:
+            if name not in present and OTHERS not in meant:
                 reader.refuse(fields.node, f"{label} lacks `{name}`")
         others = [name for name in fields.nodes if name not in self._by_name]
         for group in self.one_of:
@@ -408,7 +418,7 @@ class Record(Kind):
             if not given & {*_expand(group, others), OTHERS}:
                 reader.refuse(fields.node, f"{label} lacks one of {_list_names(group)}")
 
-    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
+    def _refuse_name(self, name: str, close: str | None, reader: Reader) -> str:
         if close is not None:
             return f"unknown key `{name}`; did you mean `{close}`?"
         homes = [home for home in reader.homes(name) if home != self.name]

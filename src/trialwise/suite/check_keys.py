@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
+from warnings import catch_warnings, simplefilter
 
+from trialwise.checks import combine
 from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
+from trialwise.checks.predicates import predicate
 from trialwise.declarations import written
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind, summarise
@@ -109,8 +112,6 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         return holds and not (self.keys[0].name in node.entries and set(node.entries) <= names)
 
     def _build(self, fields: Fields, context: Context) -> Any:
-        from warnings import catch_warnings, simplefilter
-
         given = {key.field: fields[key.name] for key in self.keys if key.name in fields}
         try:
             with catch_warnings():
@@ -127,82 +128,79 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
             )
 
 
-class _Combined(Kind):
-    """A check made of others."""
+class _Built(Kind):
+    """A check that is made of others, or of a function of the user's.
 
-    def __init__(self, name: str, doc: str, *, several: bool) -> None:
-        self.name = name
-        self.doc = doc
-        self._several = several
-        self.expected = "a list of checks" if several else "a postcondition"
-        self.spelled = self.expected
+    Args:
+        name: What a suite calls it.
+        kind: What it holds.
+        doc: What it means.
+        make: Makes it of what was read, or reports at the node why not.
+        mixes: Whether it changes what the checks within say.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        doc: str,
+        make: Callable[[Any, Node, Context], Any],
+        *,
+        mixes: bool = False,
+    ) -> None:
+        self.name, self.doc = name, doc
+        self.expected, self.spelled = kind.expected, kind.spelled or kind.expected
+        self._kind, self._make, self._mixes = kind, make, mixes
 
     def read(self, node: Node, label: str, reader: Reader) -> CheckSpec | Invalid:
-        """Read the spec of all of them."""
-        kind = POSTCONDITIONS if self._several else POSTCONDITION
-        read = kind.read(node, label, reader)
-        if isinstance(read, Invalid):
+        """Read the spec."""
+        read = self._kind.read(node, label, reader)
+        if isinstance(read, Invalid) or (isinstance(read, Fields) and not read.sound):
             return INVALID
-        parts = tuple(read) if isinstance(read, list) else (read,)
-        for part in parts:
+        parts = _list_parts(read)
+        for part in parts if self._mixes else ():
             # The errors of a judge were measured for its own answers; those of a mixture nobody
             # knows.
             if any(one.name == "judge" for one in (part, *part.parts)):
                 return reader.refuse(part.node, f"a judge cannot stand in `{self.name}`: {_ALONE}")
         # An item that was refused is missing; without any, nothing is left to build.
-        if not parts:
+        if self._mixes and not parts:
             return INVALID
-        return CheckSpec(self.name, node, lambda context: self._build(parts, context), parts)
+        return CheckSpec(self.name, node, lambda context: self._make(read, node, context), parts)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """Return the same."""
-        return (POSTCONDITIONS if self._several else POSTCONDITION).schema(defs)
-
-    def _build(self, parts: tuple[CheckSpec, ...], context: Context) -> Any:
-        from trialwise.checks import combine
-
-        built = [part.build(context) for part in parts]
-        if INVALID in built:
-            return INVALID
-        functions: dict[str, Any] = {
-            "all_of": combine.all_of,
-            "any_of": combine.any_of,
-            "not": combine.not_,
-        }
-        return functions[self.name](*built)
+        """Return what it holds."""
+        return self._kind.schema(defs)
 
 
-class _Named(Kind):
-    """A check under a name of the user's."""
+def _list_parts(read: Any) -> tuple[CheckSpec, ...]:
+    """List the checks that another one holds."""
+    if isinstance(read, Fields):
+        read = read["check"]
+    return tuple(read) if isinstance(read, list) else (read,) if isinstance(read, CheckSpec) else ()
 
-    name = "named"
-    doc = "Another check under a different name in reports."
-    expected = spelled = "a mapping of `name` and `check`"
 
-    def read(self, node: Node, label: str, reader: Reader) -> CheckSpec | Invalid:
-        """Read the spec with its name."""
-        fields = self._record().read(node, label, reader)
-        if isinstance(fields, Invalid) or not fields.sound:
-            return INVALID
-        name, part = fields["name"], fields["check"]
-        return CheckSpec(self.name, node, lambda context: self._build(name, part, context), (part,))
+def _combine(
+    name: str, kind: Kind, doc: str, function: Callable[..., Any], *, mixes: bool = True
+) -> _Built:
+    def make(read: Any, _node: Node, context: Context) -> Any:
+        built = [part.build(context) for part in _list_parts(read)]
+        names = [read["name"]] if isinstance(read, Fields) else []
+        return INVALID if INVALID in built else function(*names, *built)
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:
-        """Return the object."""
-        return self._record().definition(defs)
+    return _Built(name, kind, doc, make, mixes=mixes)
 
-    def _record(self) -> Record:
-        keys = (
-            Key("name", Text(), "The name in reports."),
-            Key("check", POSTCONDITION, "The postcondition."),
-        )
-        return Record(self.name, keys, required=("name", "check"))
 
-    def _build(self, name: str, part: CheckSpec, context: Context) -> Any:
-        from trialwise.checks.combine import named
-
-        built = part.build(context)
-        return INVALID if built is INVALID else named(name, built)
+def _import_check(text: str, node: Node, context: Context) -> Any:
+    """Return a function of the user's as a check."""
+    function = context.import_function(node, text)
+    if isinstance(function, Invalid):
+        return function
+    try:
+        return predicate(function)
+    except InvalidArgument as error:
+        shown = written.show_value(node)
+        return context.refuse(node, f"`python` must {error.allowed}, got {shown}")
 
 
 class _Judge(Record):
@@ -216,35 +214,6 @@ class _Judge(Record):
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         return CheckSpec(self.name, node, partial(build_judge, fields))
-
-
-class _Python(PythonPath):
-    """A function of the user's as a check."""
-
-    name = "python"
-    doc = (
-        "A function of yours, imported from the suite's folder: returns a bool, or asserts. With "
-        "`pass_at` or `mean_at_least` it may return a score from 0 to 1."
-    )
-
-    def read(self, node: Node, label: str, reader: Reader) -> Any:
-        """Read the spec of the function."""
-        text = super().read(node, label, reader)
-        if isinstance(text, Invalid):
-            return text
-        return CheckSpec(self.name, node, lambda context: self._build(node, text, context))
-
-    def _build(self, node: Any, text: str, context: Context) -> Any:
-        from trialwise.checks.predicates import predicate
-
-        function = context.import_function(node, text)
-        if isinstance(function, Invalid):
-            return function
-        try:
-            return predicate(function)
-        except InvalidArgument as error:
-            message = f"`{self.name}` must {error.allowed}, got {written.show_value(node)}"
-            return context.refuse(node, message)
 
 
 class _Postcondition(Kind):
@@ -264,11 +233,14 @@ class _Postcondition(Kind):
         ((name, (key, value)),) = entries.items()
         try:
             # Built-in names first: an installed package must not change what a suite means.
-            kind = CHECK_KINDS.get(name) or _find_kind(name)
+            found = None if name in CHECK_KINDS else _find_key(name)
         except TrialwiseError as error:
             return reader.refuse(key, str(error))
-        if kind is None:
-            return reader.refuse(key, _refuse_name(name))
+        if found is None and name not in CHECK_KINDS:
+            known = (*CHECK_KINDS, *extension_names(CHECKS))
+            hint = written.suggest_name(name, known, f"known are {', '.join(known)}")
+            return reader.refuse(key, f"unknown postcondition `{name}`; {hint}")
+        kind = CHECK_KINDS[name] if found is None else found.kind
         if value.value is None and not kind.takes_null:
             return reader.refuse(value, f"`{name}` has no value: it must be {kind.expected}")
         spec: CheckSpec | Invalid = kind.read(value, f"`{name}`", reader)
@@ -303,11 +275,7 @@ class GraderSpec(NamedTuple):
     def build(self, context: Context) -> Any:
         """Return the check under its name, or `INVALID` once its problem is reported."""
         built = self.check.build(context)
-        if built is INVALID or self.name is None:
-            return built
-        from trialwise.checks.combine import named
-
-        return named(self.name, built)
+        return built if built is INVALID or self.name is None else combine.named(self.name, built)
 
 
 class _Grader(Kind):
@@ -315,19 +283,15 @@ class _Grader(Kind):
 
     expected = "a check such as `contains: text`, with a `name` and a `weight`"
 
-    def __init__(self, find_record: Callable[[], Record]) -> None:
-        self._find_record = find_record
-
-    @property
-    def spelled(self) -> str:  # type: ignore[override]
-        """What the reference calls it."""
-        return f"[{self._find_record().name}](#{self._find_record().name})"
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.spelled = f"[{record.name}](#{record.name})"
 
     def read(self, node: Node, label: str, reader: Reader) -> GraderSpec | Invalid:
         """Read the check, its weight and its name."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
-        fields = self._find_record().read(node, label, reader)
+        fields = self._record.read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         weight = fields.get("weight", 1.0)
@@ -340,22 +304,48 @@ class _Grader(Kind):
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Return the object."""
-        return self._find_record().schema(defs)
+        return self._record.schema(defs)
 
 
 POSTCONDITION = _Postcondition()
 POSTCONDITIONS = Listing(POSTCONDITION, "a list of checks")
 
+_NAMED = Record(
+    "named",
+    (
+        Key("name", Text(), "The name in reports."),
+        Key("check", POSTCONDITION, "The postcondition."),
+    ),
+    required=("name", "check"),
+)
+_NAMED.expected = _NAMED.spelled = "a mapping of `name` and `check`"
 _JUDGE = _Judge("judge", JUDGE_KEYS, doc=summarise(JudgeSection))
 #: Every check that a suite may name without another distribution, by name.
 CHECK_KINDS: dict[str, Any] = {
     **{name: DeclaredCheck(name) for name in check_names()},
     "judge": _JUDGE,
-    "all_of": _Combined("all_of", "All of the checks hold.", several=True),
-    "any_of": _Combined("any_of", "At least one of the checks holds.", several=True),
-    "not": _Combined("not", "The check is evaluated and does not hold.", several=False),
-    "named": _Named(),
-    "python": _Python(),
+    "all_of": _combine("all_of", POSTCONDITIONS, "All of the checks hold.", combine.all_of),
+    "any_of": _combine(
+        "any_of", POSTCONDITIONS, "At least one of the checks holds.", combine.any_of
+    ),
+    "not": _combine(
+        "not", POSTCONDITION, "The check is evaluated and does not hold.", combine.not_
+    ),
+    # A name changes nothing that a check says, so that a judge may have one.
+    "named": _combine(
+        "named",
+        _NAMED,
+        "Another check under a different name in reports.",
+        combine.named,
+        mixes=False,
+    ),
+    "python": _Built(
+        "python",
+        PythonPath(),
+        "A function of yours, imported from the suite's folder: returns a bool, or asserts. With "
+        "`pass_at` or `mean_at_least` it may return a score from 0 to 1.",
+        _import_check,
+    ),
 }
 
 
@@ -365,13 +355,8 @@ def check_keys() -> Iterator[Key]:
         yield Key(name, kind)
 
 
-def _find_kind(name: str) -> DeclaredCheck | None:
-    return None if find_check(name) is None else DeclaredCheck(name)
-
-
 def _find_key(name: str) -> Key | None:
-    kind = _find_kind(name)
-    return None if kind is None else Key(name, kind)
+    return None if find_check(name) is None else Key(name, DeclaredCheck(name))
 
 
 #: The checks of other distributions, which are looked for by name.
@@ -405,11 +390,5 @@ RUN_GRADER = Record(
     doc="A check that grades each run for the gates `metrics` and `reliability`. It is reported, "
     "and promises nothing.",
 )
-GRADERS = Listing(_Grader(lambda: GRADER), "a list of graders")
-RUN_GRADERS = Listing(_Grader(lambda: RUN_GRADER), "a list of graders")
-
-
-def _refuse_name(name: str) -> str:
-    known = (*CHECK_KINDS, *extension_names(CHECKS))
-    hint = written.suggest_name(name, known, f"known are {', '.join(known)}")
-    return f"unknown postcondition `{name}`; {hint}"
+GRADERS = Listing(_Grader(GRADER), "a list of graders")
+RUN_GRADERS = Listing(_Grader(RUN_GRADER), "a list of graders")

@@ -76,16 +76,14 @@ def overlay_arm(
     """
     # A mistake is reported where it stands, and the arm is not read any further.
     before = len(context.problems)
-    changed = Fields(arm.node)
-    changed.values, changed.keys = dict(fields.values), dict(fields.keys)
-    changed.nodes = dict(fields.nodes)
-    for name, node in arm.nodes.items():
-        changed.put(name, arm.keys[name], node, arm.values[name])
+    changed = fields.copy(arm.node)
+    changed.take(arm, arm.nodes)
     if "service" in arm.nodes:
         changed.values["service"] = _change_service(fields, arm, services, context)
     ours, theirs = fields.get("factors"), arm.get("factors")
     if isinstance(ours, Fields) and isinstance(theirs, Fields):
-        changed.values["factors"] = _join_factors(ours, theirs)
+        changed.values["factors"] = joined = ours.copy(theirs.node)
+        joined.take(theirs, theirs.values)
     return None if len(context.problems) > before else changed
 
 
@@ -95,14 +93,6 @@ def check_arm_names(arms: Fields, context: Context) -> None:
         # `agent/short` names the arm of a contract, and would name two things.
         if SEPARATOR in name or name != name.strip():
             context.refuse(node, "the name of an arm has no `/` and no blanks around it")
-
-
-def _join_factors(ours: Fields, theirs: Fields) -> Fields:
-    joined = Fields(theirs.node)
-    for source in (ours, theirs):
-        for name, value in source.values.items():
-            joined.put(name, source.keys[name], source.nodes[name], value)
-    return joined
 
 
 def _change_service(

@@ -225,13 +225,10 @@ def _arms(
 
 
 def _overlaid(own: Fields, top: Fields) -> Fields:
-    fields = Fields(own.node)
+    fields = own.copy()
     # What is wrong at the top was reported there, and leaves nothing to build on.
     fields.sound = own.sound and top.sound
-    for source, names in ((own, own.nodes), (top, _inherit_keys(own, top))):
-        for name in names:
-            value = source.values.get(name, INVALID)
-            fields.put(name, source.keys[name], source.nodes[name], value)
+    fields.take(top, _inherit_keys(own, top))
     return fields
 
 
@@ -338,9 +335,9 @@ def with_model(
     python = fields.get("python")
     if isinstance(python, Fields):
         # A function is given it by name.
-        changed = _copy_fields(fields)
+        changed = fields.copy()
         # A copy: other contracts share the service, each with models of its own.
-        changed.values["python"] = given = _copy_fields(python)
+        changed.values["python"] = given = python.copy()
         given.values |= {"model": model, "needs_model": not is_arm}
         return changed
     if not _mentions(fields):
@@ -349,13 +346,6 @@ def with_model(
         return None
     filled: Fields = _fill_model(fields, model)
     return filled
-
-
-def _copy_fields(fields: Fields) -> Fields:
-    copy = Fields(fields.node)
-    copy.values, copy.keys = dict(fields.values), fields.keys
-    copy.nodes, copy.sound = fields.nodes, fields.sound
-    return copy
 
 
 def _mentions(value: Any) -> bool:
@@ -374,7 +364,7 @@ def _parts(value: Any) -> Sequence[Any]:
 
 def _fill_model(value: Any, model: str) -> Any:
     if isinstance(value, Fields):
-        copy = _copy_fields(value)
+        copy = value.copy()
         copy.values = {key: _fill_model(part, model) for key, part in value.values.items()}
         return copy
     if isinstance(value, dict):

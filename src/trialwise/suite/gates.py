@@ -20,10 +20,6 @@ from trialwise.suite.reading_context import check_sampling, make_model
 if TYPE_CHECKING:
     from trialwise.model.matcher import Matcher
 
-#: Matchers elsewhere that ask a model, by the names they go under.
-_ASK_A_MODEL = frozenset(
-    {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
-)
 #: What people call limits elsewhere, by what a schema calls them.
 _LIMITS = {
     word: limit
@@ -35,48 +31,17 @@ _LIMITS = {
     }.items()
     for word in words.split()
 }
-
-
-class _Asking(Record):
-    """A record in which a key in the wrong place is all that is said of it."""
-
-    def _check_present(self, fields: Fields, meant: set[str], label: str, reader: Reader) -> None:
-        known = {"include", *(key.name for key in self.keys)}
-        # What seems to be missing was written in another way, and that was reported.
-        if fields.node.entries.keys() <= known:
-            super()._check_present(fields, meant, label, reader)
-
-
-class _Matchers(_Asking):
-    """The matchers, of which a gate takes those that are arithmetic."""
-
-    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
-        plain = _plain(name)
-        if plain in _ASK_A_MODEL:
-            return (
-                f"`{name}` asks a model, and a gate is arithmetic on runs that are over: let a "
-                "criterion ask it of each reply"
-            )
-        if plain in _LIMITS:
-            return f"`{name}` is no matcher; write `schema: {{{_LIMITS[plain]}: …}}`"
-        return super()._unknown(name, close, reader)
-
-
-class _Expectations(_Asking):
-    """Targets with their matchers."""
-
-    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
-        plain = _plain(name)
-        if plain in _LIMITS:
-            limit = _LIMITS[plain]
-            return f"`{name}` belongs into the matcher: `matcher: {{schema: {{{limit}: …}}}}`"
-        if any(name == key.name for key in MATCHER.keys):
-            return f"`{name}` belongs into the matcher: `matcher: {{{name}: …}}`"
-        return super()._unknown(name, close, reader)
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("-", "_")
+#: Matchers elsewhere that ask a model: a gate takes those that are arithmetic.
+_ASK_A_MODEL = (
+    *("judge", "jury", "llm_judge", "llm_jury", "llm_rubric"),
+    *("similar", "similarity", "embedding"),
+)
+_IN_SCHEMA = {word: f"write `schema: {{{limit}: …}}`" for word, limit in _LIMITS.items()}
+_NO_ARITHMETIC = dict.fromkeys(
+    _ASK_A_MODEL,
+    "it asks a model, and a gate is arithmetic on runs that are over: let a criterion ask it of "
+    "each reply",
+)
 
 
 class _Limit(Number):
@@ -123,7 +88,8 @@ NO_WORSE = Record(
     (Key("margin", _Limit(), "How much worse the number may be.", default="0"),),
     doc="The number that the baseline holds, with a margin.",
 )
-MATCHER = _Matchers(
+_MATCHERS = ("schema", "exact", "not", "all_of", "any_of", "no_worse_than")
+MATCHER = Record(
     "matcher",
     (
         Key("schema", NUMBER_SCHEMA, "Limits on the number."),
@@ -145,17 +111,25 @@ MATCHER = _Matchers(
             "The number that `trialwise measure` kept in the baseline, which must not get worse.",
         ),
     ),
-    one_of=(("schema", "exact", "not", "all_of", "any_of", "no_worse_than"),),
+    one_of=(_MATCHERS,),
+    notes={**_NO_ARITHMETIC, **_IN_SCHEMA},
     doc="The values that a number may have. A number within 1e-9 of a limit counts as equal to it.",
 )
 MATCHER.expected = _Matcher.expected
-EXPECTATION = _Expectations(
+EXPECTATION = Record(
     "expectation",
     (
         Key("target", Text(), "The number, such as `stability.score` or `metrics.pass_hat.3`."),
         Key("matcher", MATCHER, "The values that the number may have."),
     ),
     required=("target", "matcher"),
+    notes={
+        word: f"it belongs into the matcher: `matcher: {{{said}}}`"
+        for word, said in (
+            *((word, f"schema: {{{limit}: …}}") for word, limit in _LIMITS.items()),
+            *((name, f"{name}: …") for name in _MATCHERS),
+        )
+    },
     doc="A number and its limits. It has no error rate.",
 )
 

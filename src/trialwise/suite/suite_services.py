@@ -7,26 +7,33 @@ and built and checked before the first trial.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-from trialwise.declarations import signatures
+from trialwise.declarations import scalars, signatures
 from trialwise.declarations.resources import PythonFunction, SecretName
-from trialwise.declarations.scalars import Count, Scalar, Schema, Text, is_number
+from trialwise.declarations.scalars import Schema, Text
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Node, Reader, show_value
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, extension_names
+from trialwise.judges import preference
+from trialwise.judges.calibration import GoldFiles, read_calibration
+from trialwise.judges.gold import GoldSet, read_gold
+from trialwise.judges.jurors import Juror, VoteCache
+from trialwise.judges.rubric import judge
+from trialwise.judges.votes import quorum_of
+from trialwise.model.fingerprint import fingerprint
+from trialwise.services.model_apis import find_api
 from trialwise.services.service_factors import ServiceDeclaration, find_service, service_names
 from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import plain
-
-if TYPE_CHECKING:
-    from trialwise.judges.gold import GoldSet
-    from trialwise.judges.preference import PairGold
 
 
 class DeclaredService(signatures.DeclaredKind[ServiceDeclaration]):
@@ -110,8 +117,6 @@ def _usual_key(key: Key, given: Fields) -> Any:
     """Return the variable that a service reads where nobody names one: that of its API."""
     if "api" not in given:
         return key.fallback
-    from trialwise.services.model_apis import find_api
-
     return find_api(given["api"]).usual_key
 
 
@@ -134,8 +139,6 @@ def hash_service(fields: Fields, model: str | None) -> str:
         fields: The service's.
         model: The model it is for, where there are several.
     """
-    from hashlib import sha256
-
     text = repr((_list_values(fields), model))
     return f"{_declaration(fields).name}:{sha256(text.encode()).hexdigest()[:16]}"
 
@@ -165,8 +168,6 @@ def _for_model(declared: ServiceDeclaration, given: Fields) -> Callable[..., Any
     function = next((key for key in declared.keys if isinstance(key.kind, PythonFunction)), None)
     if function is None or "model" not in given:
         return declared.constructor
-    from functools import partial
-    from inspect import signature
 
     def construct(**arguments: Any) -> Any:
         called = arguments[function.field]
@@ -197,7 +198,7 @@ _SAME = (
 )
 
 
-class _Quorum(Scalar):
+class _Quorum(scalars.Scalar):
     """The share of votes that have to pass, exactly."""
 
     expected = "`majority`, or a share of the votes such as 2/3 or 75%"
@@ -205,9 +206,7 @@ class _Quorum(Scalar):
 
     def convert(self, value: Any) -> Any:
         """Return the share as it was written, because a decimal cannot express a third."""
-        from trialwise.judges.votes import quorum_of
-
-        text = str(value).strip() if is_number(value) or isinstance(value, str) else ""
+        text = str(value).strip() if scalars.is_number(value) or isinstance(value, str) else ""
         # Read as text: 2/3 has no decimal, and 0.67 is more than two votes of three.
         if not re.fullmatch(_SHARE, text):
             return None
@@ -259,7 +258,7 @@ class JudgeSection:
 
     rubric: Annotated[str, Arg(kind=Text(environment="kept"))]
     jurors: Annotated[Any, Arg(kind=_JURORS)]
-    votes: Annotated[int | None, Arg(kind=Count(), default="one of each juror")] = None
+    votes: Annotated[int | None, Arg(kind=scalars.Count(), default="one of each juror")] = None
     quorum: Annotated[str, Arg(kind=_Quorum())] = "majority"
     gold: Annotated[str | None, Arg(kind=_PATH)] = None
     calibration: Annotated[str | None, Arg(kind=_PATH, default="beside the gold set")] = None
@@ -301,37 +300,28 @@ def build_preference(fields: Any, context: Context) -> Any:
     """Build the judge of a comparison's replies; None where there is none or it has a problem."""
     if not isinstance(fields, Fields):
         return None
-    from trialwise.judges.jurors import VoteCache
-    from trialwise.judges.preference import pairwise, read_pair_gold
-
-    juror = _juror(fields["juror"], context)
-    measured = _read_measured(fields, context, read_pair_gold)
-    if juror is INVALID or isinstance(measured, Invalid):
-        return None
-    options = fields.given("name", "output_limit", "retries") | measured
-    if "timeout" in fields:
-        options["timeout_s"] = fields["timeout"]
-    if "cache" in fields:
-        options["cache"] = VoteCache(context.file(fields["cache"]))
-    try:
-        return pairwise(fields["rubric"], juror, **options)
-    except InvalidArgument as error:
-        context.refuse(fields.at(error.argument), f"`{error.argument}` must {error.allowed}")
-        return None
+    made = _build(
+        preference.pairwise, fields, [fields["juror"]], preference.read_pair_gold, context
+    )
+    return None if made is INVALID else made
 
 
 def build_judge(fields: Fields, context: Context) -> Any:
     """Build the judge, or `INVALID` once its problems are reported."""
-    from trialwise.judges.gold import read_gold
-    from trialwise.judges.jurors import VoteCache
-    from trialwise.judges.rubric import judge
-
     given = fields["jurors"]
-    jurors = [_juror(one, context) for one in (given if isinstance(given, list) else [given])]
+    jurors = given if isinstance(given, list) else [given]
+    read = partial(read_gold, needs_expected=fields.get("shows_expected", False))
+    return _build(judge, fields, jurors, read, context)
 
-    def read(path: Path) -> GoldSet:
-        return read_gold(path, needs_expected=fields.get("shows_expected", False))
 
+def _build(
+    make: Callable[..., Any],
+    fields: Fields,
+    services: Sequence[Fields],
+    read: Callable[[Path], GoldSet | preference.PairGold],
+    context: Context,
+) -> Any:
+    jurors = [_juror(one, context) for one in services]
     measured = _read_measured(fields, context, read)
     if INVALID in jurors or isinstance(measured, Invalid) or not jurors:
         return INVALID
@@ -341,16 +331,13 @@ def build_judge(fields: Fields, context: Context) -> Any:
     if "cache" in fields:
         options["cache"] = VoteCache(context.file(fields["cache"]))
     try:
-        return judge(fields["rubric"], *jurors, **options)
+        return make(fields["rubric"], *jurors, **options)
     except InvalidArgument as error:
         return context.refuse(fields.at(error.argument), f"`{error.argument}` must {error.allowed}")
 
 
 def _juror(fields: Fields, context: Context) -> Any:
     """Return a service as a juror, named by what is written about it."""
-    from trialwise.judges.jurors import Juror
-    from trialwise.model.fingerprint import fingerprint
-
     service = build_service(fields, context, needed=True)
     if isinstance(service, Invalid):
         return INVALID
@@ -358,7 +345,7 @@ def _juror(fields: Fields, context: Context) -> Any:
 
 
 def _read_measured(
-    fields: Fields, context: Context, read: Callable[[Path], GoldSet | PairGold]
+    fields: Fields, context: Context, read: Callable[[Path], GoldSet | preference.PairGold]
 ) -> dict[str, Any] | Invalid:
     """Read the files of a judge's calibration, and the calibration where there is one."""
     # Without labels nobody knows how often it is wrong, so that it only advises.
@@ -368,8 +355,6 @@ def _read_measured(
                 message = f"`{key}` goes with `gold`, the gold set that the judge is measured by"
                 return context.refuse(fields.keys[key], message)
         return {}
-    from trialwise.judges.calibration import GoldFiles, read_calibration
-
     files = GoldFiles.beside(context.file(fields["gold"]))
     if "calibration" in fields:
         files = GoldFiles(files.gold, context.file(fields["calibration"]))
