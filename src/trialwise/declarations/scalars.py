@@ -10,14 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from trialwise.declarations import amounts
-from trialwise.declarations.written import (
-    INVALID,
-    Invalid,
-    Node,
-    Reader,
-    show_value,
-    suggest_name,
-)
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader, show_value, suggest_name
 
 Schema: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["refused", "read", "template", "kept"]

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.checks.criterion_scopes import (
-    describe_function,
-    find_node,
-    source_of,
-    write_node,
-)
+from trialwise.checks.criterion_scopes import describe_function, find_node, source_of, write_node
 from trialwise.errors import BaselineError, DesignRefused, TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Check
@@ -106,11 +101,7 @@ def _read_test(item: pytest.Item, settings: Settings) -> tuple[Contract, RunOpti
         raise MarkerError(conflict)
     item.extra_keyword_matches.update(asked.tags)
     contract = Contract(
-        item.nodeid,
-        item.function,
-        asked.criteria,
-        sampling=asked.sampling,
-        **asked.parts,
+        item.nodeid, item.function, asked.criteria, sampling=asked.sampling, **asked.parts
     )
     return contract, asked.options
 

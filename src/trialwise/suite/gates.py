@@ -103,11 +103,7 @@ MATCHER = Record(
         ),
         Key(
             "no_worse_than",
-            Either(
-                "`baseline`, or `{margin: …}`",
-                scalar=Choice("baseline"),
-                mapping=NO_WORSE,
-            ),
+            Either("`baseline`, or `{margin: …}`", scalar=Choice("baseline"), mapping=NO_WORSE),
             "The number that `trialwise measure` kept in the baseline, which must not get worse.",
         ),
     ),

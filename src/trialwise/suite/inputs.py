@@ -151,10 +151,7 @@ INPUT_LIST = Listing(
     "a list of at least one input",
 )
 INPUTS = Either(
-    "a list of inputs, or a file of them",
-    scalar=_FilePath(),
-    listing=INPUT_LIST,
-    mapping=SOURCE,
+    "a list of inputs, or a file of them", scalar=_FilePath(), listing=INPUT_LIST, mapping=SOURCE
 )
 SAMPLING = Record(
     "sampling",

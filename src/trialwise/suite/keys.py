@@ -224,9 +224,7 @@ _SHARED = (
     _BEFORE_EACH,
     Key("prevalence", PREVALENCE, "How often harmful content occurs before a guardrail."),
     Key(
-        "validity",
-        VALIDITY,
-        "How long baselines are valid. `measure` writes it into the baseline.",
+        "validity", VALIDITY, "How long baselines are valid. `measure` writes it into the baseline."
     ),
     Key("tags", _NAMES, "Tags for selecting contracts."),
 )
@@ -308,9 +306,7 @@ SUITE = Record(
         Key(
             "env_file",
             Either(
-                "a path or a list of paths",
-                scalar=_PATH,
-                listing=Listing(_PATH, "a list of paths"),
+                "a path or a list of paths", scalar=_PATH, listing=Listing(_PATH, "a list of paths")
             ),
             "Files with variables, one `NAME=value` a line. What the environment sets prevails.",
         ),

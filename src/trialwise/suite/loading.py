@@ -157,11 +157,7 @@ def load_suite(
     0.9
     """
     context = Context(
-        path,
-        environment,
-        homes=homes,
-        without_services=without_services,
-        with_arms=with_arms,
+        path, environment, homes=homes, without_services=without_services, with_arms=with_arms
     )
     try:
         suite = _suite(context, settings)
