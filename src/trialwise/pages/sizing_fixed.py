@@ -63,10 +63,9 @@ def _recommend_compliance(plan: sizing.CompliancePlan, required: str, better: st
             f"{power} at {better}: raise --expect or lower --power."
         )
     design = size.required.design
-    return (
-        f"Run {design.trials} trials{pages.format_cost(question.prices, design.trials)} and PASS with at "
-        f"least {design.cutoff} successes (exact rule): {word_chances(size.required)}."
-    )
+    cost = pages.format_cost(question.prices, design.trials)
+    passing = f"{design.cutoff} successes (exact rule): {word_chances(size.required)}"
+    return f"Run {design.trials} trials{cost} and PASS with at least {passing}."
 
 
 def _list_compliance_blocks(
