@@ -226,8 +226,8 @@ class Row:
         rate_a, rate_b = self.rates
         design = plan(rate_a, rate_b, question=question)
         better, equal = (
-            design.characteristic(*discordant_rates(rate_a, other)).mean_pairs
-            for other in (rate_b, rate_a)
+            design.operating_characteristic(share).mean_trials / discordant
+            for share, discordant in zip((self.split, 0.5), self._shares, strict=True)
         )
         return Line("ours", better, equal)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise, product
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 from scipy.stats import binom
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.paired import PairCounts
 from trialwise.stats.paired_designs import (
     QUESTIONS,
     DesignQuestion,
-    PairedDesign,
     discordant_rates,
     find_missing_cost,
     find_two_sided_cap,
@@ -22,12 +23,20 @@ from trialwise.stats.paired_designs import (
     plan_paired_design,
     search_two_sided,
 )
+from trialwise.stats.split_rules import SplitRule
 
-plan = cache(plan_paired_design)
+
+@cache
+def plan(
+    rate_a: float, rate_b: float, *, question: DesignQuestion, both: float | None = None
+) -> SplitRule:
+    """The rule of a design without a limit on all pairs."""
+    design = plan_paired_design(rate_a, rate_b, question=question, both=both)
+    return SplitRule(question=question, alpha=0.05, boundaries=design)
 
 
 def follow_pairs(
-    design: PairedDesign, only_a: float, only_b: float, pairs: int
+    rule: SplitRule, only_a: float, only_b: float, pairs: int
 ) -> tuple[float, float, float]:
     """P(better), P(worse) and the expected pairs, by going through pairs, ties included.
 
@@ -35,13 +44,16 @@ def follow_pairs(
     """
     state, better, worse, expected = {(0, 0): 1.0}, 0.0, 0.0, 0.0
     steps = ((1, 0, only_b), (0, 1, only_a), (0, 0, 1 - only_a - only_b))
-    for _ in range(pairs):
+    for pair in range(1, pairs + 1):
         expected += sum(state.values())
         later: dict[tuple[int, int], float] = {}
         for (wins, losses), chance in state.items():
             for win, loss, weight in steps:
                 place = (wins + win, losses + loss)
-                said = design.decide(*place) if win or loss else None
+                counts = PairCounts(
+                    both=pair - sum(place), only_a=place[1], only_b=place[0], neither=0
+                )
+                said = rule.decide(counts)
                 if said is None:
                     later[place] = later.get(place, 0.0) + chance * weight
                 better += chance * weight * (said == "better")
@@ -56,8 +68,9 @@ def test_chances_and_pairs_are_those_of_every_path(question: DesignQuestion) -> 
     design = plan(0.5, 0.9, question=question)
     for only_a, only_b in ((0.05, 0.45), (0.2, 0.2), (0.3, 0.1)):
         for most in (30, 400):
-            found = design.characteristic(only_a, only_b, max_pairs=most)
-            followed = follow_pairs(design, only_a, only_b, most)
+            limited = replace(design, max_pairs=most)
+            found = limited.characteristic(only_a, only_b)
+            followed = follow_pairs(limited, only_a, only_b, most)
             assert (found.better, found.worse, found.mean_pairs) == pytest.approx(followed)
         endless = design.characteristic(only_a, only_b)
         assert (endless.better, endless.worse) == pytest.approx(followed[:2], abs=1e-6)
@@ -72,7 +85,7 @@ def test_equal_arms_are_told_apart_in_at_most_alpha_of_comparisons(
     design = plan(0.7, 0.9, question=question)
     for rate, part, most in product((0.05, 0.5, 0.95), (0.1, 0.5, 1.0), (20, 100, None)):
         single = part * rate * (1 - rate)
-        found = design.characteristic(single, single, max_pairs=most)
+        found = replace(design, max_pairs=most).characteristic(single, single)
         assert found.better <= 0.025 + 1e-12
         assert found.worse <= 0.025 + 1e-12
 
@@ -109,8 +122,8 @@ def test_fewer_pairs_than_walds_test_and_a_fixed_sample(
     assert equal.better <= 0.025 + 1e-12
     assert found.mean_pairs < min(wald, fixed)
     assert equal.mean_pairs < wald_equal
-    assert isinstance(design.boundaries.certificate, float)
-    assert design.boundaries.certificate < 1.001
+    assert isinstance(design.certificate, float)
+    assert design.certificate < 1.001
 
 
 @pytest.mark.slow
@@ -164,7 +177,7 @@ def test_a_two_sided_design_is_searched_for_once() -> None:
     (key,) = designs.kept
     assert plan_paired_design(0.5, 0.9, cache=designs) == found
 
-    loose = search_two_sided(found.split, 0.4, found.most_discordant, 0.5, is_quick=True)
+    loose = search_two_sided(0.9, 0.4, found.cap, 0.5, is_quick=True)
     designs.kept[key] = loose.to_dict()
     assert plan_paired_design(0.5, 0.9, cache=designs) == found
 
@@ -207,6 +220,8 @@ def test_impossible_plans_are_refused(arguments: dict[str, object], message: str
 
 def test_no_pair_is_decided_twice() -> None:
     """Counts beyond the last look are a mistake of the caller."""
-    design = plan(0.5, 0.9, question="better")
+    rule = plan(0.5, 0.9, question="better")
+    assert rule.boundaries is not None
+    counts = PairCounts(both=0, only_a=1, only_b=rule.boundaries.cap, neither=0)
     with pytest.raises(InvalidArgument, match="at most"):
-        design.decide(design.most_discordant, 1)
+        rule.decide(counts)

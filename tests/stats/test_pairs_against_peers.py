@@ -8,24 +8,25 @@ from bench.comparisons import ROWS, Line, Row, group_sequential, plan
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from trialwise.stats.paired_designs import DesignQuestion, PairedDesign, discordant_rates
+from trialwise.stats.paired_designs import DesignQuestion, discordant_rates
+from trialwise.stats.sequential import Decision, SequentialDesign
 
 pytestmark = pytest.mark.slow
 
 SIZE, POWER = 0.025, 0.80
 
 
-def follow_design(design: PairedDesign, share: float) -> tuple[float, float]:
+def follow_design(design: SequentialDesign, share: float) -> tuple[float, float]:
     """P(better) and the expected discordant pairs, by what the design says of each count."""
     better = expected = 0.0
     chances = np.array([1.0])
-    for n in range(1, design.most_discordant + 1):
+    for n in range(1, design.cap + 1):
         expected += chances.sum()
         chances = np.convolve(chances, [1 - share, share])
         said = [
-            design.decide(wins, n - wins) if chance else None for wins, chance in enumerate(chances)
+            design.decide(n, n - wins) if chance else None for wins, chance in enumerate(chances)
         ]
-        better += sum(c for c, what in zip(chances, said, strict=True) if what == "better")
+        better += sum(c for c, what in zip(chances, said, strict=True) if what is Decision.PASS)
         chances = np.where([what is None for what in said], chances, 0.0)
     assert chances.sum() == 0
     return better, expected

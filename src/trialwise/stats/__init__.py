@@ -114,7 +114,7 @@ _MODULES = {
         "PairCounts SignTest minimum_discordant paired_difference_interval pairs_from_outcomes "
         "sign_test PairedCharacteristic PairedOutcome PairedQuestion decide_outcome"
     ),
-    "paired_designs": "PairedDesign discordant_rates fixed_discordant plan_paired_design",
+    "paired_designs": "discordant_rates fixed_discordant plan_paired_design",
     "paired_rules": "PairedConclusion PairedRule plan_paired_rule",
     "run_reliability": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "

@@ -157,7 +157,6 @@ from trialwise.stats.paired import minimum_discordant as minimum_discordant
 from trialwise.stats.paired import paired_difference_interval as paired_difference_interval
 from trialwise.stats.paired import pairs_from_outcomes as pairs_from_outcomes
 from trialwise.stats.paired import sign_test as sign_test
-from trialwise.stats.paired_designs import PairedDesign as PairedDesign
 from trialwise.stats.paired_designs import discordant_rates as discordant_rates
 from trialwise.stats.paired_designs import fixed_discordant as fixed_discordant
 from trialwise.stats.paired_designs import plan_paired_design as plan_paired_design

@@ -17,19 +17,17 @@ Two questions:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import find_first
-from trialwise.stats.paired import PairedCharacteristic, PairedOutcome, half_tail
-from trialwise.stats.result_types import Decision
+from trialwise.stats.binomial import binomial_tail, find_first
+from trialwise.stats.paired import half_tail
+from trialwise.stats.sequential import shipped_designs as shipped
+from trialwise.stats.sequential.best_rules import StrictObjective
 from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.shipped_designs import EDITION, DesignCache, normalize, paired_mix
-from trialwise.stats.sequential.walks import decision_at, stopping_probabilities
+from trialwise.stats.sequential.design_methods import find_strict, find_strict_quickly
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 DesignQuestion: TypeAlias = Literal["different", "better"]
@@ -48,122 +46,6 @@ _FIRST_COST, _LARGEST_COST, _STEPS, _LONG = 0.5, 8.0, 3, 200
 _SHORT = 40
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedDesign:
-    """A test of two arms on pairs that stops as soon as the discordant ones decide.
-
-    Examples
-    --------
-    >>> design = plan_paired_design(0.80, 0.90, question="better")
-    >>> design.decide(wins=11, losses=0)
-    'better'
-    >>> found = design.characteristic(only_a=0.08, only_b=0.18)
-    >>> round(found.better, 3), round(found.mean_pairs)
-    (0.8, 125)
-    """
-
-    question: DesignQuestion
-    alpha: float
-    """Two-sided: half of it is the largest probability of each wrong direction."""
-    power: float
-    """The least probability of "B is better" at the split that was expected."""
-    split: float
-    """The share of discordant pairs that B is expected to win."""
-    boundaries: SequentialDesign
-    """In discordant pairs: a success is a win of B."""
-
-    @property
-    def most_discordant(self) -> int:
-        """The most discordant pairs that are looked at."""
-        return self.boundaries.cap
-
-    def decide(self, wins: int, losses: int) -> PairedOutcome | None:
-        """Return what the discordant pairs so far decide, or None to go on.
-
-        Parameters
-        ----------
-        wins, losses : int
-            Pairs that only B passed, and pairs that only A passed, counted in their order.
-        """
-        n, design = wins + losses, self.boundaries
-        if n > design.cap:
-            raise InvalidArgument("wins", wins, f"make at most {design.cap} discordant pairs")
-        match decision_at(design, n, losses):
-            case Decision.PASS:
-                return "better"
-            case Decision.FAIL:
-                return "worse" if self.question == "different" else "not shown"
-            case Decision.INCONCLUSIVE:
-                return "not shown"
-        return None
-
-    def characteristic(
-        self, only_a: float, only_b: float, *, max_pairs: int | None = None
-    ) -> PairedCharacteristic:
-        """Return the exact chances and the expected pairs for two arms.
-
-        Parameters
-        ----------
-        only_a, only_b : float
-            The probability that only A, and that only B, passes a pair.
-        max_pairs : int, optional
-            The most pairs that are made; what is undecided then is "not shown".
-        """
-        discordant = require_rate("only_a + only_b", only_a + only_b)
-        if not discordant:
-            pairs = math.inf if max_pairs is None else float(max_pairs)
-            return PairedCharacteristic(
-                question=self.question,
-                chances={"not shown": 1.0},
-                mean_pairs=pairs,
-                mean_discordant=0.0,
-            )
-        design = self.boundaries
-        stops = stopping_probabilities(design, only_b / discordant)
-        reached = DiscordantArrivals(discordant, max_pairs, design.cap)
-        better, lower, _ = (
-            math.fsum(weight * reached.in_time(n) for n, _, weight in stop) for stop in stops
-        )
-        worse = lower if self.question == "different" else 0.0
-        every = [(n, weight) for stop in stops for n, _, weight in stop]
-        return PairedCharacteristic(
-            question=self.question,
-            chances={"better": better, "worse": worse, "not shown": complement(better + worse)},
-            mean_pairs=math.fsum(weight * reached.mean_pairs(n) for n, weight in every),
-            mean_discordant=math.fsum(weight * reached.mean_discordant(n) for n, weight in every),
-        )
-
-
-class DiscordantArrivals:
-    """How soon so many discordant pairs come, where each pair is one with the same probability."""
-
-    def __init__(self, discordant: float, max_pairs: int | None, cap: int) -> None:
-        self._discordant = discordant
-        self._limit = max_pairs
-        self._counts: list[float] = []
-        if max_pairs is not None:
-            from trialwise.stats.binomial import binomial_pmf
-
-            counts = range(min(cap, max_pairs) + 1)
-            self._counts = [binomial_pmf(k, max_pairs, discordant) for k in counts]
-
-    def in_time(self, n: int) -> float:
-        """Return the probability that the n-th discordant pair comes within the limit."""
-        return 1.0 if self._limit is None else max(0.0, 1 - math.fsum(self._counts[:n]))
-
-    def mean_discordant(self, n: int) -> float:
-        """Return the expected discordant pairs up to the n-th one or the limit."""
-        if self._limit is None:
-            return float(n)
-        # E[min(n, K)], K the discordant pairs within the limit.
-        below = self._counts[:n]
-        return math.fsum(k * weight for k, weight in enumerate(below)) + n * self.in_time(n)
-
-    def mean_pairs(self, n: int) -> float:
-        """Return the expected pairs: by Wald's identity the discordant ones over their share."""
-        return self.mean_discordant(n) / self._discordant
-
-
 def plan_paired_design(
     rate_a: float,
     rate_b: float,
@@ -172,9 +54,11 @@ def plan_paired_design(
     alpha: float = 0.05,
     power: float = 0.80,
     both: float | None = None,
-    cache: DesignCache | None = None,
-) -> PairedDesign:
+    cache: shipped.DesignCache | None = None,
+) -> SequentialDesign:
     """Plan a comparison of two arms with the fewest expected pairs.
+
+    The design is in discordant pairs: a success is a win of B.
 
     Parameters
     ----------
@@ -195,8 +79,8 @@ def plan_paired_design(
     Examples
     --------
     >>> design = plan_paired_design(0.80, 0.90, question="better")
-    >>> round(design.split, 3), design.most_discordant
-    (0.692, 102)
+    >>> design.cap, str(design.decide(11, 0))
+    (102, 'PASS')
     """
     asked = require_choice("question", question, QUESTIONS)
     first, second = require_open_rate("rate_a", rate_a), require_open_rate("rate_b", rate_b)
@@ -207,14 +91,10 @@ def plan_paired_design(
     only_a, only_b = discordant_rates(first, second, both)
     # Given how many pairs are discordant, who wins them depends on this share alone.
     split = only_b / (only_a + only_b) if only_a else _largest_split(level)
-    if asked == "better":
-        boundaries = SequentialDesign.optimal(
-            split, 0.5, alpha=complement(wanted), beta=level / 2, cache=cache
-        )
-    else:
-        boundaries = _find_two_sided(split, level, wanted, cache)
-    return PairedDesign(
-        question=asked, alpha=level, power=wanted, split=split, boundaries=boundaries
+    if asked == "different":
+        return _find_two_sided(split, level, wanted, cache)
+    return SequentialDesign.optimal(
+        split, 0.5, alpha=complement(wanted), beta=level / 2, cache=cache
     )
 
 
@@ -275,8 +155,6 @@ def fixed_discordant(split: float, *, alpha: float = 0.05, power: float = 0.80) 
 
 
 def _sign_power(n: int, split: float, alpha: float) -> float:
-    from trialwise.stats.binomial import binomial_tail
-
     needed = find_first(0, n + 1, lambda wins: half_tail(wins, n) <= alpha / 2)
     return 0.0 if needed > n else binomial_tail(needed, n, split)
 
@@ -287,20 +165,25 @@ def _largest_split(alpha: float) -> float:
 
 
 def _find_two_sided(
-    split: float, alpha: float, power: float, cache: DesignCache | None = None
+    split: float, alpha: float, power: float, cache: shipped.DesignCache | None = None
 ) -> SequentialDesign:
     """Find the strict design at 1/2 whose power is enough and whose expected pairs are few."""
-    key = "-".join(["paired", str(EDITION), *map(str, (split, alpha, power))])
-    kept = cache and _accept_kept(cache.load(key), split, alpha, power)
-    if kept:
-        return kept
-    cap, cost = find_missing_cost(split, alpha, power)
-    design = search_two_sided(split, alpha, cap, cost, is_quick=cap > _SHORT)
-    if design.operating_characteristic(split).passes < power:
-        design = search_two_sided(split, alpha, cap, cost, is_quick=True)
-    if cache is not None:
-        cache.save(key, design.to_dict())
-    return design
+    levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
+
+    def is_sound(kept: SequentialDesign) -> bool:
+        enough = kept.operating_characteristic(split).passes >= power - 1e-9
+        return enough and kept.p0 == kept.p1 == 0.5 and shipped.keeps_errors(kept, levels)
+
+    def search() -> SequentialDesign:
+        cap, cost = find_missing_cost(split, alpha, power)
+        design = search_two_sided(split, alpha, cap, cost, is_quick=cap > _SHORT)
+        if design.operating_characteristic(split).passes >= power:
+            return design
+        return search_two_sided(split, alpha, cap, cost, is_quick=True)
+
+    return shipped.find_kept(
+        cache, shipped.name_key("paired", split, alpha, power), is_sound, search
+    )
 
 
 def find_two_sided_cap(split: float, alpha: float, power: float) -> int:
@@ -334,24 +217,6 @@ def find_missing_cost(split: float, alpha: float, power: float) -> tuple[int, fl
     return cap, high
 
 
-def _accept_kept(
-    values: Mapping[str, Any] | None, split: float, alpha: float, power: float
-) -> SequentialDesign | None:
-    """Return a kept design if it is one that keeps its errors and has the power, else None."""
-    if values is None:
-        return None
-    try:
-        design = SequentialDesign.from_dict(values)
-    except (InvalidArgument, TypeError, KeyError):
-        return None
-    equal = design.operating_characteristic(0.5)
-    levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
-    # A file may be cut, old or edited: a design is used only after its own errors are checked.
-    sound = equal.passes <= levels.beta_limit and equal.fails <= levels.alpha_limit
-    enough = design.operating_characteristic(split).passes >= power - 1e-9
-    return design if sound and enough and design.p0 == design.p1 == 0.5 else None
-
-
 def search_two_sided(
     split: float,
     alpha: float,
@@ -371,13 +236,10 @@ def search_two_sided(
         equal: The weight of equal arms in the expected number of pairs.
         is_quick: Whether a rule within half a percent of the best will do.
     """
-    from trialwise.stats.sequential.best_rules import StrictObjective
-    from trialwise.stats.sequential.design_methods import find_strict, find_strict_quickly
-
     levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
     missing = cost * cap
     objective = StrictObjective(
-        trials=paired_mix(split, equal),
+        trials=shipped.paired_mix(split, equal),
         passes=((split, missing),),
         fails=((1 - split, missing),),
     )
@@ -389,6 +251,6 @@ def search_two_sided(
         levels,
         1,
         searched.rule,
-        mix=normalize(objective.trials),
+        mix=shipped.normalize(objective.trials),
         certificate=searched.certificate,
     )

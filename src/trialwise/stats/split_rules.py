@@ -27,7 +27,7 @@ from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_quantile, binomial_pmf, binomial_tail, find_first
 from trialwise.stats.paired import PairCounts, PairedCharacteristic, PairedOutcome, half_tail
-from trialwise.stats.paired_designs import DiscordantArrivals, plan_paired_design
+from trialwise.stats.paired_designs import plan_paired_design
 from trialwise.stats.paired_margins import find_low_end
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Decision, Interval, Undefined
@@ -40,11 +40,11 @@ from trialwise.stats.sequential.shipped_designs import (
 )
 from trialwise.stats.sequential.stopped_rates import (
     find_crossing,
-    list_log_paths,
+    find_tails,
+    part_stops,
     rank_open_end,
-    sum_paths,
 )
-from trialwise.stats.sequential.walks import Rule, decision_at, stopping_probabilities
+from trialwise.stats.sequential.walks import decision_at, keep_open, stopping_probabilities, walk
 from trialwise.validation import require_rate
 
 #: The share of each end's error that is spent on the rate of discordant pairs.
@@ -104,31 +104,10 @@ def _find_split(rule: SplitRule, counts: PairCounts, error: float, *, mirrored: 
     # A comparison that was cut short is treated as if it had been meant to end here.
     is_end = counts.pairs == rule.max_pairs or rule.decide(counts) is None
     gives_up = not is_end and design.accept[n] < losses < design.reject[n]
-    last = design.cap if gives_up else n
-    stops = stopping_probabilities(Rule.of(design).until(last), 0.5)
-    if losses <= design.accept[n]:
-        beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < losses]
-    elif losses >= design.reject[n]:
-        beyond = [stop for stop in stops.fails if stop[0] < n or stop[1] > losses]
-    else:
-        rank = rank_open_end(design, n, losses)
-        better = (s for s in stops.inconclusive if rank_open_end(design, s[0], s[1]) < rank)
-        beyond = [*stops.passes, *better]
-    own = [stop for part in stops for stop in part if stop[:2] == (n, losses)]
-    past, itself = list_log_paths(beyond, 0.5), list_log_paths(own, 0.5)
-    is_worse = losses >= design.reject[n]
-
-    def good(split: float) -> float:
-        beyond_it = sum_paths(past, split)
-        return 1 - beyond_it if is_worse else beyond_it + sum_paths(itself, split)
-
-    def bad(split: float) -> float:
-        beyond_it = sum_paths(past, split)
-        return beyond_it + sum_paths(itself, split) if is_worse else 1 - beyond_it
-
+    tails = find_tails(design, n, losses, design.cap if gives_up else n, 0.5)
     if mirrored:
-        return 1 - find_crossing(lambda split: -bad(split), -error)[1]
-    return find_crossing(good, error)[0]
+        return 1 - find_crossing(lambda split: -tails(split).bad, -error)[1]
+    return find_crossing(lambda split: tails(split).good, error)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +175,7 @@ class SplitRule(PairedRule):
             return self._describe(0.0, 0.0, most, 0.0)
         design, limit = self.boundaries, self.max_pairs
         stops = stopping_probabilities(design, split)
-        arrivals = DiscordantArrivals(discordant, limit, design.cap)
+        arrivals = _Arrivals(discordant, limit, design.cap)
         better = math.fsum(w * arrivals.in_time(n) for n, _, w in stops.passes)
         worse = math.fsum(
             w * arrivals.in_time(n)
@@ -274,6 +253,34 @@ class SplitRule(PairedRule):
         )
 
 
+class _Arrivals:
+    """How soon so many discordant pairs come, where each pair is one with the same probability."""
+
+    def __init__(self, discordant: float, max_pairs: int | None, cap: int) -> None:
+        self._discordant = discordant
+        self._limit = max_pairs
+        self._counts: list[float] = []
+        if max_pairs is not None:
+            counts = range(min(cap, max_pairs) + 1)
+            self._counts = [binomial_pmf(k, max_pairs, discordant) for k in counts]
+
+    def in_time(self, n: int) -> float:
+        """Return the probability that the n-th discordant pair comes within the limit."""
+        return 1.0 if self._limit is None else max(0.0, 1 - math.fsum(self._counts[:n]))
+
+    def mean_discordant(self, n: int) -> float:
+        """Return the expected discordant pairs up to the n-th one or the limit."""
+        if self._limit is None:
+            return float(n)
+        # E[min(n, K)], K the discordant pairs within the limit.
+        below = self._counts[:n]
+        return math.fsum(k * weight for k, weight in enumerate(below)) + n * self.in_time(n)
+
+    def mean_pairs(self, n: int) -> float:
+        """Return the expected pairs: by Wald's identity the discordant ones over their share."""
+        return self.mean_discordant(n) / self._discordant
+
+
 def plan_split_rule(
     question: Literal["different", "better"],
     *,
@@ -288,28 +295,16 @@ def plan_split_rule(
     """Plan a rule without a margin; see `plan_paired_rule`."""
     if pairs is not None:
         return SplitRule(question=question, alpha=alpha, max_pairs=pairs)
+    design = None
     if rates is None and math.isclose(power, PAIRED_POWER):
-        shipped = find_paired_design(question, alpha)
-        if shipped is not None:
-            return SplitRule(
-                question=question, alpha=alpha, max_pairs=max_pairs, boundaries=shipped
-            )
+        design = find_paired_design(question, alpha)
     if rates is None:
         # Rates whose discordant pairs are split as the rule that ships expects it.
         rates, both = ((1 - PAIRED_SPLIT), PAIRED_SPLIT), 0.0
-    first, second = rates
-    design = plan_paired_design(
-        min(first, second),
-        max(first, second),
-        question=question,
-        alpha=alpha,
-        power=power,
-        both=both,
-        cache=cache,
+    design = design or plan_paired_design(
+        *sorted(rates), question=question, alpha=alpha, power=power, both=both, cache=cache
     )
-    return SplitRule(
-        question=question, alpha=alpha, max_pairs=max_pairs, boundaries=design.boundaries
-    )
+    return SplitRule(question=question, alpha=alpha, max_pairs=max_pairs, boundaries=design)
 
 
 @lru_cache(maxsize=4096)
@@ -335,49 +330,24 @@ def _find_tails(
     # Once a design gives up, runs on one side of these states never get to the other. So what comes
     # after the stop does not depend on the limit on all pairs, and the whole design may be used.
     gives_up = not is_end and design.accept[n] < losses < design.reject[n]
-    last = design.cap if gives_up else n
-    stops = stopping_probabilities(Rule.of(design).until(last), 0.5)
-    own = math.fsum(w for part in stops for k, f, w in part if (k, f) == (n, losses))
-    if losses <= design.accept[n]:
-        good = math.fsum(w for k, f, w in stops.passes if k < n or f <= losses)
-        return good, _complement(good - own)
-    if losses >= design.reject[n]:
-        bad = math.fsum(w for k, f, w in stops.fails if k < n or f >= losses)
-        return _complement(bad - own), bad
-    rank = rank_open_end(design, n, losses)
-    above = [w for k, f, w in stops.inconclusive if rank_open_end(design, k, f) <= rank]
-    below = [w for k, f, w in stops.inconclusive if rank_open_end(design, k, f) >= rank]
-    return (
-        math.fsum([*(w for *_, w in stops.passes), *above]),
-        math.fsum([*(w for *_, w in stops.fails), *below]),
-    )
-
-
-def _complement(chance: float) -> float:
-    """Return the rest of a probability, which rounding never makes negative."""
-    return min(1.0, max(0.0, 1 - chance))
+    stops, beyond, own = part_stops(design, n, losses, design.cap if gives_up else n, 0.5)
+    near = math.fsum(w for *_, w in (*beyond, *own))
+    if design.accept[n] < losses < design.reject[n]:
+        rank = rank_open_end(design, n, losses)
+        below = (s for s in stops.inconclusive if rank_open_end(design, s[0], s[1]) >= rank)
+        return near, math.fsum(w for *_, w in (*stops.fails, *below))
+    # Rounding must not make the rest of a probability negative.
+    far = min(1.0, max(0.0, 1 - (near - math.fsum(w for *_, w in own))))
+    return (near, far) if losses <= design.accept[n] else (far, near)
 
 
 def _list_live_states(design: SequentialDesign, split: float) -> list[tuple[int, list[float]]]:
-    """Return, after n = 0 … cap − 1 discordant pairs, the chances of the states that go on.
+    """Return, after n = 0, 1, … discordant pairs below the cap, the states that go on.
 
     Each entry has the fewest losses and the chances from there on.
     """
-    band, low = [1.0], 0
-    found = [(0, band)]
-    for n in range(1, design.cap):
-        band = [
-            split * x + (1 - split) * y for x, y in zip([*band, 0.0], [0.0, *band], strict=True)
-        ]
-        first = max(low, design.accept[n] + 1)
-        band, low = band[first - low : max(0, design.reject[n] - low)], first
-        if design.futile:
-            for f in range(
-                max(low, design.futile[n][0]), min(design.futile[n][1], low + len(band) - 1) + 1
-            ):
-                band[f - low] = 0.0
-        found.append((low, band))
-    return found
+    rows = (row for row in walk(design, split) if row.n < design.cap)
+    return [(0, [1.0]), *map(keep_open, rows)]
 
 
 @lru_cache(maxsize=32)

@@ -8,16 +8,20 @@ Where other designs are kept is the caller's business: anything with `load` and 
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import astuple
 from functools import cache
 from itertools import pairwise
+from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
 from typing import Any, Protocol
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
+from trialwise.stats.sequential.best_rules import default_objective, usual_cap
 from trialwise.stats.sequential.bound import (
     Hypotheses,
     Mix,
@@ -27,7 +31,7 @@ from trialwise.stats.sequential.bound import (
     shared_mix,
 )
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.walks import Rule, never
+from trialwise.stats.sequential.walks import never
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
@@ -44,25 +48,12 @@ MOST_WITHOUT_CONSENT = 1_000
 
 #: The fewest trials with which a service with half the allowed failure rate passes a strict design
 #: in 80 % of runs, for the rates that ship; `python -m tools.designs --strict` finds them.
+# fmt: off
 DEFAULT_CAPS = {
-    0.5: 26,
-    0.6: 37,
-    0.66: 48,
-    0.7: 55,
-    0.75: 72,
-    0.8: 92,
-    0.85: 133,
-    0.9: 215,
-    0.92: 270,
-    0.95: 464,
-    0.96: 581,
-    0.97: 778,
-    0.98: 1000,
-    0.985: 1000,
-    0.99: 1000,
-    0.995: 1000,
+    0.5: 26, 0.6: 37, 0.66: 48, 0.7: 55, 0.75: 72, 0.8: 92, 0.85: 133, 0.9: 215, 0.92: 270,
+    0.95: 464, 0.96: 581, 0.97: 778, 0.98: 1000, 0.985: 1000, 0.99: 1000, 0.995: 1000,
 }
-
+# fmt: on
 #: What every shipped design has in common.
 ALPHA, BETA, BATCH = 0.05, 0.20, 1
 
@@ -114,17 +105,43 @@ def design_key(
     'optimal-1-0.9-0.8-0.05-0.2-50-1'
     """
     hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
-    parts: list[object] = [
-        hypotheses.p0,
-        hypotheses.p1,
-        hypotheses.alpha,
-        hypotheses.beta,
-        cap,
-        batch,
-    ]
+    parts = [*astuple(hypotheses), cap, batch]
     if mix is not None and mix != even_mix(hypotheses):
-        parts.extend(f"{rate!r}x{weight!r}" for rate, weight in mix)
-    return "-".join(["optimal", str(EDITION), *map(str, parts)])
+        parts += [f"{rate!r}x{weight!r}" for rate, weight in mix]
+    return name_key("optimal", *parts)
+
+
+def name_key(kind: str, *parts: object) -> str:
+    """Return the name under which a design is kept: all that determines it."""
+    return "-".join([kind, str(EDITION), *map(str, parts)])
+
+
+def find_kept(
+    cache: DesignCache | None,
+    key: str,
+    is_sound: Callable[[SequentialDesign], bool],
+    search: Callable[[], SequentialDesign],
+) -> SequentialDesign:
+    """Return a kept design if it is sound; otherwise search for one, and keep it."""
+    values = None if cache is None else cache.load(key)
+    if values is not None:
+        # A file may be cut, old or edited: a design is used only after its own errors are checked.
+        with suppress(InvalidArgument, TypeError, KeyError):
+            kept = SequentialDesign.from_dict(values)
+            if is_sound(kept):
+                return kept
+    design = search()
+    if cache is not None:
+        cache.save(key, design.to_dict())
+    return design
+
+
+def keeps_errors(design: SequentialDesign, hypotheses: Hypotheses) -> bool:
+    """Whether the exact errors of a design are at most those of the hypotheses."""
+    return (
+        design.operating_characteristic(hypotheses.p0).fails <= hypotheses.alpha_limit
+        and design.operating_characteristic(hypotheses.p1).passes <= hypotheses.beta_limit
+    )
 
 
 def optimal_design(
@@ -135,47 +152,33 @@ def optimal_design(
         shipped = shipped_design(hypotheses, cap, batch)
     else:
         shipped = _find_margin_design(hypotheses, cap, batch, mix)
-    if shipped is not None:
-        return shipped
-    key = design_key(
-        hypotheses.p0,
-        hypotheses.p1,
-        alpha=hypotheses.alpha,
-        beta=hypotheses.beta,
-        cap=cap,
-        batch=batch,
-        mix=mix,
+    p0, p1, alpha, beta = astuple(hypotheses)
+    key = design_key(p0, p1, alpha=alpha, beta=beta, cap=cap, batch=batch, mix=mix)
+    return shipped or find_kept(
+        cache,
+        key,
+        lambda kept: _is_asked(kept, hypotheses, cap, batch),
+        lambda: search_design(hypotheses, cap, batch, mix or even_mix(hypotheses)),
     )
-    kept = (
-        _accept_kept_design(cache.load(key), hypotheses, cap, batch) if cache is not None else None
-    )
-    if kept is not None:
-        return kept
-    design = search_design(hypotheses, cap, batch, mix or even_mix(hypotheses))
-    if cache is not None:
-        cache.save(key, design.to_dict())
-    return design
 
 
 def strict_design(
     hypotheses: Hypotheses, cap: int | None, batch: int, cache: DesignCache | None
 ) -> SequentialDesign:
     """The strict design from the shipped catalogue, the cache, or the search."""
-    limit = cap or default_strict_cap(hypotheses.p0, hypotheses.alpha, hypotheses.beta)
-    usual = all(math.isclose(level, STRICT_LEVEL) for level in (hypotheses.alpha, hypotheses.beta))
-    if usual and batch == BATCH:
-        for entry in _read_catalogue("strict_designs.json"):
-            if (entry["rate"], entry["cap"]) == (hypotheses.p0, limit):
-                return _decode_strict(hypotheses, entry)
-    parts = (hypotheses.p0, hypotheses.alpha, hypotheses.beta, limit, batch)
-    key = "-".join(["strict", str(EDITION), *map(str, parts)])
-    kept = cache and _accept_kept_design(cache.load(key), hypotheses, limit, batch)
-    if kept:
-        return kept
-    design = search_strict(hypotheses, limit, batch)
-    if cache is not None:
-        cache.save(key, design.to_dict())
-    return design
+    rate, alpha, beta = hypotheses.p0, hypotheses.alpha, hypotheses.beta
+    limit = cap or default_strict_cap(rate, alpha, beta)
+    if batch == BATCH and _are_levels(hypotheses, STRICT_LEVEL, STRICT_LEVEL):
+        entry = _find_entry("strict_designs.json", rate=rate, cap=limit)
+        if entry:
+            mix = normalize(default_objective(rate, limit).trials)
+            return _decode_design(hypotheses, entry, mix)
+    return find_kept(
+        cache,
+        name_key("strict", rate, alpha, beta, limit, batch),
+        lambda kept: _is_asked(kept, hypotheses, limit, batch),
+        lambda: search_strict(hypotheses, limit, batch),
+    )
 
 
 def default_strict_cap(rate: float, alpha: float = STRICT_LEVEL, beta: float = STRICT_LEVEL) -> int:
@@ -190,8 +193,6 @@ def default_strict_cap(rate: float, alpha: float = STRICT_LEVEL, beta: float = S
     >>> default_strict_cap(0.99)
     1000
     """
-    from trialwise.stats.sequential.best_rules import usual_cap
-
     estimate = usual_cap(rate, alpha, beta)
     if all(math.isclose(level, STRICT_LEVEL) for level in (alpha, beta)):
         if rate in DEFAULT_CAPS:
@@ -207,7 +208,6 @@ def default_strict_cap(rate: float, alpha: float = STRICT_LEVEL, beta: float = S
 
 def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDesign:
     """Search for a strict design."""
-    from trialwise.stats.sequential.best_rules import default_objective
     from trialwise.stats.sequential.design_methods import find_strict
 
     levels = hypotheses.alpha, hypotheses.beta
@@ -232,49 +232,36 @@ def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDes
     )
 
 
-def _accept_kept_design(
-    values: Mapping[str, Any] | None, hypotheses: Hypotheses, cap: int, batch: int
-) -> SequentialDesign | None:
-    """A kept design if it is one, is the one asked for, and keeps its errors; else None."""
-    if values is None:
-        return None
-    try:
-        design = SequentialDesign.from_dict(values)
-    except (InvalidArgument, TypeError, KeyError):
-        return None
-    asked = (hypotheses.p0, hypotheses.p1, hypotheses.alpha, hypotheses.beta, cap, batch)
-    same = asked == (design.p0, design.p1, design.alpha, design.beta, design.cap, design.batch)
-    sound = (
-        design.operating_characteristic(hypotheses.p0).fails <= hypotheses.alpha_limit
-        and design.operating_characteristic(hypotheses.p1).passes <= hypotheses.beta_limit
-    )
-    return design if same and sound else None
+def _is_asked(design: SequentialDesign, hypotheses: Hypotheses, cap: int, batch: int) -> bool:
+    """Whether a kept design is the one asked for, and keeps its errors."""
+    made_for = design.p0, design.p1, design.alpha, design.beta, design.cap, design.batch
+    return made_for == (*astuple(hypotheses), cap, batch) and keeps_errors(design, hypotheses)
+
+
+def _are_levels(hypotheses: Hypotheses, alpha: float, beta: float) -> bool:
+    """Whether these are the error levels; one computed as 1 − 0.95 is meant to be 0.05."""
+    return math.isclose(hypotheses.alpha, alpha) and math.isclose(hypotheses.beta, beta)
 
 
 def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDesign | None:
     """The design of the catalogue for two hypotheses, or None."""
-    # A level computed as 1 − 0.95 is meant to be 0.05.
-    usual = math.isclose(hypotheses.alpha, ALPHA) and math.isclose(hypotheses.beta, BETA)
-    if not usual or batch != BATCH or (hypotheses.p0, hypotheses.p1) not in RATES:
+    if not _are_levels(hypotheses, ALPHA, BETA) or batch != BATCH:
         return None
-    for entry in _read_catalogue("designs.json"):
-        if (entry["p0"], entry["p1"], entry["cap"]) == (hypotheses.p0, hypotheses.p1, cap):
-            return _decode_design(hypotheses, entry)
-    return None
+    entry = _find_entry("designs.json", p0=hypotheses.p0, p1=hypotheses.p1, cap=cap)
+    return _decode_design(hypotheses, entry) if entry else None
 
 
 def _find_margin_design(
     hypotheses: Hypotheses, cap: int, batch: int, mix: Mix
 ) -> SequentialDesign | None:
     """The design of the catalogue for a margin as contracts ask for it, or None."""
-    rates, levels = (hypotheses.p0, hypotheses.p1), (hypotheses.alpha, hypotheses.beta)
-    usual = all(math.isclose(level, MARGIN_LEVEL) for level in levels)
-    if not usual or batch != BATCH or rates not in RATES:
+    p0, p1 = hypotheses.p0, hypotheses.p1
+    if not _are_levels(hypotheses, MARGIN_LEVEL, MARGIN_LEVEL) or batch != BATCH:
         return None
-    names = [name for name, make in MARGIN_MIXES.items() if make(*rates) == mix]
-    for entry in _read_catalogue("margin_designs.json"):
-        if (entry["p0"], entry["p1"], entry["cap"]) == (*rates, cap) and entry["mix"] in names:
-            return replace(_decode_design(hypotheses, entry), mix=mix)
+    for name, make in MARGIN_MIXES.items():
+        entry = _find_entry("margin_designs.json", p0=p0, p1=p1, cap=cap, mix=name)
+        if entry and make(p0, p1) == mix:
+            return _decode_design(hypotheses, entry, mix)
     return None
 
 
@@ -286,15 +273,14 @@ def find_paired_design(question: str, alpha: float) -> SequentialDesign | None:
     tests = round(PAIRED_LEVEL / alpha)
     if tests < 1 or not math.isclose(alpha, PAIRED_LEVEL / tests, rel_tol=1e-9):
         return None
-    for entry in _read_catalogue("paired_designs.json"):
-        if (entry["question"], entry["tests"]) == (question, tests):
-            if question == "different":
-                levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
-                mix = normalize(paired_mix(PAIRED_SPLIT))
-                return _decode_two_sided(levels, entry, mix)
-            levels = Hypotheses.from_numbers(PAIRED_SPLIT, 0.5, complement(PAIRED_POWER), alpha / 2)
-            return _decode_design(levels, entry)
-    return None
+    entry = _find_entry("paired_designs.json", question=question, tests=tests)
+    if entry is None:
+        return None
+    if question == "different":
+        levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
+        return _decode_design(levels, entry, normalize(paired_mix(PAIRED_SPLIT)))
+    levels = Hypotheses.from_numbers(PAIRED_SPLIT, 0.5, complement(PAIRED_POWER), alpha / 2)
+    return _decode_design(levels, entry)
 
 
 def paired_mix(split: float, equal: float = 0.5) -> Mix:
@@ -307,11 +293,14 @@ def paired_mix(split: float, equal: float = 0.5) -> Mix:
 
 @cache
 def _read_catalogue(name: str) -> list[dict[str, Any]]:
-    import json
-    from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
-
     found: list[dict[str, Any]] = json.loads(get_data("trialwise.stats.sequential", name) or "[]")
     return found
+
+
+def _find_entry(name: str, **asked: object) -> dict[str, Any] | None:
+    """Return the first entry of a catalogue that has these values."""
+    entries = _read_catalogue(name)
+    return next((one for one in entries if all(one[k] == v for k, v in asked.items())), None)
 
 
 def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
@@ -329,41 +318,23 @@ def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Seq
     )
 
 
-def _decode_design(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
-    rule = _decode_rule(entry)
-    return SequentialDesign.from_rule(
-        Method.OPTIMAL, hypotheses, BATCH, rule, certificate=entry["certificate"]
-    )
-
-
-def _decode_rule(entry: Mapping[str, Any]) -> Rule:
-    rule = never(entry["cap"])
+def _decode_design(
+    hypotheses: Hypotheses, entry: Mapping[str, Any], mix: Mix | None = None
+) -> SequentialDesign:
+    """Draw the boundaries of an entry, which holds the trials at which each of them steps up."""
+    cap = entry["cap"]
+    rule, futile = never(cap), [(n + 1, -1) for n in range(cap + 1)]
     accept, reject = sorted(entry["accept"]), sorted(entry["reject"])
-    for n in list_looks(entry["cap"], BATCH):
+    for n in list_looks(cap, BATCH):
         rule.accept[n] = bisect_right(accept, n) - 1
         rule.reject[n] = bisect_right(reject, n) + 1
-    return rule
-
-
-def _decode_strict(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
-    from trialwise.stats.sequential.best_rules import default_objective
-
-    mix = normalize(default_objective(hypotheses.p0, entry["cap"]).trials)
-    return _decode_two_sided(hypotheses, entry, mix)
-
-
-def _decode_two_sided(
-    hypotheses: Hypotheses, entry: Mapping[str, Any], mix: Mix
-) -> SequentialDesign:
-    cap = entry["cap"]
-    futile = [(n + 1, -1) for n in range(cap + 1)]
-    for start, stop, low, high in entry["futile"]:
+    for start, stop, low, high in entry.get("futile", ()):
         futile[start:stop] = [(low, high)] * (stop - start)
     return SequentialDesign.from_rule(
-        Method.STRICT,
+        Method.STRICT if hypotheses.p0 == hypotheses.p1 else Method.OPTIMAL,
         hypotheses,
         BATCH,
-        _decode_rule(entry)._replace(futile=futile),
+        rule._replace(futile=futile),
         mix=mix,
         certificate=entry["certificate"],
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential.walks import Rule, stopping_probabilities
+from trialwise.stats.sequential.walks import Rule, Stop, Stops, stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:
@@ -184,34 +184,50 @@ def check_stop(design: SequentialDesign, trials: int, failures: int) -> tuple[in
     return int(trials), int(failures)
 
 
-@lru_cache(maxsize=64)  # interval, estimate and p-value of one stop share them
 def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[float], Tails]:
     """The two tail probabilities of an outcome as functions of the true rate."""
     n, f = check_stop(design, trials, failures)
-    verdict = design.decide(n, f)
     # Stages after a verdict of this one cannot matter to it.
-    last = design.cap if verdict == "INCONCLUSIVE" else n
-    middle = (design.p0 + design.p1) / 2
-    stops = stopping_probabilities(Rule.of(design).until(last), middle)
-    if verdict == "FAIL":
-        beyond = [stop for stop in stops.fails if stop[0] < n or stop[1] > f]
-    elif verdict == "PASS":
-        beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < f]
-    else:
-        own_rank = rank_open_end(design, n, f)
-        better = (s for s in stops.inconclusive if rank_open_end(design, s[0], s[1]) < own_rank)
-        beyond = [*stops.passes, *better]
-    own = [stop for part in stops for stop in part if stop[:2] == (n, f)]
+    last = design.cap if design.decide(n, f) == "INCONCLUSIVE" else n
+    return find_tails(design, n, f, last, (design.p0 + design.p1) / 2)
+
+
+@lru_cache(maxsize=64)  # interval, estimate and p-value of one stop share them
+def find_tails(
+    design: SequentialDesign, n: int, f: int, last: int, rate: float
+) -> Callable[[float], Tails]:
+    """The tails of an outcome where the design ends after `last` trials, from a walk at a rate."""
+    _, beyond, own = part_stops(design, n, f, last, rate)
     # How many paths lead to a stop does not depend on the rate, so one recursion serves all.
-    paths, own_paths = list_log_paths(beyond, middle), list_log_paths(own, middle)
+    paths, own_paths = list_log_paths(beyond, rate), list_log_paths(own, rate)
 
     def tails(p: float) -> Tails:
         past, itself = sum_paths(paths, p), sum_paths(own_paths, p)
-        if verdict == "FAIL":
+        if f >= design.reject[n]:
             return Tails(1 - past, past + itself)
         return Tails(past + itself, 1 - past)
 
     return tails
+
+
+def part_stops(
+    design: SequentialDesign, n: int, f: int, last: int, rate: float
+) -> tuple[Stops, list[Stop], list[Stop]]:
+    """All stops up to `last` trials at a rate, those beyond an outcome, and the outcome itself.
+
+    Stage-wise ordering (Jennison and Turnbull 2000, section 8.4): an earlier verdict is the
+    stronger one. Beyond a FAIL lies what is worse, beyond everything else what is better.
+    """
+    stops = stopping_probabilities(Rule.of(design).until(last), rate)
+    if f <= design.accept[n]:
+        beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < f]
+    elif f >= design.reject[n]:
+        beyond = [stop for stop in stops.fails if stop[0] < n or stop[1] > f]
+    else:
+        rank = rank_open_end(design, n, f)
+        better = (s for s in stops.inconclusive if rank_open_end(design, s[0], s[1]) < rank)
+        beyond = [*stops.passes, *better]
+    return stops, beyond, [stop for part in stops for stop in part if stop[:2] == (n, f)]
 
 
 def rank_open_end(design: SequentialDesign, n: int, f: int) -> tuple[int, int, int]:
@@ -225,7 +241,7 @@ def rank_open_end(design: SequentialDesign, n: int, f: int) -> tuple[int, int, i
     return (1, n, f) if from_above else (0, -n, f)
 
 
-def list_log_paths(stops: list[tuple[int, int, float]], p: float) -> list[tuple[float, int, int]]:
+def list_log_paths(stops: list[Stop], p: float) -> list[tuple[float, int, int]]:
     """(log of the number of paths, successes, failures) of stops with their chances at rate p."""
     good, bad = math.log(p), math.log1p(-p)
     return [

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
@@ -64,12 +64,16 @@ class Rule(NamedTuple):
         return Rule(list(rule.accept), list(rule.reject), rule.futile)
 
 
-class Stops(NamedTuple):
-    """Where a rule stops at one true rate: (trials, failures, probability), by verdict."""
+Stop: TypeAlias = tuple[int, int, float]
+"""Trials, failures and the probability to stop there."""
 
-    passes: list[tuple[int, int, float]]
-    fails: list[tuple[int, int, float]]
-    inconclusive: list[tuple[int, int, float]]
+
+class Stops(NamedTuple):
+    """Where a rule stops at one true rate, by verdict."""
+
+    passes: list[Stop]
+    fails: list[Stop]
+    inconclusive: list[Stop]
 
 
 _NOWHERE = range(0)
