@@ -52,13 +52,11 @@ def test_every_public_function_and_class_of_every_module_is_exported_or_shared()
     """What neither users nor another module nor a test imports has a leading underscore."""
     folders = SOURCE.parent, Path(__file__).parents[1]
     imported = {
-        alias.name
+        name
         for folder in folders
         for path in folder.rglob("*.py")
-        if "from trialwise.stats." in (text := path.read_text(encoding="utf-8"))
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trialwise.stats.")
-        for alias in node.names
+        if "from trialwise.stats" in (text := path.read_text(encoding="utf-8"))
+        for name in taken_from_statistics(ast.parse(text))
     }
     public = {
         name
@@ -68,6 +66,21 @@ def test_every_public_function_and_class_of_every_module_is_exported_or_shared()
     }
 
     assert set() == public - set(EXPORTS) - imported
+
+
+def taken_from_statistics(tree: ast.Module) -> set[str]:
+    """The names that a file imports from the statistics, or asks of a module imported from them."""
+    taken: set[str] = set()
+    modules: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trialwise.stats"):
+            taken |= {alias.name for alias in node.names}
+            modules |= {alias.asname or alias.name for alias in node.names}
+    return taken | {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) in modules
+    }
 
 
 def defined_in(module: str) -> dict[str, ast.stmt]:

@@ -12,18 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
+from trialwise import validation
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_open_rate,
-    require_outcomes,
-    require_real,
-)
 
 MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval"]
 """What two different ratings differ by: that they do, by ranks, or by their distance squared."""
@@ -56,7 +51,7 @@ class Confusion:
 
     def __post_init__(self) -> None:
         for name in ("true_pass", "false_pass", "true_fail", "false_fail"):
-            object.__setattr__(self, name, require_count(name, getattr(self, name)))
+            object.__setattr__(self, name, validation.require_count(name, getattr(self, name)))
         if not self.labels:
             raise InvalidArgument("confusion", self, "count at least one label")
 
@@ -99,7 +94,10 @@ def confusion_of(judged: Sequence[bool], truth: Sequence[bool]) -> Confusion:
     >>> confusion_of([True, True, False], [True, False, False])
     Confusion(true_pass=1, false_pass=1, true_fail=1, false_fail=0)
     """
-    verdicts, labels = require_outcomes("judged", judged), require_outcomes("truth", truth)
+    verdicts, labels = (
+        validation.require_outcomes("judged", judged),
+        validation.require_outcomes("truth", truth),
+    )
     if len(verdicts) != len(labels):
         raise InvalidArgument("truth", truth, f"hold one label for each verdict ({len(verdicts)})")
     pairs = Counter(zip(verdicts, labels, strict=True))
@@ -224,7 +222,7 @@ def cohen_kappa_interval(
 
 def _count_paired_units(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Counts:
     """The units with at least two ratings, counted by what they were rated."""
-    require_choice("level", level, LEVELS)
+    validation.require_choice("level", level, LEVELS)
     allowed = "be a sequence of units, each a sequence of ratings"
     if isinstance(units, (str, bytes)) or not isinstance(units, Iterable):
         raise InvalidArgument("units", units, allowed)
@@ -234,7 +232,7 @@ def _count_paired_units(units: Iterable[Sequence[Hashable]], level: MeasurementL
             raise InvalidArgument(f"units[{place}]", unit, "be a sequence of ratings")
         ratings: Ratings = tuple(rating for rating in unit if rating is not None)
         if level != "nominal":
-            ratings = tuple(require_real(f"units[{place}]", one) for one in ratings)
+            ratings = tuple(validation.require_real(f"units[{place}]", one) for one in ratings)
         if len(ratings) > 1:
             counts[ratings] += 1
     return counts
@@ -314,16 +312,14 @@ def _bootstrap(
     *,
     seed: SupportsIndex,
 ) -> Interval | Undefined:
-    from random import Random
-
-    level = require_open_rate("confidence", confidence)
-    B = require_count("resamples", resamples, minimum=1)
+    level = validation.require_open_rate("confidence", confidence)
+    B = validation.require_count("resamples", resamples, minimum=1)
     tail = (1 - as_written(level)) / 2
     rank = math.floor((B + 1) * tail)
     if rank < 1:
         needed = math.ceil(1 / tail) - 1
         raise InvalidArgument("resamples", resamples, f"be at least {needed} at this confidence")
-    draw = Random(require_count("seed", seed)).random
+    draw = Random(validation.require_count("seed", seed)).random
     observed = statistic(counts)
     if isinstance(observed, Undefined):
         return observed

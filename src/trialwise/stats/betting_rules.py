@@ -25,14 +25,8 @@ from typing import Any, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
+from trialwise.stats import paired
 from trialwise.stats.binomial import find_end, find_first, upper_z
-from trialwise.stats.paired import (
-    OUTCOMES,
-    PairCounts,
-    PairedCharacteristic,
-    PairedOutcome,
-    PairedQuestion,
-)
 from trialwise.stats.paired_designs import discordant_rates
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
@@ -82,7 +76,7 @@ class BettingRule(PairedRule):
         """None: the least number of pairs is not known."""
         return None
 
-    def decide(self, counts: PairCounts) -> PairedOutcome | None:
+    def decide(self, counts: paired.PairCounts) -> paired.PairedOutcome | None:
         """Return what the pairs so far show, or None to go on."""
         if self.max_pairs is not None and counts.pairs > self.max_pairs:
             raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
@@ -90,12 +84,12 @@ class BettingRule(PairedRule):
             return None
         return self._decide(counts.pairs, counts.only_b, counts.only_a)
 
-    def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
+    def find_p_values(self, counts: paired.PairCounts) -> tuple[float, float]:
         """Return the one-sided p-values: of what PASS and of what FAIL refutes."""
         passes, fails = self._find_capitals(counts.pairs, counts.only_b, counts.only_a)
         return min(1.0, 1 / max(passes, 1e-300)), min(1.0, 1 / max(fails, 1e-300))
 
-    def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
+    def find_interval(self, counts: paired.PairCounts, outcome: paired.PairedOutcome) -> Interval:
         """Return the differences that the capital does not refute."""
         pairs, wins, losses = counts.pairs, counts.only_b, counts.only_a
         wanted = 2 / self.alpha
@@ -114,15 +108,15 @@ class BettingRule(PairedRule):
             low, high = min(low, self.margin), max(high, -self.margin)
         return Interval(low, high, confidence=complement(self.alpha), method="exact, by betting")
 
-    def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
+    def characteristic(self, only_a: float, only_b: float) -> paired.PairedCharacteristic:
         """Return the exact chances of each outcome and the expected pairs."""
         require_rate("only_a + only_b", only_a + only_b)
-        chances: dict[PairedOutcome, float] = {"not shown": 0.0}
+        chances: dict[paired.PairedOutcome, float] = {"not shown": 0.0}
         mean = 0.0
         for pairs, outcome, chance in self._follow_states(only_a, only_b):
             chances[outcome] = chances.get(outcome, 0.0) + chance
             mean += pairs * chance
-        return PairedCharacteristic(
+        return paired.PairedCharacteristic(
             question=self.question,
             chances=chances,
             mean_pairs=mean,
@@ -152,13 +146,13 @@ class BettingRule(PairedRule):
             fields[name] = tuple((share, part) for share, part in fields[name])
         return BettingRule(**fields)
 
-    def _decide(self, pairs: int, wins: int, losses: int) -> PairedOutcome | None:
+    def _decide(self, pairs: int, wins: int, losses: int) -> paired.PairedOutcome | None:
         passes, fails = self._find_capitals(pairs, wins, losses)
         wanted = 2 / self.alpha
         if passes >= wanted:
-            return OUTCOMES[self.question][0][0]
+            return paired.OUTCOMES[self.question][0][0]
         if fails >= wanted:
-            return OUTCOMES[self.question][1][-1]
+            return paired.OUTCOMES[self.question][1][-1]
         if pairs == self.max_pairs:
             return "not shown"
         if self.give_up:
@@ -185,7 +179,7 @@ class BettingRule(PairedRule):
 
     def _follow_states(
         self, only_a: float, only_b: float
-    ) -> Iterator[tuple[int, PairedOutcome, float]]:
+    ) -> Iterator[tuple[int, paired.PairedOutcome, float]]:
         """Yield where a comparison stops: pairs, outcome and probability."""
         assert self.max_pairs is not None
         agree = max(0.0, 1 - only_a - only_b)
@@ -201,7 +195,7 @@ class BettingRule(PairedRule):
 
     def _list_stops(
         self, pairs: int, losses: int, row: range
-    ) -> Iterator[tuple[int, PairedOutcome]]:
+    ) -> Iterator[tuple[int, paired.PairedOutcome]]:
         """Yield the wins with which a comparison stops, for so many losses.
 
         They lie at both ends of the row, and for "equivalent" also in the middle.
@@ -257,7 +251,7 @@ def _find_steps(bets: Bets, delta: float) -> tuple[tuple[float, float, float, fl
 
 
 def plan_betting_rule(
-    question: PairedQuestion,
+    question: paired.PairedQuestion,
     margin: float,
     *,
     alpha: float,
@@ -299,7 +293,7 @@ def plan_betting_rule(
 
 
 def _expect(
-    question: PairedQuestion,
+    question: paired.PairedQuestion,
     margin: float,
     rates: tuple[float, float] | None,
     both: float | None,

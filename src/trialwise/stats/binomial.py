@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
+from statistics import NormalDist
+from typing import SupportsIndex
 
 from trialwise.validation import require_count, require_integer, require_rate
-
-# `typing` costs half an interpreter's start, and nothing here needs it to run.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from fractions import Fraction
-    from typing import SupportsIndex
-
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -101,8 +97,6 @@ def raw_tail(k: int, n: int, p: float) -> float:
 
 def exact_tail(k: int, n: int, p: Fraction) -> Fraction:
     """P(K ≥ k) in rationals, for the exact-boundary convention."""
-    from fractions import Fraction
-
     a, d = p.numerator, p.denominator
     b = d - a
     # Horner from the top count down keeps one running term instead of n binomials.
@@ -294,9 +288,6 @@ def normal_quantile(q: float) -> float:
     >>> round(normal_quantile(0.95), 6)
     1.644854
     """
-    # `statistics` costs as much to import as the interpreter to start; a help page needs none.
-    from statistics import NormalDist
-
     return NormalDist().inv_cdf(q)
 
 

@@ -17,15 +17,9 @@ from operator import mul
 from typing import NamedTuple
 
 from trialwise.decimals import RELATIVE_BAND
+from trialwise.stats import unconditional
 from trialwise.stats.binomial import find_first, likely_counts
 from trialwise.stats.precedence import lattice_weight
-from trialwise.stats.unconditional import (
-    FisherLevel,
-    RejectionRegion,
-    find_supremum,
-    fisher_corners,
-    highest_point,
-)
 
 #: Half of the distance between two rates of the grid, in standard deviations of the total.
 _REACH = 0.35
@@ -54,13 +48,13 @@ class BoschlooRegion:
     @property
     def size(self) -> float:
         """The largest false-alarm probability over every common rate; at most alpha."""
-        region = RejectionRegion(
+        region = unconditional.RejectionRegion(
             size=self.baseline_trials + self.trials,
             level=max(self.conditional, default=0.0),
             first=self.first,
             conditional=list(self.conditional),
         )
-        return find_supremum(region).high
+        return unconditional.find_supremum(region).high
 
 
 class _Outcome(NamedTuple):
@@ -86,7 +80,9 @@ def boschloo_region(nb: int, nt: int, alpha: float) -> BoschlooRegion:
     """
     corners = {
         k + x: _Outcome(tail, k, x, weight)
-        for k, x, tail, weight in fisher_corners(FisherLevel(alpha, nb, nt), nb, nt)
+        for k, x, tail, weight in unconditional.fisher_corners(
+            unconditional.FisherLevel(alpha, nb, nt), nb, nt
+        )
     }
     if nb + nt > LARGEST_SEARCH:
         return _build(corners, nb, nt, alpha)
@@ -261,7 +257,7 @@ class _Piece:
             products = list(map(mul, products, totals))
             moments.append(sum(products))
         series = [sum(map(mul, row, moments)) for row in polynomials[: terms + 1]]
-        place = highest_point(series[1], series[2], reach)
+        place = unconditional.highest_point(series[1], series[2], reach)
         parabola = series[0] + place * (series[1] + place * series[2])
         tail = sum(abs(c) * reach**j for j, c in enumerate(series[3:], 3))
         left_out = level * _bound_remainder(reach, terms)

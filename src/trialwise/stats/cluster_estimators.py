@@ -31,15 +31,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise import validation
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_quantile, upper_z
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.validation import (
-    require_choice,
-    require_open_rate,
-    require_positive,
-    require_successes,
-)
 
 Estimand: TypeAlias = Literal["call-weighted", "prompt-weighted"]
 """Which mean of the prompts' rates is estimated."""
@@ -214,8 +209,8 @@ def _estimate(
     method: ClusterMethod,
     bounds: Bounds,
 ) -> ClusterEstimate:
-    alpha = 1 - require_open_rate("confidence", confidence)
-    require_choice("method", method, CLUSTER_METHODS)
+    alpha = 1 - validation.require_open_rate("confidence", confidence)
+    validation.require_choice("method", method, CLUSTER_METHODS)
     trials, successes = sum(m for _, m in counts), sum(y for y, _ in counts)
     effective: float | Undefined
     interval: Interval | Undefined
@@ -253,7 +248,7 @@ def student_z(tail: float, df: int) -> float:
 
 def find_ends(rate: float, n: float, tail: float, bounds: Bounds) -> tuple[float, float]:
     """An interval for a real number of trials; a bound misses with probability `tail` or less."""
-    if require_choice("bounds", bounds, ("exact", "score")) == "score":
+    if validation.require_choice("bounds", bounds, ("exact", "score")) == "score":
         z = upper_z(tail)
         return _wilson_low(rate, n, z), 1 - _wilson_low(1 - rate, n, z)
     return _exact_low(rate, n, tail), 1 - _exact_low(1 - rate, n, tail)
@@ -281,7 +276,9 @@ def check_groups(groups: object) -> tuple[tuple[int, int], ...]:
     for group in groups:
         if not isinstance(group, Sequence) or len(group) != 2:
             raise InvalidArgument("groups", group, allowed)
-        counts.append(require_successes(*group, names=("groups' successes", "groups' trials")))
+        counts.append(
+            validation.require_successes(*group, names=("groups' successes", "groups' trials"))
+        )
     return tuple(counts)
 
 
@@ -359,12 +356,12 @@ def stratum_weighted(
     (Interval(low=0.8230..., high=0.9735..., ...), 62.5)
     """
     parts = _check_strata(strata)
-    require_choice("method", method, ("exact", "score"))
-    z = upper_z((1 - require_open_rate("confidence", confidence)) / 2)
+    validation.require_choice("method", method, ("exact", "score"))
+    z = upper_z((1 - validation.require_open_rate("confidence", confidence)) / 2)
     total = math.fsum(part.weight for part in parts)
     weights = tuple(part.weight / total for part in parts)
     cells = tuple(
-        _Cell(weight, *require_successes(part.successes, part.trials))
+        _Cell(weight, *validation.require_successes(part.successes, part.trials))
         for weight, part in zip(weights, parts, strict=True)
     )
     rate, worth = _rate(cells, 0.0), min(cell.trials / cell.weight for cell in cells)
@@ -413,8 +410,8 @@ def _check_strata(strata: Sequence[Stratum]) -> tuple[Stratum, ...]:
     for part in parts:
         if not isinstance(part, Stratum):
             raise InvalidArgument("strata", part, "hold only Stratum values")
-        require_positive(f"weight of stratum {part.name!r}", part.weight)
-        require_successes(
+        validation.require_positive(f"weight of stratum {part.name!r}", part.weight)
+        validation.require_successes(
             part.successes,
             part.trials,
             names=(f"successes of stratum {part.name!r}", f"trials of stratum {part.name!r}"),

@@ -15,23 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats import cluster_estimators as clusters
 from trialwise.stats.beta_binomial import beta_binomial_fit
 from trialwise.stats.binomial import normal_cdf, normal_quantile
-from trialwise.stats.cluster_estimators import (
-    ESTIMANDS,
-    POPULATIONS,
-    Bounds,
-    ClusterEstimate,
-    Estimand,
-    Groups,
-    check_groups,
-    find_ends,
-    prompt_weighted,
-    student_z,
-)
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 
@@ -50,7 +40,7 @@ Counts: TypeAlias = tuple[tuple[int, int], ...]
 class ClusterBootstrap:
     """A rate over prompts with a bootstrap interval, and the seed that reproduces it."""
 
-    estimand: Estimand
+    estimand: clusters.Estimand
     population: str
     prompts: int
     trials: int
@@ -63,12 +53,12 @@ class ClusterBootstrap:
 
 
 def cluster_bootstrap(
-    groups: Groups,
+    groups: clusters.Groups,
     *,
     confidence: float = 0.95,
     resamples: SupportsIndex = 1999,
     seed: SupportsIndex,
-    estimand: Estimand = "prompt-weighted",
+    estimand: clusters.Estimand = "prompt-weighted",
     method: BootstrapMethod = "percentile",
 ) -> ClusterBootstrap:
     """A rate over prompts with the interval that resampling whole prompts gives.
@@ -108,19 +98,19 @@ def cluster_bootstrap(
     >>> result.rate in result.interval
     True
     """
-    counts = check_groups(groups)
+    counts = clusters.check_groups(groups)
     alpha = 1 - require_open_rate("confidence", confidence)
     B = require_count("resamples", resamples, minimum=1)
     if (B + 1) * alpha / 2 < 1 - 1e-9:
         needed = math.ceil(2 / alpha - 1e-9) - 1
         raise InvalidArgument("resamples", resamples, f"be at least {needed} at this confidence")
     start = require_count("seed", seed)
-    require_choice("estimand", estimand, ESTIMANDS)
+    require_choice("estimand", estimand, clusters.ESTIMANDS)
     require_choice("method", method, BOOTSTRAP_METHODS)
     mean = _call_mean if estimand == "call-weighted" else _prompt_mean
     return ClusterBootstrap(
         estimand=estimand,
-        population=POPULATIONS[estimand],
+        population=clusters.POPULATIONS[estimand],
         prompts=len(counts),
         trials=sum(m for _, m in counts),
         successes=sum(y for y, _ in counts),
@@ -173,8 +163,6 @@ def _rank(tail: float, resamples: int) -> int:
 def _replicates(
     counts: Counts, mean: Callable[[Counts], float], resamples: int, seed: int
 ) -> list[float]:
-    from random import Random
-
     # `random()` alone is promised to repeat across Python versions; `choices` is not.
     draw = Random(seed).random
     J = len(counts)
@@ -238,7 +226,7 @@ class GeeFit:
     """Of the rate: the sandwich times J/(J − 1)."""
 
 
-def fit_gee(groups: Groups) -> GeeFit | Undefined:
+def fit_gee(groups: clusters.Groups) -> GeeFit | Undefined:
     """Fit one rate to the counts of inputs by generalised estimating equations.
 
     An input of m trials weighs m/(1 + (m − 1)ρ). The correlation ρ is the mean product of the
@@ -258,7 +246,7 @@ def fit_gee(groups: Groups) -> GeeFit | Undefined:
     >>> round(fit.rate, 6), round(fit.correlation, 4)
     (0.75, 0.1961)
     """
-    counts = check_groups(groups)
+    counts = clusters.check_groups(groups)
     trials, successes = sum(m for _, m in counts), sum(y for y, _ in counts)
     if len(counts) < 2:
         return Undefined("one input says nothing about how inputs differ")
@@ -301,12 +289,12 @@ def _correlate(counts: Sequence[tuple[int, int]], rate: float) -> float:
 
 
 def modelled_rate(
-    groups: Groups,
+    groups: clusters.Groups,
     *,
     confidence: float = 0.95,
     method: ModelMethod = "gee",
-    bounds: Bounds = "exact",
-) -> ClusterEstimate:
+    bounds: clusters.Bounds = "exact",
+) -> clusters.ClusterEstimate:
     """The mean rate over inputs with the interval of a model.
 
     Parameters
@@ -326,10 +314,12 @@ def modelled_rate(
     cluster-bootstrap: [0.417, 0.867]
     beta-binomial: [0.410, 0.869]
     """
-    counts = check_groups(groups)
+    counts = clusters.check_groups(groups)
     level = require_open_rate("confidence", confidence)
     chosen = require_choice("method", method, MODEL_METHODS)
-    over_inputs = replace(prompt_weighted(counts, confidence=level, bounds=bounds), method=chosen)
+    over_inputs = replace(
+        clusters.prompt_weighted(counts, confidence=level, bounds=bounds), method=chosen
+    )
     rates = {y / m for y, m in counts}
     if len(rates) < 2:
         return over_inputs
@@ -339,8 +329,8 @@ def modelled_rate(
 
 
 def _resample(
-    over_inputs: ClusterEstimate, counts: Sequence[tuple[int, int]], level: float
-) -> ClusterEstimate:
+    over_inputs: clusters.ClusterEstimate, counts: Sequence[tuple[int, int]], level: float
+) -> clusters.ClusterEstimate:
     # So many that the ends are order statistics of some resamples, not the extremes.
     resamples = max(1999, math.ceil(200 / (1 - level)) - 1)
     found = cluster_bootstrap(
@@ -356,19 +346,19 @@ _NO_TRIALS = Undefined("resampling does not count trials")
 
 
 def _fit(
-    over_inputs: ClusterEstimate,
+    over_inputs: clusters.ClusterEstimate,
     counts: Sequence[tuple[int, int]],
     level: float,
     method: ModelMethod,
-    bounds: Bounds,
-) -> ClusterEstimate:
+    bounds: clusters.Bounds,
+) -> clusters.ClusterEstimate:
     share = (1 - level) / 2
     if method == "gee":
         fit = fit_gee(counts)
         if isinstance(fit, Undefined) or fit.variance <= 0:
             return over_inputs
         spread = fit.rate * (1 - fit.rate)
-        half = student_z(share, len(counts) - 1) * math.sqrt(fit.variance) / spread
+        half = clusters.student_z(share, len(counts) - 1) * math.sqrt(fit.variance) / spread
         middle = math.log(fit.rate / (1 - fit.rate))
         ends = [1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1)]
         effective, rate, name = spread / fit.variance, fit.rate, "GEE, logit, Student"
@@ -378,12 +368,12 @@ def _fit(
             return over_inputs
         rate = model.mean
         effective = math.fsum(m / (1 + (m - 1) * model.rho) for _, m in counts)
-        ends = [*find_ends(rate, effective, share, bounds)]
+        ends = [*clusters.find_ends(rate, effective, share, bounds)]
         name = f"beta-binomial, {'Clopper-Pearson' if bounds == 'exact' else 'Wilson'}"
     return replace(
         over_inputs,
         estimand="prompt-weighted",
-        population=POPULATIONS["prompt-weighted"],
+        population=clusters.POPULATIONS["prompt-weighted"],
         rate=rate,
         effective_trials=effective,
         interval=Interval(*ends, confidence=level, method=f"{name}, approximate"),

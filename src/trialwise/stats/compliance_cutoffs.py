@@ -11,25 +11,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, SupportsIndex
+from typing import ClassVar, SupportsIndex
 
+from trialwise import validation
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import exact_tail, find_first, normal_cdf, raw_tail, upper_z
 from trialwise.stats.precedence import lower_tail
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Refusal, Rule
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_open_rate,
-    require_rate,
-    require_successes,
-)
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 #: From here on p^n is compared by logarithms to 60 digits: as a rational it would fill the memory.
 _LONG_POWER = 1000
@@ -72,7 +65,7 @@ class ComplianceCutoff:
 
     def power(self, rate: float) -> float:
         """P(PASS) when the true rate is `rate`."""
-        p = require_rate("rate", rate)
+        p = validation.require_rate("rate", rate)
         return 0.0 if self.cutoff is None else _find_power(self.cutoff, self.trials, p)
 
 
@@ -105,9 +98,9 @@ def compliance_cutoff(
     <Refusal.COMPLIANCE_INFEASIBLE: 'COMPLIANCE_INFEASIBLE'>
     """
     p = check_required_rate(required_rate)
-    n = require_count("trials", trials, minimum=1)
-    level = require_open_rate("alpha", alpha)
-    return _find_cutoff(p, n, level, require_choice("rule", rule, RULES))
+    n = validation.require_count("trials", trials, minimum=1)
+    level = validation.require_open_rate("alpha", alpha)
+    return _find_cutoff(p, n, level, validation.require_choice("rule", rule, RULES))
 
 
 _find_power = lru_cache(maxsize=256)(raw_tail)
@@ -150,8 +143,8 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "e
     (59, 52)
     """
     p = check_required_rate(required_rate)
-    level = require_open_rate("alpha", alpha)
-    if require_choice("rule", rule, RULES) == "wilson":
+    level = validation.require_open_rate("alpha", alpha)
+    if validation.require_choice("rule", rule, RULES) == "wilson":
         z = upper_z(level)
         return max(1, math.ceil(p * z * z / (1 - p))) if z > 0 else 1
     if p > _NEAR_ONE:
@@ -168,7 +161,7 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "e
 def check_required_rate(value: float) -> float:
     """A rate that a finite number of trials can be asked to show."""
     try:
-        return require_open_rate("required_rate", value)
+        return validation.require_open_rate("required_rate", value)
     except InvalidArgument:
         allowed = (
             "lie strictly between 0 and 1 (no number of trials shows a rate of 1: for that, "
@@ -203,8 +196,6 @@ def _longest_run(p: float, alpha: float) -> int:
 
     Where it is used p^n has more digits than any alpha written, so no tie exists.
     """
-    from decimal import ROUND_CEILING, Context, Decimal
-
     precise = Context(prec=60)
     quotient = precise.divide(Decimal(repr(alpha)).ln(precise), Decimal(repr(p)).ln(precise))
     return max(1, int(quotient.to_integral_value(ROUND_CEILING)))
@@ -223,8 +214,6 @@ def wilson_cutoff(p: float, n: int, z: float) -> int | None:
 
 def _clears(k: int, p: float, n: int, z: float) -> bool:
     """k − np ≥ z√(np(1−p)) without rounding, given z."""
-    from fractions import Fraction
-
     rate = as_written(p)
     gap: Fraction = k - n * rate
     spread = Fraction(z) ** 2 * n * rate * (1 - rate)
@@ -281,11 +270,11 @@ def implied_confidence_of_threshold(
     >>> implied_confidence_of_threshold(951, 1000, 100, 0.951).confidence
     0.5
     """
-    k, nb = require_successes(
+    k, nb = validation.require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    n = require_count("trials", trials, minimum=1)
-    t = require_open_rate("threshold", threshold)
+    n = validation.require_count("trials", trials, minimum=1)
+    t = validation.require_open_rate("threshold", threshold)
     if k == 0:  # the threshold is 0 at every level
         return ImpliedLevel(rule="wilson", alpha=None)
     z = _perfect_z(nb, n, t) if k == nb else (k / nb - t) / math.sqrt(t * (1 - t) / n)
@@ -307,11 +296,11 @@ def implied_alpha_of_cutoff(
     >>> round(implied_alpha_of_cutoff(951, 1000, 100, 91).alpha, 6)
     0.034733
     """
-    k, nb = require_successes(
+    k, nb = validation.require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    n = require_count("trials", trials, minimum=1)
-    c = require_count("cutoff", cutoff)
+    n = validation.require_count("trials", trials, minimum=1)
+    c = validation.require_count("cutoff", cutoff)
     if c > n:
         raise InvalidArgument("cutoff", cutoff, f"be at most trials ({n})")
     if c == 0:
@@ -332,7 +321,7 @@ def implied_confidence_of_observation(
     >>> round(implied_confidence_of_observation(788, 800, 0.98), 3)
     0.844
     """
-    k, n = require_successes(successes, trials)
+    k, n = validation.require_successes(successes, trials)
     p = check_required_rate(required_rate)
     return normal_cdf((k / n - p) / math.sqrt(p * (1 - p) / n))
 

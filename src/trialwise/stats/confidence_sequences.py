@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise import validation
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import (
     beta_cdf,
@@ -33,13 +34,6 @@ from trialwise.stats.binomial import (
 )
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.validation import (
-    require_choice,
-    require_open_rate,
-    require_positive,
-    require_rate,
-    require_successes,
-)
 
 UNIFORM_PRIOR = (1.0, 1.0)
 
@@ -91,12 +85,12 @@ class BoundedSequence:
     """The smallest upper end so far."""
 
     def __post_init__(self) -> None:
-        require_open_rate("confidence", self.confidence)
+        validation.require_open_rate("confidence", self.confidence)
 
     def update(self, value: float) -> BoundedSequence:
         """The state after one more value in [0, 1] (an outcome is 0 or 1)."""
         # An outcome counts as a score of 0 or 1.
-        x = require_rate("value", int(value) if isinstance(value, bool) else value)
+        x = validation.require_rate("value", int(value) if isinstance(value, bool) else value)
         n = self.trials + 1
         budget = math.log(2 / (1 - self.confidence))
         # The bet is chosen before x is seen: only sums over the past enter it.
@@ -146,8 +140,8 @@ def anytime_interval(
     >>> round(low, 4), round(high, 4)
     (0.7123, 0.9843)
     """
-    s, n = require_successes(successes, trials)
-    level = require_open_rate("confidence", confidence)
+    s, n = validation.require_successes(successes, trials)
+    level = validation.require_open_rate("confidence", confidence)
     weights = check_prior(prior)
     check_options(level, side, weights)
     low, high = mixture_ends(s, n, 1 - level, side, weights)
@@ -199,13 +193,13 @@ def check_prior(prior: tuple[float, float]) -> tuple[float, float]:
         a, b = prior
     except (TypeError, ValueError):
         raise InvalidArgument("prior", prior, "be two numbers above 0") from None
-    return require_positive("prior[0]", a), require_positive("prior[1]", b)
+    return validation.require_positive("prior[0]", a), validation.require_positive("prior[1]", b)
 
 
 def check_options(confidence: float, side: Side, prior: tuple[float, float]) -> None:
     """Check the confidence, the side and the prior of a sequence."""
-    require_open_rate("confidence", confidence)
-    require_choice("side", side, SIDES)
+    validation.require_open_rate("confidence", confidence)
+    validation.require_choice("side", side, SIDES)
     if check_prior(prior) != UNIFORM_PRIOR and side != "two-sided":
         raise InvalidArgument("prior", prior, "be (1, 1) for a one-sided sequence")
 
@@ -278,11 +272,11 @@ def check_bet(
     p0: float, p1: float | None, direction: Direction | None
 ) -> tuple[float, float | None, Direction]:
     """Return p0, the rate bet on and the direction, which p1 implies where it is not given."""
-    edge = require_open_rate("p0", p0)
-    rate = None if p1 is None else require_open_rate("p1", p1)
+    edge = validation.require_open_rate("p0", p0)
+    rate = None if p1 is None else validation.require_open_rate("p1", p1)
     if direction is None:
         direction = "above" if rate is not None and rate > edge else "below"
-    require_choice("direction", direction, DIRECTIONS)
+    validation.require_choice("direction", direction, DIRECTIONS)
     if rate is not None and not (rate < edge if direction == "below" else rate > edge):
         raise InvalidArgument("p1", p1, f"lie {direction} p0 ({edge})")
     return edge, rate, direction

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex
 
+from trialwise import validation
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats.confidence_sequences import (
@@ -17,12 +18,6 @@ from trialwise.stats.confidence_sequences import (
     log_evidence,
 )
 from trialwise.stats.multiplicity import Controls, adjust_ranked, check_family, restore_order
-from trialwise.validation import (
-    require_open_rate,
-    require_rate,
-    require_real,
-    require_successes,
-)
 
 #: exp() of more than this is beyond a double.
 _MAX_LOG = 709.0
@@ -72,7 +67,7 @@ def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustmen
     0
     """
     family = check_family("e_values", e_values, check_e_value)
-    level = require_open_rate("alpha", alpha)
+    level = validation.require_open_rate("alpha", alpha)
     order = sorted(range(len(family)), key=lambda i: -family[i])
     # m/(k e) ≤ alpha is the Benjamini–Hochberg step at p = 1/e; only the guarantee differs.
     ranked = [_reciprocal(family[i]) for i in order]
@@ -111,7 +106,7 @@ def calibrated_e_value(p_value: float) -> float:
     >>> round(calibrated_e_value(0.0001), 6)
     50.0
     """
-    p = require_rate("p_value", p_value)
+    p = validation.require_rate("p_value", p_value)
     return math.inf if p == 0 else 0.5 / math.sqrt(p)
 
 
@@ -160,8 +155,8 @@ class EProcess:
     def __post_init__(self) -> None:
         check_bet(self.p0, self.p1, self.direction)
         if self.trials or self.successes:
-            require_successes(self.successes, self.trials)
-        if require_real("log_peak", self.log_peak) < 0:
+            validation.require_successes(self.successes, self.trials)
+        if validation.require_real("log_peak", self.log_peak) < 0:
             raise InvalidArgument("log_peak", self.log_peak, "be at least 0")
 
     @classmethod
@@ -268,7 +263,7 @@ def e_value(
     >>> round(e_value(99, 100, 0.9, direction="above"), 1)
     335.4
     """
-    s, n = require_successes(successes, trials)
+    s, n = validation.require_successes(successes, trials)
     return _bounded_exp(log_evidence(s, n, *check_bet(p0, p1, direction)))
 
 

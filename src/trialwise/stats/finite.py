@@ -7,25 +7,18 @@ law and not the binomial. Every bound here inverts that law exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
+from trialwise import validation
 from trialwise.decimals import as_written, at_most, ceil_product
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import find_first
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_open_rate,
-    require_rate,
-    require_successes,
-)
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +94,7 @@ def exact_corpus_rate(successes: SupportsIndex, corpus_size: SupportsIndex) -> E
     >>> result.interval
     Undefined(reason='every input of the corpus was evaluated: its rate is known, not estimated')
     """
-    k, N = require_successes(successes, corpus_size, names=("successes", "corpus_size"))
+    k, N = validation.require_successes(successes, corpus_size, names=("successes", "corpus_size"))
     reason = "every input of the corpus was evaluated: its rate is known, not estimated"
     return ExactCorpusRate(successes=k, corpus_size=N, rate=k / N, interval=Undefined(reason))
 
@@ -143,11 +136,11 @@ def finite_corpus_interval(
     >>> result.interval.low, result.sample_fraction
     (0.82, 0.5)
     """
-    N = require_count("corpus_size", corpus_size, minimum=1)
-    k, n = require_successes(successes, trials)
+    N = validation.require_count("corpus_size", corpus_size, minimum=1)
+    k, n = validation.require_successes(successes, trials)
     _check_part(n, N)
-    require_open_rate("confidence", confidence)
-    require_choice("side", side, SIDES)
+    validation.require_open_rate("confidence", confidence)
+    validation.require_choice("side", side, SIDES)
     # Through the decimal, so that it reads back as written: 0.95 leaves 0.025, not an ulp more.
     level = float((1 - as_written(confidence)) / (2 if side == "two-sided" else 1))
     low = k if side == "upper" else _low_count(k, n, N, level)
@@ -195,10 +188,10 @@ def finite_corpus_cutoff(
     >>> finite_corpus_cutoff(0.9, 20, 100).cutoff is None
     True
     """
-    N = require_count("corpus_size", corpus_size, minimum=1)
-    n = _check_part(require_count("trials", trials, minimum=1), N)
+    N = validation.require_count("corpus_size", corpus_size, minimum=1)
+    n = _check_part(validation.require_count("trials", trials, minimum=1), N)
     enough = required_successes_of(required_rate, N)
-    require_open_rate("alpha", alpha)
+    validation.require_open_rate("alpha", alpha)
     cutoff = _cutoff(n, enough - 1, N, alpha)
     return FiniteCorpusCutoff(
         required_rate=required_rate,
@@ -231,7 +224,7 @@ def most_failing_successes(
     """
     n = _check_part(trials, corpus_size)
     allowed = corpus_size - required_successes_of(required_rate, corpus_size)
-    failures = _cutoff(n, allowed, corpus_size, require_open_rate("alpha", alpha))
+    failures = _cutoff(n, allowed, corpus_size, validation.require_open_rate("alpha", alpha))
     return -1 if failures is None else n - failures
 
 
@@ -243,7 +236,7 @@ def _check_part(trials: int, corpus_size: int) -> int:
 
 def required_successes_of(required_rate: float, corpus_size: int) -> int:
     """Return the fewest successes with which a corpus meets the rate, which must be above 0."""
-    if require_rate("required_rate", required_rate) == 0:
+    if validation.require_rate("required_rate", required_rate) == 0:
         raise InvalidArgument("required_rate", required_rate, "lie above 0 and be at most 1")
     return ceil_product(required_rate, corpus_size)
 
@@ -325,14 +318,11 @@ def tail(k: int, n: int, M: int, N: int) -> float:
 
 def exact_tail(k: int, n: int, M: int, N: int) -> Fraction:
     """P(K ≥ k) in rationals for 0 ≤ k ≤ n, for the exact-boundary convention."""
-    from fractions import Fraction
-    from math import comb
-
     first = max(k, n - (N - M))
-    term = comb(M, first) * comb(N - M, n - first)
+    term = math.comb(M, first) * math.comb(N - M, n - first)
     total = 0
     # The next term is a small factor away: no further binomial coefficient is formed.
     for j in range(first, min(n, M) + 1):
         total += term
         term = term * (M - j) * (n - j) // ((j + 1) * (N - M - n + j + 1))
-    return Fraction(total, comb(N, n))
+    return Fraction(total, math.comb(N, n))

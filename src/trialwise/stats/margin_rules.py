@@ -16,6 +16,7 @@ from typing import Any
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
+from trialwise.stats import paired_margins
 from trialwise.stats.binomial import likely_counts
 from trialwise.stats.paired import (
     OUTCOMES,
@@ -23,13 +24,6 @@ from trialwise.stats.paired import (
     PairedCharacteristic,
     PairedOutcome,
     list_limits,
-)
-from trialwise.stats.paired_margins import (
-    bound_chance,
-    find_low_end,
-    find_outer_region,
-    find_region,
-    order_tables,
 )
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
@@ -84,8 +78,8 @@ class MarginRule(PairedRule):
         confidence = complement(self.alpha)
         if not pairs:
             return Interval(-1.0, 1.0, confidence=confidence, method="exact, paired")
-        low = find_low_end(wins, losses, pairs, self.alpha / 2)
-        high = -find_low_end(losses, wins, pairs, self.alpha / 2)
+        low = paired_margins.find_low_end(wins, losses, pairs, self.alpha / 2)
+        high = -paired_margins.find_low_end(losses, wins, pairs, self.alpha / 2)
         if outcome != "not shown" or pairs == self.max_pairs:
             # Rounding outward may have moved an end across a limit that was refuted.
             for t in {t for part in list_limits(self.question, self.margin) for t in part[0]}:
@@ -171,15 +165,15 @@ class MarginRule(PairedRule):
         found = self._regions.get(limit)
         if found is None:
             shares = self.fail_part < 1 and limit == self.margin
-            find = find_outer_region if shares else find_region
+            find = paired_margins.find_outer_region if shares else paired_margins.find_region
             found = self._regions[limit] = find(self.max_pairs, limit, self.alpha / 2)
         return found
 
     def _find_chance(self, wins: int, losses: int, limit: float) -> float:
         """Return the p-value of "the difference is at most the limit"."""
         level = self.alpha / 2
-        tables = order_tables(wins, losses, self.max_pairs, level)
-        found = bound_chance(tables, self.max_pairs, limit, level)
+        tables = paired_margins.order_tables(wins, losses, self.max_pairs, level)
+        found = paired_margins.bound_chance(tables, self.max_pairs, limit, level)
         if limit == self.margin:
             found /= self.fail_part
         shown = self._shows(wins, losses, limit)

@@ -13,15 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from fractions import Fraction
+from functools import cache
+from itertools import accumulate
+from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_choice, require_open_rate, require_rate
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
 
 Correction: TypeAlias = Literal["none", "bonferroni", "holm", "bh", "by"]
 """How a family of p-values is adjusted."""
@@ -180,9 +179,6 @@ def adjust_ranked(
     method: Correction, ranked: Sequence[float], alpha: float, exact: Callable[[int], Fraction]
 ) -> list[float]:
     """Adjusted values of p-values sorted from the smallest; `exact(i)` is the i-th as written."""
-    from functools import cache
-    from itertools import accumulate
-
     m = len(ranked)
     terms = m if method == "by" else 1
     penalty = math.fsum(1 / i for i in range(1, terms + 1))
@@ -220,8 +216,6 @@ def _factor(method: Correction, rank: int, m: int) -> tuple[int, int]:
 
 def _harmonic(low: int, high: int) -> Fraction:
     """1/(low+1) + … + 1/high exactly; halving keeps the partial denominators small."""
-    from fractions import Fraction
-
     if high - low == 1:
         return Fraction(1, high)
     middle = (low + high) // 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -163,8 +164,6 @@ def half_tail(k: int, n: int) -> float:
     """P(X ≥ k) for X ~ Binomial(n, ½)."""
     if n > _INTEGER_PAIRS:
         return binomial_tail(k, n, 0.5)
-    from fractions import Fraction
-
     return float(exact_tail(k, n, Fraction(1, 2)))
 
 

@@ -19,14 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from fractions import Fraction
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.stats.binomial import binomial_weight, upper_z
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
 
 #: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
 _REFRESH = 128
@@ -90,17 +86,14 @@ def lower_tail(k: int, x: int, nb: int, nt: int) -> float:
 
 def exact_lower_tail(k: int, x: int, nb: int, nt: int) -> Fraction:
     """F(k, x) in rationals."""
-    from fractions import Fraction
-    from math import comb
-
     if k == 0 or x >= nt:
         return Fraction(1)
-    term = comb(nb - k + nt, nt)
+    term = math.comb(nb - k + nt, nt)
     total = term
     for j in range(1, x + 1):
         term = term * (k + j - 1) * (nt - j + 1) // (j * (nb - k + nt - j + 1))
         total += term
-    return Fraction(total, comb(nb + nt, nt))
+    return Fraction(total, math.comb(nb + nt, nt))
 
 
 def lattice_weight(k: int, x: int, nb: int, nt: int) -> float:

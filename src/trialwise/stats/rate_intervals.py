@@ -9,16 +9,11 @@ of exactly 1, at any number of trials.
 from __future__ import annotations
 
 import math
+from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.binomial import beta_quantile, normal_quantile, upper_z
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate, require_successes
-
-# `typing` costs half an interpreter's start, and nothing here needs it to run.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal, SupportsIndex, TypeAlias
-
 
 Side: TypeAlias = "Literal['two-sided', 'lower', 'upper']"
 SIDES: tuple[Side, ...] = ("two-sided", "lower", "upper")

@@ -17,25 +17,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
+from trialwise import validation
 from trialwise.stats.binomial import binomial_weight, likely_counts, raw_cdf, upper_z
 from trialwise.stats.boschloo_regions import LARGEST_SEARCH, boschloo_region
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Refusal, Rule
 from trialwise.stats.staged_schemes import StagedScheme
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_open_rate,
-    require_rate,
-    require_successes,
-)
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 
@@ -99,7 +92,7 @@ class RegressionCutoff:
 
     def power(self, rate: float) -> float | None:
         """P(FAIL) of the resolved test when the true rate is `rate`; None where refused."""
-        p = require_rate("rate", rate)
+        p = validation.require_rate("rate", rate)
         if self.accept:
             return self.operating_characteristic(p).fails
         return None if self.cutoff is None else raw_cdf(self.cutoff - 1, self.trials, p)
@@ -108,11 +101,11 @@ class RegressionCutoff:
         """How a staged comparison with this baseline ends where the true rate is `rate`."""
         from trialwise.stats.sequential.walks import characteristic
 
-        return characteristic(self, require_rate("rate", rate))
+        return characteristic(self, validation.require_rate("rate", rate))
 
     def power_at_margin(self, margin: float) -> float | None:
         """P(FAIL) when the true rate is `margin` below the reference rate."""
-        return self.power(max(0.0, self.reference_rate - require_rate("margin", margin)))
+        return self.power(max(0.0, self.reference_rate - validation.require_rate("margin", margin)))
 
 
 def regression_cutoff(
@@ -151,12 +144,12 @@ def regression_cutoff(
     >>> round(regression_cutoff(90, 100, 500, rule="wilson").design_false_alarm, 3)
     0.253
     """
-    k, nb = require_successes(
+    k, nb = validation.require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    n = require_count("trials", trials, minimum=1)
-    level = require_open_rate("alpha", alpha)
-    if require_choice("rule", rule, RULES) == "wilson":
+    n = validation.require_count("trials", trials, minimum=1)
+    level = validation.require_open_rate("alpha", alpha)
+    if validation.require_choice("rule", rule, RULES) == "wilson":
         return _wilson_design(k, nb, n, level)
     return _two_sample_design(k, nb, n, level, rule)
 
@@ -181,7 +174,7 @@ def design_false_alarm(
     >>> round(design_false_alarm(0.9, 500, 100, rule="fisher"), 3)
     0.036
     """
-    common = require_rate("rate", rate)
+    common = validation.require_rate("rate", rate)
     return design_power(common, common, baseline_trials, trials, alpha=alpha, rule=rule)
 
 
@@ -202,12 +195,12 @@ def design_power(
     0.53279
     """
     return rejection_probability(
-        require_count("baseline_trials", baseline_trials, minimum=1),
-        require_count("trials", trials, minimum=1),
-        require_rate("baseline_rate", baseline_rate),
-        require_rate("rate", rate),
-        alpha=require_open_rate("alpha", alpha),
-        rule=require_choice("rule", rule, RULES),
+        validation.require_count("baseline_trials", baseline_trials, minimum=1),
+        validation.require_count("trials", trials, minimum=1),
+        validation.require_rate("baseline_rate", baseline_rate),
+        validation.require_rate("rate", rate),
+        alpha=validation.require_open_rate("alpha", alpha),
+        rule=validation.require_choice("rule", rule, RULES),
     )
 
 
@@ -292,8 +285,6 @@ def _wilson_cutoff(k: int, nb: int, n: int, z: float) -> int:
     if abs(edge - round(edge)) > 1e-9 * n:
         return math.ceil(edge)
     # Too close to a whole trial for doubles: ask the score test itself, in rationals.
-    from fractions import Fraction
-
     centre = Fraction(reference) if k == nb else Fraction(k, nb)
     return next(
         c for c in range(max(0, round(edge) - 1), n + 1) if _meets(Fraction(c, n), centre, n, z)

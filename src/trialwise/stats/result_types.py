@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-
-# `typing` costs half an interpreter's start, and nothing here needs it to run.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal, TypeAlias
-
+from typing import Literal, TypeAlias
 
 Rule: TypeAlias = "Literal['exact', 'wilson', 'fisher']"
 """A rule set, never mixed with another within one verdict.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import SupportsIndex
 
 from trialwise.decimals import as_written
@@ -64,8 +65,6 @@ def recommend_runs(half_width: float, confidence: float = 0.95) -> int:
     >>> recommend_runs(0.05, 0.95), recommend_runs(0.02, 0.95)
     (385, 2401)
     """
-    from fractions import Fraction
-
     half = as_written(check_half_width(half_width))
     runs = (Fraction(_rounded_z(confidence)) / half) ** 2 / 4
     return math.ceil(runs - Fraction(_CEILING_GUARD))
@@ -90,8 +89,6 @@ def recommend_runs_wilson(half_width: float, confidence: float = 0.95) -> int:
     >>> recommend_runs_wilson(0.05, 0.95)
     381
     """
-    from fractions import Fraction
-
     half = as_written(check_half_width(half_width))
     z = Fraction(upper_z((1 - require_open_rate("confidence", confidence)) / 2))
     return max(1, math.ceil(z * z * (1 / (4 * half * half) - 1)))

@@ -23,6 +23,7 @@ import math
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from operator import add, sub
@@ -435,8 +436,6 @@ def weigh_net_wins(net_wins: Iterable[int]) -> NetWinsTest:
 
 def _find_p_value(sizes: list[int], total: int) -> float:
     """Return the share of arrangements of signs whose sum is at least as far from 0."""
-    from fractions import Fraction
-
     if not total:
         return 1.0
     # One large number holds, in fields of n + 1 bits, how many subsets have each sum.

@@ -13,17 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, SupportsIndex
+from fractions import Fraction
+from typing import SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.run_reliability import pass_at_k, pass_hat_k, pass_hat_k_plugin
 from trialwise.validation import require_outcomes, require_positive, require_rate
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
 
 #: How close to a threshold a double must be before the comparison is made again in rationals.
 _BAND = 1e-9
@@ -325,8 +322,6 @@ def _checked_stimuli(stimuli: Sequence[StimulusScore]) -> tuple[StimulusScore, .
 
 
 def _weigh_marks(marks: tuple[GraderResult, ...], weights: tuple[float, ...]) -> Fraction:
-    from fractions import Fraction
-
     scale = [as_written(weight) for weight in weights]
     total = sum((w * as_written(m.score) for w, m in zip(scale, marks, strict=True)), Fraction(0))
     return total / sum(scale)
@@ -349,8 +344,6 @@ def _skill_passed(scored: Sequence[StimulusScore], overall: float, threshold: fl
 
 
 def _overall_exactly(scored: Sequence[StimulusScore]) -> Fraction:
-    from fractions import Fraction
-
     total = Fraction(0)
     for stimulus in scored:
         rows = [_weigh_marks(marks, stimulus.weights) for marks in stimulus.trial_results]

@@ -31,13 +31,8 @@ from trialwise.stats.paired_designs import plan_paired_design
 from trialwise.stats.paired_margins import find_low_end
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Decision, Interval, Undefined
+from trialwise.stats.sequential import shipped_designs as shipped
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.shipped_designs import (
-    PAIRED_POWER,
-    PAIRED_SPLIT,
-    DesignCache,
-    find_paired_design,
-)
 from trialwise.stats.sequential.stopped_rates import (
     find_crossing,
     find_tails,
@@ -290,17 +285,17 @@ def plan_split_rule(
     both: float | None,
     pairs: int | None,
     max_pairs: int | None,
-    cache: DesignCache | None,
+    cache: shipped.DesignCache | None,
 ) -> SplitRule:
     """Plan a rule without a margin; see `plan_paired_rule`."""
     if pairs is not None:
         return SplitRule(question=question, alpha=alpha, max_pairs=pairs)
     design = None
-    if rates is None and math.isclose(power, PAIRED_POWER):
-        design = find_paired_design(question, alpha)
+    if rates is None and math.isclose(power, shipped.PAIRED_POWER):
+        design = shipped.find_paired_design(question, alpha)
     if rates is None:
         # Rates whose discordant pairs are split as the rule that ships expects it.
-        rates, both = ((1 - PAIRED_SPLIT), PAIRED_SPLIT), 0.0
+        rates, both = ((1 - shipped.PAIRED_SPLIT), shipped.PAIRED_SPLIT), 0.0
     design = design or plan_paired_design(
         *sorted(rates), question=question, alpha=alpha, power=power, both=both, cache=cache
     )

@@ -19,17 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.stats.binomial import likely_counts
 from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_successes
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 #: How far, relatively, the reported supremum may lie above the greatest value found.
 _SLACK = 1e-11

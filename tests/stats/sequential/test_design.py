@@ -195,18 +195,6 @@ def test_using_a_shipped_design_imports_no_array_library() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_a_shipped_design_does_not_load_the_search() -> None:
-    """The machinery is imported only when there is something to search for."""
-    program = (
-        "import sys\n"
-        "from trialwise.stats.sequential import SequentialDesign\n"
-        "SequentialDesign.optimal(0.9, 0.8, cap=50).operating_characteristic(0.9)\n"
-        "assert 'trialwise.stats.sequential.price_search' not in sys.modules\n"
-        "assert 'trialwise.stats.sequential.design_methods' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 def test_the_stub_and_the_lazy_names_agree() -> None:
     """Type checkers see what the interpreter sees, and every name resolves."""
     assert sequential.__file__ is not None

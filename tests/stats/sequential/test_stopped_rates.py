@@ -175,7 +175,7 @@ def test_more_confidence_is_a_wider_interval(narrow: float, wide: float, index: 
 def test_the_naive_rate_is_biased_and_the_estimate_hardly() -> None:
     """Off by up to 0.07 against less than 0.01 at rates of 0.85 and more."""
     rates = [k / 20 for k in range(1, 20)]
-    naive = [FIFTY.bias_of_naive(p) for p in rates]
+    naive = [naive_bias(FIFTY, p) for p in rates]
 
     assert -0.08 < min(naive) < -0.06
     assert 0.015 < max(naive) < 0.03
@@ -228,4 +228,4 @@ def test_bad_levels_and_sides_are_refused() -> None:
     with pytest.raises(InvalidArgument, match="side"):
         FIFTY.interval(13, 0, side="both")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="p must"):
-        FIFTY.bias_of_naive(1.5)
+        naive_bias(FIFTY, 1.5)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -345,8 +346,6 @@ def default_alternative(p0: float) -> float:
     >>> default_alternative(0.95), default_alternative(0.11)
     (0.85, 0.01)
     """
-    from decimal import Decimal
-
     threshold = Decimal(repr(require_rate("p0", p0)))
     return float(max(Decimal("0.01"), threshold - Decimal("0.10")))
 

@@ -14,17 +14,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice, repeat
+from random import Random
 from types import MappingProxyType
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise import validation
 from trialwise.stats.sequential.walks import Boundaries, decision_at, keep_open, look_at
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_integer,
-    require_open_rate,
-    require_positive,
-)
 
 #: Start a trial only if it will more likely than not be needed: one wasted trial a run at eight
 #: in flight, where starting all eight wastes three.
@@ -55,12 +50,15 @@ def trials_to_start(
     >>> trials_to_start(design, 12, 0, 0, concurrency=8)   # two more passes decide
     2
     """
-    n, f = require_count("trials", trials), require_count("failures", failures)
-    flying = require_count("in_flight", in_flight)
-    room = require_count("concurrency", concurrency, minimum=1) - flying
+    n, f = (
+        validation.require_count("trials", trials),
+        validation.require_count("failures", failures),
+    )
+    flying = validation.require_count("in_flight", in_flight)
+    room = validation.require_count("concurrency", concurrency, minimum=1) - flying
     room = min(room, design.cap - n - flying)
-    least = require_open_rate("likely", likely)
-    a, b = (require_positive("prior", value) for value in prior)
+    least = validation.require_open_rate("likely", likely)
+    a, b = (validation.require_positive("prior", value) for value in prior)
     if room <= 0 or decision_at(design, n, f) is not None:
         return 0
     chances = chances_undecided(design, n, f, flying + room - 1, (a, b))[flying:]
@@ -150,12 +148,10 @@ def issue_order(
     >>> issue_order(3, 6, seed=1) == issue_order(3, 6, seed=1)
     True
     """
-    from random import Random
-
-    size = require_count("inputs", inputs, minimum=1)
-    count = require_count("trials", trials)
-    source = Random(f"issue-order/{require_integer('seed', seed)}")
-    if require_choice("draw", draw, DRAWS) == "independent":
+    size = validation.require_count("inputs", inputs, minimum=1)
+    count = validation.require_count("trials", trials)
+    source = Random(f"issue-order/{validation.require_integer('seed', seed)}")
+    if validation.require_choice("draw", draw, DRAWS) == "independent":
         return tuple(source.randrange(size) for _ in range(count))
     whole, rest = divmod(count, size)
     # A list of every input only where some are drawn more than once: there may be very many.

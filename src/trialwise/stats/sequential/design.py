@@ -8,38 +8,20 @@ compared and used without the machinery that found it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.result_types import Decision, Interval, Undefined
-from trialwise.stats.sequential.bound import (
-    Hypotheses,
-    Mix,
-    check_cap,
-    check_mix,
-    even_mix,
-    list_looks,
-    resolve_cap,
-)
-from trialwise.stats.sequential.walks import (
-    OperatingCharacteristic,
-    Rule,
-    characteristic,
-    check_boundaries,
-    check_futile,
-    decision_at,
-    reach,
-)
+from trialwise.stats.result_types import Decision, Undefined
+from trialwise.stats.sequential import bound as bounds
+from trialwise.stats.sequential import design_methods, stopped_rates, walks
+from trialwise.stats.sequential.bound import Hypotheses, Mix
 from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
 if TYPE_CHECKING:
-    from trialwise.stats.rate_intervals import Side
-    from trialwise.stats.sequential.bound import Shortfall
     from trialwise.stats.sequential.shipped_designs import DesignCache
-
 
 NO_CERTIFICATE = Undefined("only an optimal design is compared with the least objective possible")
 
@@ -52,6 +34,33 @@ class Method(StrEnum):
     STRICT = "strict"
     OPTIMAL = "optimal"
     FIXED = "fixed"
+
+
+class Asked(TypedDict, total=False):
+    """What a design for two rates may be asked for."""
+
+    alpha: float
+    """P(FAIL) at p0, strictly between 0 and 1; 0.05 unless given."""
+    beta: float
+    """P(PASS) at p1, together with alpha below 1; 0.20 unless given."""
+    cap: int | None
+    """The most trials; twice the exact fixed sample unless given."""
+    batch: int
+    """Verdicts fall at multiples of this many trials, and at the cap; 1 unless given."""
+
+
+def _check_asked(
+    p0: float,
+    p1: float | None,
+    *,
+    alpha: float = 0.05,
+    beta: float = 0.20,
+    cap: int | None = None,
+    batch: int = 1,
+) -> tuple[Hypotheses, int | None, int]:
+    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
+    size = require_count("batch", batch, minimum=1)
+    return hypotheses, None if cap is None else bounds.check_cap(cap), size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +119,12 @@ class SequentialDesign:
         require_positive("inconclusive_cost", self.inconclusive_cost)
         if not isinstance(self.certificate, Undefined):
             require_positive("certificate", self.certificate)
-        looks = list_looks(check_cap(self.cap), require_count("batch", self.batch, minimum=1))
-        check_boundaries(self, looks)
-        check_futile(self, looks)
-        object.__setattr__(self, "_reach", reach(self))
+        looks = bounds.list_looks(
+            bounds.check_cap(self.cap), require_count("batch", self.batch, minimum=1)
+        )
+        walks.check_boundaries(self, looks)
+        walks.check_futile(self, looks)
+        object.__setattr__(self, "_reach", walks.reach(self))
 
     # --- Making one ---------------------------------------------------------------------------
 
@@ -123,12 +134,9 @@ class SequentialDesign:
         p0: float,
         p1: float,
         *,
-        alpha: float = 0.05,
-        beta: float = 0.20,
-        cap: int | None = None,
-        batch: int = 1,
         mix: Mix | None = None,
         cache: DesignCache | None = None,
+        **asked: Unpack[Asked],
     ) -> SequentialDesign:
         """The design with the fewest expected trials whose exact errors are at most alpha and beta.
 
@@ -141,16 +149,12 @@ class SequentialDesign:
         ----------
         p0, p1 : float
             The good and the bad rate, 0 < p1 < p0 ≤ 1.
-        alpha, beta : float
-            P(FAIL) at p0 and P(PASS) at p1, strictly between 0 and 1, together below 1.
-        cap : int, optional
-            The most trials; twice the exact fixed sample where none is given.
-        batch : int
-            Verdicts fall at multiples of this many trials, and at the cap.
         mix : sequence of (rate, weight), optional
             True rates over which to average trials; p0 and p1 evenly where none is given.
         cache : DesignCache, optional
             Where designs that do not ship with the package are kept between runs.
+        alpha, beta, cap, batch
+            See `Asked`.
 
         Examples
         --------
@@ -159,10 +163,10 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.shipped_designs import optimal_design
 
-        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
-        size = require_count("batch", batch, minimum=1)
-        rates = None if mix is None else check_mix(mix)
-        return optimal_design(hypotheses, resolve_cap(hypotheses, cap, size), size, rates, cache)
+        hypotheses, cap, batch = _check_asked(p0, p1, **asked)
+        rates = None if mix is None else bounds.check_mix(mix)
+        cap = bounds.resolve_cap(hypotheses, cap, batch)
+        return optimal_design(hypotheses, cap, batch, rates, cache)
 
     @classmethod
     def strict(
@@ -210,19 +214,12 @@ class SequentialDesign:
 
         hypotheses = Hypotheses.of_rate(rate, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        return strict_design(hypotheses, None if cap is None else check_cap(cap), size, cache)
+        return strict_design(
+            hypotheses, None if cap is None else bounds.check_cap(cap), size, cache
+        )
 
     @classmethod
-    def wald(
-        cls,
-        p0: float,
-        p1: float | None = None,
-        *,
-        alpha: float = 0.05,
-        beta: float = 0.20,
-        cap: int | None = None,
-        batch: int = 1,
-    ) -> SequentialDesign:
+    def wald(cls, p0: float, p1: float | None = None, **asked: Unpack[Asked]) -> SequentialDesign:
         """Wald's test (1945), cut at the cap: what is open there is INCONCLUSIVE.
 
         PASS where the log likelihood ratio reaches log((1−alpha)/beta), FAIL where it falls to
@@ -236,23 +233,14 @@ class SequentialDesign:
         >>> design.p1, design.decide(14, 0), design.decide(4, 4)
         (0.8, <Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>)
         """
-        from trialwise.stats.sequential.design_methods import find_wald
-
-        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
-        size = require_count("batch", batch, minimum=1)
-        rule = find_wald(hypotheses, resolve_cap(hypotheses, cap, size), size)
-        return cls.from_rule(Method.WALD, hypotheses, size, rule)
+        hypotheses, cap, batch = _check_asked(p0, p1, **asked)
+        cap = bounds.resolve_cap(hypotheses, cap, batch)
+        rule = design_methods.find_wald(hypotheses, cap, batch)
+        return cls.from_rule(Method.WALD, hypotheses, batch, rule)
 
     @classmethod
     def calibrated(
-        cls,
-        p0: float,
-        p1: float | None = None,
-        *,
-        alpha: float = 0.05,
-        beta: float = 0.20,
-        cap: int | None = None,
-        batch: int = 1,
+        cls, p0: float, p1: float | None = None, **asked: Unpack[Asked]
     ) -> SequentialDesign:
         """Wald's lines, moved until the exact errors meet alpha and beta at this cap.
 
@@ -264,26 +252,13 @@ class SequentialDesign:
         >>> 0.049 < curve.fails <= 0.05, curve.inconclusive
         (True, 0.0)
         """
-        from trialwise.stats.sequential.design_methods import find_calibrated
-
-        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
-        size = require_count("batch", batch, minimum=1)
-        rule = find_calibrated(
-            hypotheses, resolve_cap(hypotheses, cap, size), size, even_mix(hypotheses)
-        )
-        return cls.from_rule(Method.CALIBRATED, hypotheses, size, rule)
+        hypotheses, cap, batch = _check_asked(p0, p1, **asked)
+        cap, mix = bounds.resolve_cap(hypotheses, cap, batch), bounds.even_mix(hypotheses)
+        rule = design_methods.find_calibrated(hypotheses, cap, batch, mix)
+        return cls.from_rule(Method.CALIBRATED, hypotheses, batch, rule)
 
     @classmethod
-    def fixed(
-        cls,
-        p0: float,
-        p1: float | None = None,
-        *,
-        alpha: float = 0.05,
-        beta: float = 0.20,
-        cap: int | None = None,
-        batch: int = 1,
-    ) -> SequentialDesign:
+    def fixed(cls, p0: float, p1: float | None = None, **asked: Unpack[Asked]) -> SequentialDesign:
         """The smallest fixed sample with both errors exact, stopped once its verdict is certain.
 
         Parameters as in `wald`. Where the cap is smaller than that sample, all of it is used and
@@ -295,12 +270,9 @@ class SequentialDesign:
         >>> design.cap, design.accept[-1], design.reject[-1]
         (78, 12, 13)
         """
-        from trialwise.stats.sequential.design_methods import find_fixed
-
-        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
-        size = require_count("batch", batch, minimum=1)
-        rule = find_fixed(hypotheses, None if cap is None else check_cap(cap), size)
-        return cls.from_rule(Method.FIXED, hypotheses, size, rule)
+        hypotheses, cap, batch = _check_asked(p0, p1, **asked)
+        rule = design_methods.find_fixed(hypotheses, cap, batch)
+        return cls.from_rule(Method.FIXED, hypotheses, batch, rule)
 
     @classmethod
     def from_rule(
@@ -308,7 +280,7 @@ class SequentialDesign:
         method: Method,
         hypotheses: Hypotheses,
         batch: int,
-        rule: Rule,
+        rule: walks.Rule,
         *,
         mix: Mix | None = None,
         certificate: float | Undefined = NO_CERTIFICATE,
@@ -325,7 +297,7 @@ class SequentialDesign:
             batch=batch,
             accept=tuple(rule.accept),
             reject=tuple(rule.reject),
-            mix=mix or even_mix(hypotheses),
+            mix=mix or bounds.even_mix(hypotheses),
             certificate=certificate,
             futile=tuple(rule.futile) if gives_up else (),
         )
@@ -339,21 +311,11 @@ class SequentialDesign:
         decided before.
         """
         n, f = self._check_counts(trials, failures)
-        return decision_at(self, n, f)
+        return walks.decision_at(self, n, f)
 
-    def operating_characteristic(self, p: float) -> OperatingCharacteristic:
+    def operating_characteristic(self, p: float) -> walks.OperatingCharacteristic:
         """What the design does at true rate p: P(PASS), P(FAIL), P(INCONCLUSIVE) and trials."""
         return _characteristic(self, require_rate("p", p))
-
-    def lower_bound(self, p: float) -> float:
-        """The least expected trials at rate p of any test that decides with these two errors.
-
-        See `bound.expected_trials_bound`. It is about tests that always decide: a design that may
-        end INCONCLUSIVE can need fewer.
-        """
-        from trialwise.stats.sequential.bound import expected_trials_bound
-
-        return expected_trials_bound(self.p0, self.p1, p, alpha=self.alpha, beta=self.beta)
 
     @property
     def always_decides(self) -> bool:
@@ -363,74 +325,32 @@ class SequentialDesign:
         return closes and not self.futile
 
     @property
-    def shortfall(self) -> Shortfall | None:
+    def shortfall(self) -> bounds.Shortfall | None:
         """What a cap this small leaves undecided whatever the rule, or None where it suffices."""
-        from trialwise.stats.sequential.bound import shortfall
-
         if self.method is Method.STRICT:
             return None  # no cap decides every run where the two rates are one
         rates = (self.p0, self.p1)
         levels = {"alpha": self.alpha, "beta": self.beta}
-        return shortfall(*rates, cap=self.cap, batch=self.batch, **levels)
+        return bounds.shortfall(*rates, cap=self.cap, batch=self.batch, **levels)
 
     # --- After stopping -----------------------------------------------------------------------
 
-    def interval(
-        self,
-        trials: int,
-        failures: int,
-        *,
-        confidence: float = 0.95,
-        side: Side = "two-sided",
-    ) -> Interval:
-        """The exact confidence interval for the rate where the design stopped.
-
-        Stage-wise ordering: see `inference.stopped_interval`. It covers every true rate with at
-        least the stated confidence and never contradicts the verdict.
-        """
-        from trialwise.stats.sequential.stopped_rates import stopped_interval
-
-        return stopped_interval(self, trials, failures, confidence=confidence, side=side)
-
-    def decision_interval(self, trials: int, failures: int) -> Interval:
-        """The interval that agrees with the decision: beta below it, alpha above it.
-
-        PASS exactly where its lower end is above p1, FAIL exactly where its upper end is below p0;
-        where neither is shown it holds both rates.
-        """
-        from trialwise.stats.sequential.stopped_rates import decision_interval
-
-        return decision_interval(self, trials, failures)
-
-    def estimate(self, trials: int, failures: int) -> float:
-        """The mid median-unbiased estimate of the rate where the design stopped."""
-        from trialwise.stats.sequential.stopped_rates import stopped_estimate
-
-        return stopped_estimate(self, trials, failures)
-
-    def bias_of_naive(self, p: float) -> float:
-        """How far the observed rate at the stop is off on average, at true rate p."""
-        from trialwise.stats.sequential.stopped_rates import naive_bias
-
-        return naive_bias(self, p)
+    # Functions of a design, its trials and its failures, taken as methods.
+    interval = stopped_rates.stopped_interval
+    decision_interval = stopped_rates.decision_interval
+    estimate = stopped_rates.stopped_estimate
 
     # --- Keeping one --------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """The design as plain values, fit for JSON."""
-        return {
+        undefined = isinstance(self.certificate, Undefined)
+        return {name: getattr(self, name) for name in _KEPT} | {
             "method": str(self.method),
-            "p0": self.p0,
-            "p1": self.p1,
-            "alpha": self.alpha,
-            "beta": self.beta,
-            "cap": self.cap,
-            "batch": self.batch,
             "accept": list(self.accept),
             "reject": list(self.reject),
             "mix": [list(pair) for pair in self.mix],
-            "inconclusive_cost": self.inconclusive_cost,
-            "certificate": None if isinstance(self.certificate, Undefined) else self.certificate,
+            "certificate": None if undefined else self.certificate,
             "futile": [list(span) for span in self.futile],
         }
 
@@ -444,23 +364,22 @@ class SequentialDesign:
         >>> SequentialDesign.from_dict(design.to_dict()) == design
         True
         """
-        known = {name for name in cls.__dataclass_fields__ if not name.startswith("_")}
         # Designs that never give up were kept without the key until 0.2.
-        if {*values, "futile"} != known:
-            raise InvalidArgument("values", values, f"be a mapping of {', '.join(sorted(known))}")
-        fields = dict(values)
-        method = require_choice("method", fields["method"], tuple(map(str, Method)))
+        if {*values, "futile"} != {*_KEPT}:
+            raise InvalidArgument("values", values, f"be a mapping of {', '.join(sorted(_KEPT))}")
+        kept = dict(values)
+        method = require_choice("method", kept["method"], tuple(map(str, Method)))
         for name in ("accept", "reject"):
-            if not isinstance(fields[name], list | tuple):
-                raise InvalidArgument(name, fields[name], "be a list of whole numbers")
-            fields[name] = tuple(fields[name])
-        spans = fields.get("futile", ())
+            if not isinstance(kept[name], list | tuple):
+                raise InvalidArgument(name, kept[name], "be a list of whole numbers")
+            kept[name] = tuple(kept[name])
+        spans = kept.get("futile", ())
         if not isinstance(spans, list | tuple) or not all(len(span) == 2 for span in spans):
             raise InvalidArgument("futile", spans, "be a list of pairs")
-        fields["futile"] = tuple((low, high) for low, high in spans)
-        if fields["certificate"] is None:
-            fields["certificate"] = NO_CERTIFICATE
-        return cls(**{**fields, "method": Method(method), "mix": check_mix(fields["mix"])})
+        kept["futile"] = tuple((low, high) for low, high in spans)
+        if kept["certificate"] is None:
+            kept["certificate"] = NO_CERTIFICATE
+        return cls(**{**kept, "method": Method(method), "mix": bounds.check_mix(kept["mix"])})
 
     def _check_counts(self, trials: int, failures: int) -> tuple[int, int]:
         n, f = require_count("trials", trials), require_count("failures", failures)
@@ -475,5 +394,9 @@ class SequentialDesign:
         return n, f
 
 
+#: What a kept design holds.
+_KEPT = tuple(one.name for one in fields(SequentialDesign) if one.init)
+
+
 # A contract may have hundreds of criteria that ask the same, and each is forecast several times.
-_characteristic = lru_cache(maxsize=256)(characteristic)
+_characteristic = lru_cache(maxsize=256)(walks.characteristic)

@@ -28,14 +28,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from trialwise.stats.sequential.best_rules import (
-    Column,
-    Prices,
-    Problem,
-    StrictObjective,
-    evaluate,
-    log_ratios,
-)
+from trialwise.stats.sequential import best_rules
 from trialwise.stats.sequential.bound import (
     Hypotheses,
     Mix,
@@ -114,25 +107,25 @@ def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Foun
     looks = list_looks(cap, batch)
     sample = deciding_look(hypotheses, looks)
     price = None if sample else INCONCLUSIVE_COST
-    problem = Problem.of_two_rates(hypotheses.p0, hypotheses.p1, looks, mix, price)
+    problem = best_rules.Problem.of_two_rates(hypotheses.p0, hypotheses.p1, looks, mix, price)
     if sample:
         until = tuple(n for n in looks if n <= sample.trials)
         fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
-        safe = evaluate(problem, prolong_rule(fixed, looks))
+        safe = best_rules.evaluate(problem, prolong_rule(fixed, looks))
     else:
-        safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
+        safe = best_rules.Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
     relaxed = relax(problem, hypotheses, start_prices(problem, hypotheses), safe=safe)
     columns = [*relaxed.columns, *stricter(problem, relaxed, hypotheses)]
     if sample and not any(keeps(hypotheses, c) for c in columns[1:]):
         # When the cap is barely enough, the last look is where the relaxed optimum tosses its coin,
         # and only with that verdict settled do higher prices lead to rules that keep both errors.
-        short = Problem.of_two_rates(hypotheses.p0, hypotheses.p1, until, mix, None)
+        short = best_rules.Problem.of_two_rates(hypotheses.p0, hypotheses.p1, until, mix, None)
         ends = (sample.most_failures, sample.most_failures + 1)
         start = start_prices(short, hypotheses)
         settled = relax(short, hypotheses, start, safe=safe, ends=ends)
         more = stricter(short, settled, hypotheses, ends=ends, times=TIMES_SHORTER)
         rules = (column.rule for column in (*settled.columns[1:], *more))
-        columns += [evaluate(problem, prolong_rule(rule, looks)) for rule in rules]
+        columns += [best_rules.evaluate(problem, prolong_rule(rule, looks)) for rule in rules]
     rule = search_flips(problem, relaxed, hypotheses, columns).rule
     _confirm(hypotheses, rule)
     return Found(rule, mean_cost(rule, mix, problem.undecided), relaxed.bound)
@@ -156,7 +149,7 @@ def find_strict(
     hypotheses: Hypotheses,
     cap: int,
     batch: int,
-    objective: StrictObjective,
+    objective: best_rules.StrictObjective,
     *,
     must_pass: bool = False,
 ) -> Found | None:
@@ -164,7 +157,7 @@ def find_strict(
 
     With `must_pass`, None where the rule gives up on a service without failures.
     """
-    problem = Problem.of_rate(hypotheses.p0, list_looks(cap, batch), objective)
+    problem = best_rules.Problem.of_rate(hypotheses.p0, list_looks(cap, batch), objective)
     effort, known = problem.effort, None
     if effort > SHORT and (found := _find_long(problem, hypotheses)):
         best, known = found
@@ -176,20 +169,22 @@ def find_strict(
 
 
 def find_strict_quickly(
-    hypotheses: Hypotheses, cap: int, objective: StrictObjective
+    hypotheses: Hypotheses, cap: int, objective: best_rules.StrictObjective
 ) -> Found | None:
     """The best rule at balanced prices alone, and its certificate: within about half a percent.
 
     None where no rule at these prices keeps both errors.
     """
-    problem = Problem.of_rate(hypotheses.p0, list_looks(cap, 1), objective)
+    problem = best_rules.Problem.of_rate(hypotheses.p0, list_looks(cap, 1), objective)
     relaxed = search_prices(problem, hypotheses)
     kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
     best = min(kept, key=lambda column: column.objective, default=None)
     return best and _finish(hypotheses, best, relaxed, must_pass=False)
 
 
-def _find_long(problem: Problem, hypotheses: Hypotheses) -> tuple[Column, Relaxation] | None:
+def _find_long(
+    problem: best_rules.Problem, hypotheses: Hypotheses
+) -> tuple[best_rules.Column, Relaxation] | None:
     """The best of the rules at balanced prices, with a better bound and a few flips if need be."""
     relaxed = search_prices(problem, hypotheses)
     kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
@@ -218,7 +213,7 @@ def _find_long(problem: Problem, hypotheses: Hypotheses) -> tuple[Column, Relaxa
 
 
 def _find_thoroughly(
-    problem: Problem,
+    problem: best_rules.Problem,
     hypotheses: Hypotheses,
     known: Relaxation | None,
     *,
@@ -227,7 +222,7 @@ def _find_thoroughly(
     """The best rule that prices, settled ends and flips lead to, from what is `known` already."""
     cap = problem.horizon
     safe = _fixed(problem, hypotheses)
-    first = Prices(*(share * cap for share in FIRST_PRICES))
+    first = best_rules.Prices(*(share * cap for share in FIRST_PRICES))
     warm_up = 0 if known else WARM_UP
     relaxed = relax(
         problem,
@@ -275,7 +270,7 @@ def _find_thoroughly(
 
 def _finish(
     hypotheses: Hypotheses,
-    best: Column,
+    best: best_rules.Column,
     relaxed: Relaxation,
     *,
     must_pass: bool,
@@ -286,7 +281,7 @@ def _finish(
     return Found(best.rule, best.objective, relaxed.bound)
 
 
-def _cheapest(columns: Sequence[Column], prices: Prices) -> Column:
+def _cheapest(columns: Sequence[best_rules.Column], prices: best_rules.Prices) -> best_rules.Column:
     """The rule that costs least with both errors paid for."""
     return min(
         columns, key=lambda c: c.objective + prices.fail * c.error0 + prices.passed * c.error1
@@ -300,20 +295,20 @@ def _passes_perfect(rule: Rule) -> bool:
 
 def _certify(
     hypotheses: Hypotheses,
-    columns: Sequence[Column],
+    columns: Sequence[best_rules.Column],
     relaxed: Relaxation,
 ) -> float:
     """The least objective of rules that keep both errors, over the bound."""
     return min(c.objective for c in columns if keeps(hypotheses, c)) / relaxed.bound
 
 
-def _fixed(problem: Problem, hypotheses: Hypotheses) -> Column:
+def _fixed(problem: best_rules.Problem, hypotheses: Hypotheses) -> best_rules.Column:
     """The rule that decides at the cap, or once the end is certain: it keeps both errors."""
     cap = problem.horizon
     ends = most_passing(hypotheses, cap), fewest_failing(hypotheses, cap)
     accept, reject, _ = fixed_rule(*ends, problem.looks)
     futile = [(n + 1, -1) for n in range(cap)] + [(accept[cap] + 1, reject[cap] - 1)]
-    return evaluate(problem, Rule(accept, reject, futile))
+    return best_rules.evaluate(problem, Rule(accept, reject, futile))
 
 
 def find_calibrated(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Rule:
@@ -391,7 +386,7 @@ def find_wald(hypotheses: Hypotheses, cap: int, batch: int) -> Rule:
 
 def line_rule(hypotheses: Hypotheses, upper: float, lower: float, looks: tuple[int, ...]) -> Rule:
     """PASS where the log likelihood ratio of p0 to p1 reaches `upper`, FAIL where `lower`."""
-    success, failure = log_ratios(hypotheses.p0, hypotheses.p1)
+    success, failure = best_rules.log_ratios(hypotheses.p0, hypotheses.p1)
     rule = never(looks[-1])
     accept, reject = -1, 0
     for n in looks:

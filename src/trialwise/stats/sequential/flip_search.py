@@ -24,14 +24,7 @@ from heapq import nsmallest
 from itertools import chain, combinations, pairwise, product
 from typing import NamedTuple, TypeAlias
 
-from trialwise.stats.sequential.best_rules import (
-    Column,
-    Prices,
-    Problem,
-    evaluate,
-    induct,
-    order_boundaries,
-)
+from trialwise.stats.sequential import best_rules
 from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.price_search import Relaxation, keeps
 from trialwise.stats.sequential.walks import Rule, decision_at, monotone, orderly, walk
@@ -96,7 +89,7 @@ class _Slice(NamedTuple):
         return Change(self.objective[j], self.error0[j], self.error1[j])
 
 
-def list_flips(problem: Problem, rule: Rule) -> Iterator[Flip]:
+def list_flips(problem: best_rules.Problem, rule: Rule) -> Iterator[Flip]:
     """Every flip of one boundary state that can be reached and leaves the boundaries in order."""
     reach = {row.n: (row.low, row.chances) for row in walk(rule, problem.rate)}
     ahead, befores = problem.horizon + 1, (*problem.looks[-2::-1], 0)
@@ -117,7 +110,7 @@ def list_flips(problem: Problem, rule: Rule) -> Iterator[Flip]:
 
 
 def move_boundaries(
-    problem: Problem, rule: Rule, moves: tuple[tuple[int, int, int], ...]
+    problem: best_rules.Problem, rule: Rule, moves: tuple[tuple[int, int, int], ...]
 ) -> Rule | None:
     """The rule after some moves, if it is still a rule with orderly boundaries."""
     accept, reject = rule.accept.copy(), rule.reject.copy()
@@ -127,10 +120,14 @@ def move_boundaries(
     if any(accept[n] >= reject[n] for n, *_ in moves):
         return None
     changed = monotone(Rule(accept, reject, rule.futile), problem.looks)
-    return order_boundaries(changed, problem.looks) if orderly(reject, problem.looks) else None
+    return (
+        best_rules.order_boundaries(changed, problem.looks)
+        if orderly(reject, problem.looks)
+        else None
+    )
 
 
-def _decide(problem: Problem, n: int, f: int, accept: int, reject: int) -> Change | None:
+def _decide(problem: best_rules.Problem, n: int, f: int, accept: int, reject: int) -> Change | None:
     """What a verdict leads to, beyond a run that stops without one; None between the boundaries."""
     if f <= accept:
         return Change(-problem.passes(n, f), 0.0, problem.wrong(n, f))
@@ -139,14 +136,14 @@ def _decide(problem: Problem, n: int, f: int, accept: int, reject: int) -> Chang
     return None
 
 
-def _stop(problem: Problem, rule: Rule, n: int, f: int) -> Change | None:
+def _stop(problem: best_rules.Problem, rule: Rule, n: int, f: int) -> Change | None:
     """What a state that stops leads to; None where the rule goes on."""
     if decision_at(rule, n, f) is None:
         return None
     return _decide(problem, n, f, rule.accept[n], rule.reject[n]) or Change(0.0, 0.0, 0.0)
 
 
-def _go_back(problem: Problem, rule: Rule) -> Iterator[tuple[int, _Slice]]:
+def _go_back(problem: best_rules.Problem, rule: Rule) -> Iterator[tuple[int, _Slice]]:
     """For each look from the last, what going on leads to, one state beyond the boundaries too."""
     p, q, after = problem.rate, 1 - problem.rate, problem.horizon
     low, high = max(0, rule.accept[after]), min(after, rule.reject[after])
@@ -168,7 +165,7 @@ def _go_back(problem: Problem, rule: Rule) -> Iterator[tuple[int, _Slice]]:
 
 
 def _add_verdicts(
-    problem: Problem, rule: Rule, after: _Slice, n: int, failures: range
+    problem: best_rules.Problem, rule: Rule, after: _Slice, n: int, failures: range
 ) -> tuple[list[float], list[float], list[float]]:
     """What some states of a look lead to, its verdicts included."""
     first = min(max(failures.start, rule.accept[n] + 1), failures.stop)
@@ -192,14 +189,14 @@ def _add_verdicts(
 
 
 def search_flips(
-    problem: Problem,
+    problem: best_rules.Problem,
     relaxed: Relaxation,
     hypotheses: Hypotheses,
-    columns: Sequence[Column],
+    columns: Sequence[best_rules.Column],
     *,
     good_enough: float = GOOD_ENOUGH,
     most_tried: int | None = None,
-) -> Column:
+) -> best_rules.Column:
     """The best rule that keeps both errors and that flips can reach from some rules.
 
     The search ends where the gap to the bound is at most the share `good_enough` of the
@@ -217,10 +214,10 @@ def search_flips(
 
 @dataclass(slots=True)
 class _Search:
-    problem: Problem
+    problem: best_rules.Problem
     relaxed: Relaxation
     hypotheses: Hypotheses
-    best: Column
+    best: best_rules.Column
     good_enough: float
     most_tried: int | None
     steps: int = 0
@@ -237,7 +234,7 @@ class _Search:
             return True
         return self.gap <= self.good_enough * self.best.objective or self.steps >= allowed
 
-    def climb(self, start: Column) -> bool:
+    def climb(self, start: best_rules.Column) -> bool:
         """Follow improvements of the best rule from a start, which may break the errors."""
         before, column = self.best, self._improve_column(start)
         while column is not None:
@@ -245,7 +242,7 @@ class _Search:
             column = self._improve_column(column)
         return self.best is not before
 
-    def neighbours(self) -> Iterator[Column]:
+    def neighbours(self) -> Iterator[best_rules.Column]:
         """Rules one flip away from the best and then two, whether or not they keep the errors."""
         column = self.best
         near = _thriftiest(self._useful(column), NEIGHBOURS, STROKES[0] * self.gap)
@@ -256,7 +253,7 @@ class _Search:
             if changed := self._apply(column, one):
                 yield changed
 
-    def _improve_column(self, column: Column) -> Column | None:
+    def _improve_column(self, column: best_rules.Column) -> best_rules.Column | None:
         """A better rule than the best, a few flips away from a column."""
         if self.over:
             return None
@@ -273,12 +270,12 @@ class _Search:
                 return min(better, key=lambda c: c.objective)
         return None
 
-    def _apply(self, column: Column, change: Flip) -> Column | None:
+    def _apply(self, column: best_rules.Column, change: Flip) -> best_rules.Column | None:
         rule = move_boundaries(self.problem, column.rule, change.moves)
         self.tried += 1
-        return None if rule is None else evaluate(self.problem, rule)
+        return None if rule is None else best_rules.evaluate(self.problem, rule)
 
-    def _many(self, thrifty: list[Flip], column: Column) -> Iterator[Flip]:
+    def _many(self, thrifty: list[Flip], column: best_rules.Column) -> Iterator[Flip]:
         """Many flips at once, the thriftiest first: to mend what is broken, then to fill the room.
 
         Predictions add up less exactly for many flips, so part of the room is left as a margin.
@@ -306,17 +303,17 @@ class _Search:
             if column.objective + x < self.best.objective and not now:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
 
-    def _better(self, column: Column) -> bool:
+    def _better(self, column: best_rules.Column) -> bool:
         return column.objective < self.best.objective - 1e-12 and keeps(self.hypotheses, column)
 
-    def _scale(self, column: Column) -> float:
+    def _scale(self, column: best_rules.Column) -> float:
         """How much a column has to gain or to mend, in trials."""
         prices, (alpha, beta) = self.relaxed.prices, (self.hypotheses.alpha, self.hypotheses.beta)
         loss = _cost(self.relaxed, column) - prices.fail * alpha - prices.passed * beta
         spare = prices.fail * abs(alpha - column.error0) + prices.passed * abs(beta - column.error1)
         return min(self.gap, max(0.0, loss - self.relaxed.bound) + spare)
 
-    def _useful(self, column: Column) -> list[tuple[float, float, Flip]]:
+    def _useful(self, column: best_rules.Column) -> list[tuple[float, float, Flip]]:
         """Flips that could be part of an improvement, with their waste and their size."""
         gap, prices, found = self.gap, self.relaxed.prices, []
         least = STROKES[-1] * self._scale(column)
@@ -328,7 +325,7 @@ class _Search:
                 found.append((waste, size, one))
         return found
 
-    def _fitting(self, singles: list[Flip], column: Column) -> Iterator[Flip]:
+    def _fitting(self, singles: list[Flip], column: best_rules.Column) -> Iterator[Flip]:
         """Combinations of flips predicted to keep the errors and to improve on the best."""
         room = Change(
             self.best.objective - column.objective,
@@ -368,29 +365,29 @@ def _thriftiest(useful: list[tuple[float, float, Flip]], count: int, least: floa
     return [useful[k][2] for _, k in nsmallest(count, sizable)]
 
 
-def _cost(relaxed: Relaxation, item: Change | Column) -> float:
+def _cost(relaxed: Relaxation, item: Change | best_rules.Column) -> float:
     """The objective with both errors paid for at the relaxed prices."""
     prices = relaxed.prices
     return item.objective + prices.fail * item.error0 + prices.passed * item.error1
 
 
 def stricter(
-    problem: Problem,
+    problem: best_rules.Problem,
     relaxed: Relaxation,
     hypotheses: Hypotheses,
     *,
     ends: tuple[int, int] | None = None,
     times: int = TIMES,
-) -> Iterator[Column]:
+) -> Iterator[best_rules.Column]:
     """Rules at higher and higher prices, up to the first that keeps both errors."""
     prices, extra = relaxed.prices, FIRST_EXTRA
     for _ in range(times):
-        column = evaluate(problem, induct(problem, prices, ends)[1])
+        column = best_rules.evaluate(problem, best_rules.induct(problem, prices, ends)[1])
         yield column
         if keeps(hypotheses, column):
             return
         excess0, excess1 = column.error0 / hypotheses.alpha, column.error1 / hypotheses.beta
-        prices = Prices(
+        prices = best_rules.Prices(
             prices.fail * (excess0 + extra if excess0 > 1 else 1),
             prices.passed * (excess1 + extra if excess1 > 1 else 1),
         )

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
+from trialwise.stats.rate_intervals import Side
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.walks import Rule, Stop, Stops, stopping_probabilities
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:
-    from trialwise.stats.rate_intervals import Side
     from trialwise.stats.sequential.design import SequentialDesign
 
 
@@ -168,7 +168,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
     --------
     >>> from trialwise.stats.sequential import SequentialDesign
     >>> design = SequentialDesign.wald(0.90, 0.80, cap=50)
-    >>> design.bias_of_naive(0.80) < 0 < design.bias_of_naive(0.90)
+    >>> naive_bias(design, 0.80) < 0 < naive_bias(design, 0.90)
     True
     """
     rate = require_rate("p", p)
