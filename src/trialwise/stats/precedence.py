@@ -17,12 +17,12 @@ cutoff boundary costs one multiplication a step instead of one sum a cell.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
+from math import comb
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
-from trialwise.stats.binomial import binomial_weight, upper_z
+from trialwise.stats.binomial import binomial_weight, find_first
 
 #: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
 _REFRESH = 128
@@ -30,9 +30,7 @@ _REFRESH = 128
 
 def smallest_count(k: int, nb: int, nt: int, alpha: float) -> int:
     """The smallest x with F(k, x) > alpha: Fisher's integer cutoff. F(k, n_t) = 1 bounds it."""
-    if k == 0:
-        return 0
-    return next(fisher_cutoffs(k, k, nb, nt, alpha))
+    return find_first(-1, nt, lambda x: not reaches(k, x, nb, nt, alpha)) if k else 0
 
 
 def fisher_cutoffs(first: int, last: int, nb: int, nt: int, alpha: float) -> Iterator[int]:
@@ -45,11 +43,7 @@ def fisher_cutoffs(first: int, last: int, nb: int, nt: int, alpha: float) -> Ite
         first = 1
     if first > last:
         return
-    rate = first / nb
-    spread = math.sqrt(nt * rate * (1 - rate) * (1 + nt / nb))
-    walk = _Walk(first, round(nt * rate - upper_z(alpha) * spread), nb, nt)
-    while walk.x > 0 and not walk.at_most(alpha):
-        walk.down()
+    walk = _Walk(first, smallest_count(first, nb, nt, alpha), nb, nt)
     for k in range(first, last + 1):
         while walk.at_most(alpha):
             walk.up()
@@ -88,12 +82,12 @@ def exact_lower_tail(k: int, x: int, nb: int, nt: int) -> Fraction:
     """F(k, x) in rationals."""
     if k == 0 or x >= nt:
         return Fraction(1)
-    term = math.comb(nb - k + nt, nt)
+    term = comb(nb - k + nt, nt)
     total = term
     for j in range(1, x + 1):
         term = term * (k + j - 1) * (nt - j + 1) // (j * (nb - k + nt - j + 1))
         total += term
-    return Fraction(total, math.comb(nb + nt, nt))
+    return Fraction(total, comb(nb + nt, nt))
 
 
 def lattice_weight(k: int, x: int, nb: int, nt: int) -> float:
@@ -114,7 +108,7 @@ class _Walk:
 
     def __init__(self, k: int, x: int, nb: int, nt: int) -> None:
         self._nb, self._nt, self._size = nb, nt, nb + nt
-        self.k, self.x = k, min(max(x, 0), nt)
+        self.k, self.x = k, x
         self._refresh()
 
     def at_most(self, alpha: float) -> bool:
@@ -129,14 +123,6 @@ class _Walk:
         self._weight *= (k + x + 1) * (self._nt - x) / ((x + 1) * (self._size - k - x))
         self.x = x + 1
         self._tail += self._weight * k / (k + x + 1)
-        self._count_step()
-
-    def down(self) -> None:
-        """Move to x − 1."""
-        k, x = self.k, self.x
-        self._tail -= self._weight * k / (k + x)
-        self._weight *= x * (self._size - k - x + 1) / ((k + x) * (self._nt - x + 1))
-        self.x = x - 1
         self._count_step()
 
     def next_rank(self) -> None:

