@@ -175,7 +175,7 @@ def _bound_peak(region: RejectionRegion, left: float, right: float, remainder: f
     reach = half / unit
     order, left_out = _order(reach, remainder)
     series = _taylor(region, centre, order)
-    place = highest_point(series[1], series[2], reach)
+    place = _highest_point(series[1], series[2], reach)
     tail = math.fsum(abs(c) * reach**j for j, c in enumerate(series[3:], 3))
     parabola = series[0] + place * (series[1] + place * series[2])
     value = math.fsum(c * place**j for j, c in enumerate(series))
@@ -188,7 +188,7 @@ def _bound_peak(region: RejectionRegion, left: float, right: float, remainder: f
     )
 
 
-def highest_point(slope: float, bend: float, reach: float) -> float:
+def _highest_point(slope: float, bend: float, reach: float) -> float:
     """Where slope·e + bend·e² is highest for |e| ≤ reach."""
     edge = math.copysign(reach, slope)
     if bend >= 0:
