@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from trialwise.documents.charts import Bars, Chart, Strip, Strips
+    from trialwise.documents.charts import Chart, Strip, Strips
 
 
 Tone: TypeAlias = Literal["plain", "pass", "fail", "open", "quiet", "chosen", "broken", "limit"]
@@ -188,7 +188,7 @@ class Section:
 
 Block: TypeAlias = (
     "Facts | Prose | Items | Verbatim | Table | Details | Columns | Section | Document "
-    "| Chart | Strips | Bars | Cards | Timeline | Compared"
+    "| Chart | Strips | Cards | Timeline | Compared"
 )
 
 

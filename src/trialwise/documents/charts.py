@@ -1,7 +1,7 @@
 """Charts: what is drawn and what a reader can look up in it, before a renderer draws it.
 
-`Chart` is anything with two axes. `Strips` are intervals on one scale, `Bars` are amounts beside
-each other. A heat map is a table whose cells have a shade.
+`Chart` is anything with two axes. `Strips` are intervals on one scale. A heat map is a table whose
+cells have a shade.
 
 The charts are our own, and so is the SVG that the HTML renderer makes of them: a library would
 bring megabytes of script into every report, draw nothing in a terminal and read nothing out to a
@@ -148,28 +148,6 @@ class Strips:
     rows: tuple[StripRow, ...]
     ends: tuple[str, str] = ("", "")
     """What lies toward the two ends of the scale."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """An amount as a share of the longest bar or of what is allowed."""
-
-    name: str
-    value: str
-    share: float
-    note: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bars:
-    """Amounts beside each other."""
-
-    bars: tuple[Bar, ...]
-    heading: str = ""
-    ink: Ink = "one"
-    rest: str = ""
-    """What is not drawn."""
 
 
 def spread_hits(places: Sequence[float], say: Callable[[int], str]) -> tuple[Hit, ...]:

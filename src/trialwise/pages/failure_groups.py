@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from trialwise.documents.charts import Bar, Bars
+from trialwise.documents.blocks import Table, build_table
 from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import CheckCount, FailureGroup, LineKind, RepeatedRun, ResultLine
@@ -157,54 +157,43 @@ def group_failures(
     return tuple(replace(examples[key], count=counts[key]) for key in ranked)
 
 
-# --- Why trials failed: the groups of failures of each criterion as bars --------------------------
+# --- Why trials failed: the groups of failures of each criterion as a table -----------------------
 
-#: Groups of one criterion that are drawn; the rest is counted.
+#: Groups of one criterion that are listed; the rest is counted.
 MOST = 8
 _EXPLANATION = 160
-
-
-def build_failure_bars(lines: Iterable[ResultLine]) -> tuple[Bars, ...]:
-    """Build a bar for each group of failures, by criterion; nothing where no trial failed."""
-    failing = [one for one in lines if one.kind is LineKind.CRITERION and one.failures]
-    longest = max((group.count for entry in failing for group in entry.failures), default=0)
-    return tuple(_build_bars(entry, longest) for entry in failing)
-
-
 NOTE = (
-    "Failures that differ in nothing but numbers and quoted text are one bar, with the first of "
+    "Failures that differ in nothing but numbers and quoted text are one row, with the first of "
     "them as its example."
 )
-"""How to read the bars."""
+"""How to read the tables."""
+
+
+def tabulate_failures(lines: Iterable[ResultLine]) -> tuple[Table, ...]:
+    """Tabulate the groups of failures of each criterion; nothing where no trial failed."""
+    failing = [one for one in lines if one.kind is LineKind.CRITERION and one.failures]
+    return tuple(_tabulate_groups(line) for line in failing)
+
+
+def _tabulate_groups(line: ResultLine) -> Table:
+    total, smaller = sum(group.count for group in line.failures), line.failures[MOST:]
+    left = as_count(sum(group.count for group in smaller), "failure")
+    return build_table(
+        f"{line.name} · {as_count(total, 'failure')}",
+        line.failures[:MOST],
+        ("why", _name_group),
+        ("failures", lambda one: f"{one.count:,}"),
+        ("share", lambda one: as_probability(one.count / total, digits=1)),
+        ("for example", lambda one: cut_middle(one.explanation, _EXPLANATION)),
+        words=(0, 3),
+        notes=(f"{left} in {as_count(len(smaller), 'smaller group')}",) if smaller else (),
+    )
 
 
 def _name_group(group: FailureGroup) -> str:
     """Name what failed, in words: the check, or else what went wrong before one was asked."""
     error = "" if group.error_class == "none" else group.error_class
-    parts = (group.postcondition, REASONS[group.reason], error)
-    return " · ".join(part for part in parts if part)
-
-
-def _build_bars(entry: ResultLine, longest: int) -> Bars:
-    total = sum(group.count for group in entry.failures)
-    failures = as_count(total, "failure")
-    bars = []
-    for group in entry.failures[:MOST]:
-        name, share = _name_group(group), as_probability(group.count / total, digits=1)
-        bars.append(
-            Bar(
-                name=name,
-                value=f"{group.count:,}",
-                share=group.count / longest,
-                note=cut_middle(group.explanation, _EXPLANATION),
-                hint=f"{name}: {group.count:,} of {failures}, {share}",
-            )
-        )
-    smaller = entry.failures[MOST:]
-    left = as_count(sum(group.count for group in smaller), "failure")
-    rest = f"{left} in {as_count(len(smaller), 'smaller group')}" if smaller else ""
-    heading = f"{entry.name} · {failures}"
-    return Bars(heading=heading, bars=tuple(bars), ink="fail", rest=rest)
+    return " · ".join(filter(None, (group.postcondition, REASONS[group.reason], error)))
 
 
 # --- Each run of an input that was tried repeatedly, for reports that have a row a run ------------

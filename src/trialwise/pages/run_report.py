@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 
 from trialwise.documents import blocks
-from trialwise.documents.charts import Axis, Bar, Bars, Chart, Line, round_up, spread_hits, thin_out
+from trialwise.documents.charts import Axis, Chart, Line, round_up, spread_hits, thin_out
 from trialwise.documents.numbers import (
     as_all,
     as_count,
@@ -33,7 +33,7 @@ from trialwise.pages.criterion_details import (
     build_details_section,
     map_strips,
 )
-from trialwise.pages.failure_groups import build_failure_bars
+from trialwise.pages.failure_groups import tabulate_failures
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.latency_details import build_latency_section
 from trialwise.pages.results import describe_run, describe_suite
@@ -49,13 +49,11 @@ def build_costs_section(record: RunRecord) -> blocks.Section | None:
     """Sums, budgets and the course of the run; None where nothing was run."""
     if not record.trials:
         return None
-    budgets, course = tuple(_list_budgets(record)), _chart_course(record)
-    shown: list[blocks.Block] = [blocks.Facts(pairs=tuple(_list_sums(record)))]
-    shown += [Bars(bars=budgets)] if budgets else []
-    shown += [] if course is None else [course]
+    facts = blocks.Facts(pairs=(*_list_sums(record), *_list_budgets(record)))
+    course = _chart_course(record)
     return blocks.Section(
         heading="Cost and time",
-        blocks=tuple(shown),
+        blocks=(facts,) if course is None else (facts, course),
         note="Of all trials, also those after a criterion was decided; preparation apart.",
     )
 
@@ -90,24 +88,18 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield "judges", write(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
 
 
-def _list_budgets(record: RunRecord) -> Iterator[Bar]:
+def _list_budgets(record: RunRecord) -> Iterator[tuple[str, str]]:
     budget, spent = record.plan.options.budget, record.verdict.spending
-    kinds = (
+    for name, used, most, write in (
         ("trials", spent.trials, budget.trials, lambda value: f"{value:,.0f}"),
         ("time", spent.seconds, budget.seconds, as_duration),
         ("tokens", spent.tokens, budget.tokens, lambda value: f"{value:,.0f}"),
         ("money", spent.usd, budget.usd, as_money),
-    )
-    for name, used, most, write in kinds:
+    ):
         if most is not None and used is not None:
             # Trials that were under way when a budget ran out may have gone beyond it.
-            share = min(1.0, used / most)
-            yield Bar(
-                name=f"{name} budget",
-                value=as_probability(share, digits=0),
-                share=share,
-                note=f"{write(used)} of {write(most)}",
-            )
+            share = as_probability(min(1.0, used / most), digits=0)
+            yield f"{name} budget", f"{share}: {write(used)} of {write(most)}"
 
 
 def _list_costs(record: RunRecord) -> array[float] | None:
@@ -279,7 +271,7 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
         build_costs_section(record),
         *_list_fine_print(record),
     )
-    reasons = build_failure_bars(run.lines)
+    reasons = tabulate_failures(run.lines)
     # Failing trials are what varies: they take the room that all else leaves, and some in any case.
     left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
     trials = build_trials_section(record, room.trials, left, reasons)

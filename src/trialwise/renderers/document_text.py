@@ -118,7 +118,7 @@ class TextWriter:
                         (f"{self.able.dot.join(words)}:", card.text), f"{INDENT}- "
                     )
             case _:
-                # Other details are for those who ask; bars and timelines are for a browser.
+                # Other details are for those who ask; timelines are for a browser.
                 return
 
     def _write_section(self, section: blocks.Section) -> Iterator[str]:

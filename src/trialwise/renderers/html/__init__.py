@@ -3,6 +3,6 @@
 - `page_frame`: a document as one file, with its styles (`page.css`) and its script (`page.js`), or
   as a fragment that a notebook shows (`fragment.css`); charts as an SVG file (`charts.css`)
 - `block_markup`: every block and every cell as elements
-- `shapes`: charts, intervals and bars, what is drawn inside them as SVG, and badges
+- `shapes`: charts and intervals, what is drawn inside them as SVG, and badges
 - `markup`: elements and escaping, headings and links, and colours for light, dark and paper
 """

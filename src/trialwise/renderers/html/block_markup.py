@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from trialwise.documents import blocks
-from trialwise.documents.charts import Bars, Chart, Strip, Strips
+from trialwise.documents.charts import Chart, Strip, Strips
 from trialwise.documents.numbers import as_count
 from trialwise.renderers.html import shapes
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, make_safe, quote
@@ -399,7 +399,6 @@ _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     blocks.Section: _render_part,
     Chart: _render_chart,
     Strips: shapes.render_strips,
-    Bars: shapes.render_bars,
     blocks.Cards: _render_cards,
     blocks.Timeline: _render_timeline,
 }

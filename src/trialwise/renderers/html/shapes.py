@@ -1,4 +1,4 @@
-"""Charts as SVG and markup: their shapes in a square that its frame stretches, intervals and bars.
+"""Charts as SVG and markup: their shapes in a square that its frame stretches, and intervals.
 
 Used by the frame of a page and by the file of charts alike, so that there is one way to draw.
 """
@@ -302,7 +302,7 @@ def render_badge(badge: Badge) -> Markup:
     return element("span", glyph, badge.word, class_=f"badge {write_badge_class(badge)}")
 
 
-# --- Intervals on one scale, and bars ------------------------------------------------------------
+# --- Intervals on one scale ----------------------------------------------------------------------
 
 #: The height of an interval's line, and where its dot stands.
 HEIGHT, _MIDDLE = 30, 15
@@ -398,27 +398,3 @@ def _draw_upright(x: str, top: int, class_: str) -> Markup:
 
 def _write_share(strip: charts.Strip, value: float) -> str:
     return f"{100 * charts.find_share(value, *strip.span):.2f}%"
-
-
-def render_bars(bars: charts.Bars, outline: Outline) -> Markup:
-    """Render a bar for each amount, with its number and its words."""
-    rows = [_render_bar(bar) for bar in bars.bars]
-    if bars.rest:
-        rows.append(element("li", element("span", bars.rest, class_="what"), class_="rest"))
-    heading = outline.render_heading(element("bdi", bars.heading)) if bars.heading else None
-    return element(
-        "div", heading, element("ol", *rows, class_=f"bars ink-{bars.ink}"), class_="barred"
-    )
-
-
-def _render_bar(bar: charts.Bar) -> Markup:
-    filled = element("span", style=f"width:{100 * bar.share:.1f}%")
-    return element(
-        "li",
-        element("span", bar.name, class_="what"),
-        element("span", bar.value, class_="count"),
-        element("span", filled, class_="bar", aria_hidden="true"),
-        element("span", bar.note, class_="why", dir="auto") if bar.note else None,
-        title=bar.hint or None,
-        class_="hit" if bar.hint else None,
-    )
