@@ -78,7 +78,7 @@ def test_a_passing_suite_says_one_thing(runs: Runs) -> None:
     ((name, properties, message),) = commands(render_github([runs["pass"]]))
 
     assert ("notice", "trialwise: PASS") == (name, properties["title"])
-    assert "1 PASS, 1 contract, 60 trials, 2 s" == message
+    assert "the criterion passed, 60 trials, 2 s" == message
 
 
 def test_what_github_would_drop_is_counted(runs: Runs) -> None:

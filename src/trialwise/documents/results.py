@@ -345,15 +345,16 @@ class SuiteResults:
     name: str
     status: Status
     runs: tuple[RunResults, ...]
-    totals: str
-    """The suite in numbers: its lines by status, its contracts, and what they took."""
     outcome: tuple[str, ...] = ()
     """How many passed and what they took, as parts of one line."""
     bounds: tuple[str, ...] = ()
     """How often the decisions together are wrong, one sentence for each kind of error."""
-    errors: str = ""
-    """How often several decisions together are wrong, in one sentence; empty for one decision."""
     seconds: float = 0.0
+
+    @property
+    def totals(self) -> str:
+        """How many passed and what they took, in a line."""
+        return ", ".join(self.outcome)
 
     @property
     def results(self) -> tuple[ResultLine, ...]:

@@ -203,7 +203,7 @@ def describe_results(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) ->
         name=name_comparison(verdict),
         status=Status(verdict.decision.value),
         runs=runs,
-        totals=verdict.statement,
+        outcome=(verdict.statement,),
         seconds=sum(one.seconds for one in runs),
     )
 

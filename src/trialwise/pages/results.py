@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
@@ -10,7 +9,7 @@ from shlex import quote
 from trialwise.documents import numbers, results
 from trialwise.documents.numbers import STOPS, join_few
 from trialwise.model.claim import Intent
-from trialwise.model.evidence import Guard, NoteKind, StopReason
+from trialwise.model.evidence import Guard, NoteKind, Spending, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
@@ -207,35 +206,15 @@ def _describe(
     name: str,
     envelopes: Sequence[suite_totals.SuiteEnvelope] = (),
 ) -> results.SuiteResults:
-    spent, said = suite_totals.sum_spending(verdicts), suite_totals.list_error_sentences(envelopes)
-    money = [] if spent.usd is None else [numbers.as_money(spent.usd)]
+    spent = suite_totals.sum_spending(verdicts)
     return results.SuiteResults(
         name=name,
         status=suite_totals.pick_suite_status(verdicts),
         runs=tuple(runs),
-        totals=", ".join(
-            [
-                *_count_by_status(runs),
-                numbers.as_count(len(runs), "contract"),
-                numbers.as_count(spent.trials, "trial"),
-                numbers.as_duration(spent.seconds),
-                *money,
-            ]
-        ),
-        outcome=(_sum_up(runs), *_list_policies(verdicts), *_list_spending(verdicts)),
-        bounds=tuple(said),
-        errors=" ".join(said),
+        outcome=(_sum_up(runs), *_list_policies(verdicts), *_list_spending(spent, verdicts)),
+        bounds=tuple(suite_totals.list_error_sentences(envelopes)),
         seconds=spent.seconds,
     )
-
-
-def _count_by_status(runs: Sequence[results.RunResults]) -> list[str]:
-    quiet = (results.LineKind.INPUT, results.LineKind.REPORTED)
-    lines = [line for run in runs for line in run.lines if line.kind not in quiet]
-    found = Counter(line.status for line in lines if not line.advisory)
-    breaches = sum(line.advisory and line.status is results.Status.FAIL for line in lines)
-    parts = [f"{found[status]} {status}" for status in results.Status if found[status]]
-    return parts + ([numbers.as_count(breaches, "advisory FAIL")] if breaches else [])
 
 
 def _sum_up(runs: Sequence[results.RunResults]) -> str:
@@ -300,8 +279,7 @@ def _count_smoke(runs: Sequence[results.RunResults]) -> int:
     )
 
 
-def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    spent = suite_totals.sum_spending(verdicts)
+def _list_spending(spent: Spending, verdicts: Sequence[Verdict]) -> Iterator[str]:
     most = max(
         (one.all_trials.trials for verdict in verdicts for one in verdict.findings), default=0
     )

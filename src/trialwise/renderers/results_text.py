@@ -174,8 +174,8 @@ class _Page(TextWriter):
         mark = self.able.paint(word, pick_style(suite.status.tone))
         first, *rest = self._join(suite.outcome, len(word) + len(GAP))
         lines = [f"{mark}{GAP}{first}", *(" " * (len(word) + len(GAP)) + one for one in rest)]
-        if suite.errors:
-            lines += self.fill(suite.errors, style=Style.FAINT)
+        if suite.bounds:
+            lines += self.fill(" ".join(suite.bounds), style=Style.FAINT)
         # On lines of their own: how long the run took must not decide where a path is found.
         return lines + [self.able.show(f"kept in {one}") for one in folders]
 
