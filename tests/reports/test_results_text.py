@@ -65,7 +65,7 @@ def test_a_criterion_is_one_line_with_everything() -> None:
     """
     heading, line, *_ = lines(of(compliance()), able=WIDE)
 
-    about = "every trial counts (intent-to-treat) · 95 % intervals (≈ approximate, by Wilson)"
+    about = "intent-to-treat: every trial counts · 95 % intervals (≈ approximate, by Wilson)"
     assert f"support-agent · {about}" == heading
     assert line == (
         "  valid-json  PASS  98.0 %  ≈ [93.0, 99.4]  required ≥ 90 %  100 trials  $0.41"
@@ -194,7 +194,7 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
     smoke = lines(of(compliance(), experiments=(inputs,), intent=Intent.SMOKE))
 
     about = "about these 12 inputs, not about others"
-    counts = "every trial counts (intent-to-treat)"
+    counts = "intent-to-treat: every trial counts"
     intervals = "95 % intervals (≈ approximate, by Wilson)"
     assert f"support-agent · {about} · {counts} · {intervals}" == heading
     assert any("smoke: a quick check, not evidence" in line for line in smoke[:3])

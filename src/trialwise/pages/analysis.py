@@ -14,10 +14,11 @@ from trialwise.documents.numbers import STOPS, as_count, as_duration
 from trialwise.model.claim import Intent, PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
+from trialwise.model.verdict import Decision, Dimension, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
+from trialwise.pages.verdict_meaning import ANALYSES
 from trialwise.procedures.chances import ErrorBound, bound_verdicts
 from trialwise.procedures.explanations import Rows, make_section, put_under
 from trialwise.procedures.registry import procedure_of
@@ -91,13 +92,6 @@ _INTENTS = {
 }
 
 
-_ANALYSES = {
-    "measured": "measured: what never reached the service is asked again and not counted",
-    "intent-to-treat": "intent-to-treat: every trial counts",
-    "per-protocol": "per-protocol: trials that were not measured are left out",
-}
-
-
 def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
     """List the composite verdict, and what it was reached under."""
     yield make_section("COMPOSITE VERDICT", _list_composite(verdict))
@@ -143,7 +137,7 @@ def _list_composite(verdict: Verdict) -> Rows:
         *_list_envelopes(verdict),
         ("Intent", _INTENTS[verdict.intent]),
         # Records of other versions may name an analysis that this one does not know.
-        ("Analysis", _ANALYSES.get(verdict.analysis, verdict.analysis)),
+        ("Analysis", ANALYSES.get(verdict.analysis, verdict.analysis)),
         *_list_claim(verdict),
         *_list_spending(verdict),
     ]
@@ -346,19 +340,48 @@ def _list_conformance(verdict: Verdict) -> Rows:
 #
 # Each line names what the verdict itself shows, so that an auditor can look it up on the same page.
 
-_NONE = "does not apply"
-
 
 def list_checklist(verdict: Verdict) -> Rows:
     """List each item of the checklist with what this verdict does about it."""
-    inferential = [one for one in verdict.findings if procedure_of(one).claims_rate]
+    found = [one for one in verdict.findings if procedure_of(one).claims_rate]
+    named = ", ".join(sorted({str(one.procedure).lower() for one in found}))
+    # A rule without a name cannot be looked up, so that nobody could repeat the decision.
+    bare = [one.criterion for one in found if one.decision_rule is None]
+    bounds = sum(one.estimator is not None for one in found)
+    kinds = ((len(found) - bounds, "by counts"), (bounds, "by a lower bound"))
+    counts = ", ".join(f"{as_count(n, 'criterion', 'criteria')} {how}" for n, how in kinds if n)
+    sized = [one for one in found if one.cutoff is not None]
+    # A cutoff is a whole number, so that its true error rate is not the α that was asked for.
+    unsized = [
+        one.criterion
+        for one in sized
+        if getattr(one.design, "achieved_size", getattr(one.design, "size", None)) is None
+    ]
+    # A p-value belongs to a sample whose size was fixed before: after an early stop it would be too
+    # small.
+    tested = [one for one in found if one.p_value is not None]
+    p_values = as_count(len(tested), "p-value")
+    # A saturated rank bounds nothing: a PASS on it would rest on too few baseline latencies.
+    saturated = [one for one in verdict.latency if getattr(one.evidence, "saturated", False)]
+    passed = [one.constraint for one in saturated if one.decision is Decision.PASS]
+    claims = f"{named}, each with null, alternative and rule"
+    none_fixed = "no p-value is reported, because no fixed sample was completed"
     return [
-        ("Procedures kept apart", _list_procedures(inferential)),
-        ("Decided on counts", _list_rules(inferential)),
-        ("Achieved size", _list_sizes(inferential)),
-        ("p-value", _list_p_values(inferential)),
-        ("Saturated latency rank", _list_saturated(verdict)),
-        ("Repeated inputs", _check_claim(verdict, inferential)),
+        ("Procedures kept apart", _answer(found, claims, "no criterion is inferential", bare)),
+        # A displayed rate is rounded; a decision by it could turn on the rounding (§10.3).
+        ("Decided on counts", _answer(found, f"{counts}; no displayed rate decides")),
+        (
+            "Achieved size",
+            _answer(
+                sized, "reported with each cutoff", "no criterion has an integer cutoff", unsized
+            ),
+        ),
+        ("p-value", _answer(tested, f"{p_values}, each with method, null and tail", none_fixed)),
+        (
+            "Saturated latency rank",
+            _answer(saturated, "INCONCLUSIVE or advisory", "no latency rank is saturated", passed),
+        ),
+        ("Repeated inputs", _check_claim(verdict) if found else _answer((), "")),
         ("Denominator", _list_denominator(verdict)),
         ("Availability apart", _list_availability(verdict)),
         # The last two hold for every verdict of this version: both are written above on each page.
@@ -367,75 +390,31 @@ def list_checklist(verdict: Verdict) -> Rows:
     ]
 
 
+def _answer(
+    subjects: Sequence[object], met: str, absent: str = "", broken: Sequence[str] = ()
+) -> str:
+    """Answer an item of the checklist, which may be about nothing in this verdict."""
+    if not subjects:
+        return f"does not apply: {absent}" if absent else "does not apply"
+    return f"not met: {', '.join(broken)}" if broken else f"met: {met}"
+
+
 def _list_availability(verdict: Verdict) -> str:
     """Say which criteria count what never reached the service as failed, where others do not."""
     plan = verdict.plan
     if plan is None or plan.analysis is Analysis.INTENT_TO_TREAT:
-        return f"{_NONE}: every criterion counts what never reached the service as failed"
+        every = "every criterion counts what never reached the service as failed"
+        return _answer((), "", every)
     # Availability is its own criterion, in which silence counts as failed; in any other a service
     # that was down would look like one that answers badly.
-    counts = [one for one in plan.criteria if one.terms.analysis is Analysis.INTENT_TO_TREAT]
-    if not counts:
-        return f"{_NONE}: no criterion is about availability"
-    names = ", ".join(one.criterion for one in counts)
-    return f"met: {names}; no other denominator depends on it"
-
-
-def _list_procedures(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return f"{_NONE}: no criterion is inferential"
-    # A rule without a name cannot be looked up, so that nobody could repeat the decision.
-    named = sorted({str(one.procedure).lower() for one in findings})
-    bare = [one.criterion for one in findings if one.decision_rule is None]
-    if bare:
-        return f"not met: {', '.join(bare)} names no decision rule"
-    return f"met: {', '.join(named)}, each with null, alternative and rule"
-
-
-def _list_rules(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return _NONE
-    bounds = sum(one.estimator is not None for one in findings)
-    # A displayed rate is rounded; a decision by it could turn on the rounding (§10.3).
-    kinds = ((len(findings) - bounds, "by counts"), (bounds, "by a lower bound"))
-    parts = [f"{as_count(n, 'criterion', 'criteria')} {how}" for n, how in kinds if n]
-    return f"met: {', '.join(parts)}; no displayed rate decides"
-
-
-def _list_sizes(findings: Sequence[Finding]) -> str:
-    with_cutoff = [one for one in findings if one.cutoff is not None]
-    if not with_cutoff:
-        return f"{_NONE}: no criterion has an integer cutoff"
-    missing = [
-        one.criterion
-        for one in with_cutoff
-        # A cutoff is a whole number, so that its true error rate is not the α that was asked for.
-        if getattr(one.design, "achieved_size", getattr(one.design, "size", None)) is None
+    counts = [
+        one.criterion for one in plan.criteria if one.terms.analysis is Analysis.INTENT_TO_TREAT
     ]
-    return f"not met: {', '.join(missing)}" if missing else "met: reported with each cutoff"
+    apart = f"{', '.join(counts)}; no other denominator depends on it"
+    return _answer(counts, apart, "no criterion is about availability")
 
 
-def _list_p_values(findings: Sequence[Finding]) -> str:
-    # A p-value belongs to a sample whose size was fixed before: after an early stop it would be too
-    # small.
-    reported = [one for one in findings if one.p_value is not None]
-    if not reported:
-        return f"{_NONE}: no p-value is reported, because no fixed sample was completed"
-    return f"met: {as_count(len(reported), 'p-value')}, each with method, null and tail"
-
-
-def _list_saturated(verdict: Verdict) -> str:
-    # A saturated rank bounds nothing: a PASS on it would rest on too few baseline latencies.
-    saturated = [one for one in verdict.latency if getattr(one.evidence, "saturated", False)]
-    if not saturated:
-        return f"{_NONE}: no latency rank is saturated"
-    passed = [one.constraint for one in saturated if one.decision is Decision.PASS]
-    return f"not met: {', '.join(passed)}" if passed else "met: INCONCLUSIVE or advisory"
-
-
-def _check_claim(verdict: Verdict, findings: Sequence[Finding]) -> str:
-    if not findings:
-        return _NONE
+def _check_claim(verdict: Verdict) -> str:
     if verdict.claim.population is not PopulationClaim.SUPERPOPULATION:
         return f"met: the claim is {verdict.claim.population}, not a population"
     if verdict.claim.estimator is not None:

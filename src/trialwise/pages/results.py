@@ -17,6 +17,7 @@ from trialwise.pages import finding_facts, suite_totals
 from trialwise.pages.failure_groups import list_repeated_runs
 from trialwise.pages.judge_facts import describe_left_out
 from trialwise.pages.result_lines import describe_lines
+from trialwise.pages.verdict_meaning import ANALYSES
 from trialwise.procedures.chances import bound_verdicts
 from trialwise.procedures.partial_findings import SMOKE_PASS
 
@@ -123,21 +124,13 @@ def _find_headline(verdict: Verdict) -> str:
     return verdict.aborted if unmeasured else ""
 
 
-#: What decides, where it is not the trials that were measured.
-_ANALYSES = {
-    "measured": "decided on the trials that were measured",
-    "intent-to-treat": "every trial counts (intent-to-treat)",
-    "per-protocol": "only measured trials count (per-protocol)",
-}
-
-
 def _headings(verdict: Verdict) -> Iterator[str]:
     if verdict.intent is Intent.SMOKE:
         yield "smoke: a quick check, not evidence"
     if len(verdict.experiments) == 1:
         yield verdict.claim.about(verdict.experiments[0].inputs) + _word_asked(verdict)
     if verdict.analysis != RunOptions().analysis:
-        yield _ANALYSES[verdict.analysis]
+        yield ANALYSES[verdict.analysis]
     if verdict.horizon is not None:
         yield from _word_horizon(verdict, verdict.horizon)
     yield from _word_intervals(verdict)

@@ -6,7 +6,7 @@ speaks of, what a PASS of its kind never claims, and what the run took in a few 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trialwise.documents import blocks
@@ -20,7 +20,6 @@ from trialwise.documents.numbers import (
 from trialwise.documents.results import Status
 from trialwise.model.claim import Intent
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Caution, Decision, Dimension, Finding, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, list_spent
 from trialwise.procedures.chances import characterize
@@ -35,12 +34,12 @@ MEASURED = "MEASURED"
 """What a run is called that decided nothing on purpose."""
 
 
-_ANALYSES = {
-    Analysis.MEASURED: "Trials that never reached the service are asked again and not counted.",
-    Analysis.INTENT_TO_TREAT: "Every trial counts, errors of the infrastructure included "
-    "(intent-to-treat).",
-    Analysis.PER_PROTOCOL: "Trials that were not measured are left out (per-protocol).",
+ANALYSES: Mapping[str, str] = {
+    "measured": "measured: what never reached the service is asked again and not counted",
+    "intent-to-treat": "intent-to-treat: every trial counts",
+    "per-protocol": "per-protocol: trials that were not measured are left out",
 }
+"""Which trials count."""
 
 
 def is_measured(record: RunRecord) -> bool:
@@ -291,7 +290,7 @@ def _list_claims(record: RunRecord) -> Iterator[str]:
         yield f"{which} {about}."
     if verdict.claim.representativeness:
         yield f"They are taken to represent it: {verdict.claim.representativeness}"
-    yield _ANALYSES[record.plan.analysis]
+    yield f"{ANALYSES[record.plan.analysis].capitalize()}."
     if verdict.intent is Intent.VERIFICATION and not is_measured(record):
         yield "It was run as evidence: a design too small for its claim is refused before it runs."
     if verdict.horizon is not None and verdict.horizon_false_alarm is not None:
