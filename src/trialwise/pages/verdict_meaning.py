@@ -21,6 +21,7 @@ from trialwise.documents.results import Status
 from trialwise.model.claim import Intent
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Dimension, Finding, Verdict
+from trialwise.pages import judge_facts
 from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, list_spent
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.characteristic import RuleError
@@ -103,39 +104,28 @@ def _pick_headline(record: RunRecord) -> str:
 
 def explain_verdict(record: RunRecord) -> str:
     """Explain what the verdict means, and how many criteria have no part in it."""
-    from trialwise.pages.judge_facts import (
-        count_reported,
-        describe_left_out,
-        explain_advisory_run,
-    )
-
+    verdict = record.verdict
     if is_measured(record):
-        return explain_meaning(record)
-    if nothing := explain_advisory_run(record.verdict):
+        trials = as_count(len(record.trials), "trial")
+        return f"{trials} were run to measure a baseline. Nothing was decided."
+    if nothing := judge_facts.explain_advisory_run(verdict):
         return f"{nothing} This is neither a PASS nor a FAIL."
-    counting = _drop_advisory(record)
-    left_out = _count_parts(record.verdict) - _count_parts(counting.verdict)
+    counting = _drop_advisory(record).verdict
+    said = _explain_decision(counting, smoke=_is_soft(record))
+    left_out = _count_parts(verdict) - _count_parts(counting)
     if not left_out:
-        return explain_meaning(record)
-    if counting.verdict.findings or record.verdict.decision is not Decision.PASS:
-        said = explain_meaning(counting)
-    else:
-        said = "All that counts passed."  # latencies or gates: there is no criterion to speak of
-    reported = count_reported(record.verdict)
-    return f"{said} {describe_left_out(left_out - reported, reported, kind='further')}."
+        return said
+    reported = judge_facts.count_reported(verdict)
+    told = judge_facts.describe_left_out(left_out - reported, reported, kind="further")
+    return f"{said} {told}."
 
 
 def _count_parts(verdict: Verdict) -> int:
     return len(verdict.findings) + len(verdict.latency)
 
 
-def explain_meaning(record: RunRecord) -> str:
+def _explain_decision(verdict: Verdict, *, smoke: bool) -> str:
     """Explain what the word means, in a sentence or two."""
-    verdict = record.verdict
-    if is_measured(record):
-        trials = as_count(len(record.trials), "trial")
-        return f"{trials} were run to measure a baseline. Nothing was decided."
-    smoke = _is_soft(record)
     match verdict.decision:
         # A refusal is no verdict: nothing was seen, so nothing may be read into it.
         case None:
@@ -153,7 +143,8 @@ def explain_meaning(record: RunRecord) -> str:
         case Decision.INCONCLUSIVE:
             count = _count_triggers(verdict)
             # That nothing failed says something only where something was decided.
-            said = f"Nothing failed, but {count}" if _count_decided(verdict) else count
+            decided = any(one in (Decision.PASS, Decision.FAIL) for _, one in _list_parts(verdict))
+            said = f"Nothing failed, but {count}" if decided else count
             return (
                 f"{said[:1].upper()}{said[1:]} could not be decided: {_name_triggers(verdict)}. "
                 "This is neither a PASS nor a FAIL."
@@ -161,7 +152,9 @@ def explain_meaning(record: RunRecord) -> str:
 
 
 def _explain_pass(verdict: Verdict, *, smoke: bool) -> str:
-    total = len(verdict.findings) + len(verdict.latency)
+    total = _count_parts(verdict)
+    if not verdict.findings:
+        return "All that counts passed."  # latencies or gates: there is no criterion to speak of
     if not any(procedure_of(one).claims_rate for one in verdict.findings):
         trials = max(one.tally.trials for one in verdict.findings)
         return f"No failure was observed in {as_count(trials, 'trial')}. That is all it says."
@@ -179,7 +172,7 @@ def _explain_pass(verdict: Verdict, *, smoke: bool) -> str:
 
 def _count_triggers(verdict: Verdict) -> str:
     gates = [gate for gate in verdict.gates if gate.decision is not None]
-    total = len(verdict.findings) + len(verdict.latency) + len(gates)
+    total = _count_parts(verdict) + len(gates)
     if total == 1:
         return "the criterion" if verdict.decision is Decision.INCONCLUSIVE else "The criterion"
     return f"{len(verdict.triggers)} of {total} criteria{' and gates' if gates else ''}"
@@ -191,10 +184,6 @@ def _list_parts(verdict: Verdict) -> Iterator[tuple[str, Decision | None]]:
     yield from ((f"latency {one.constraint}", one.decision) for one in verdict.latency)
     gates = (one for one in verdict.gates if one.decision is not None)
     yield from ((f"gate {one.gate}", one.decision) for one in gates)
-
-
-def _count_decided(verdict: Verdict) -> int:
-    return sum(decision in (Decision.PASS, Decision.FAIL) for _, decision in _list_parts(verdict))
 
 
 def _name_undecided(verdict: Verdict) -> str:
@@ -234,30 +223,24 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
 
 def list_figures(record: RunRecord) -> Iterator[tuple[str, blocks.Cell | None]]:
     """List the run in a few numbers."""
-    from trialwise.pages.judge_facts import count_reported
-
     verdict = record.verdict
-    decides = not is_measured(record)
-    reported = count_reported(verdict)
-    advising = [
-        one.decision
+    decided = [
+        (one.decision, bool(one.advisory))
         for one in verdict.findings
-        if one.advisory and one.plan.standing.reported_at is None
+        if one.plan.standing.reported_at is None
     ]
-    decisions = [one.decision for one in verdict.findings if not one.advisory]
-    latency = [one.decision for one in verdict.latency]
-    if Dimension.LATENCY in verdict.advisory:
-        advising += latency
-    else:
-        decisions += latency
+    advises = Dimension.LATENCY in verdict.advisory
+    decided += [(one.decision, advises) for one in verdict.latency]
+    reported = judge_facts.count_reported(verdict)
+    if not is_measured(record):
+        for label, kind in (("criteria passed", False), ("advisory, passed", True)):
+            found = [decision for decision, advisory in decided if advisory is kind]
+            if found:
+                yield label, f"{found.count(Decision.PASS)} of {len(found)}"
+        if reported:
+            yield "only reported", f"{reported:,}"
     # Gates without limits report numbers; they passed nothing.
     gates = [one.decision for one in verdict.gates if one.decision is not None]
-    if decisions and decides:
-        yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
-    if advising and decides:
-        yield "advisory, passed", f"{advising.count(Decision.PASS)} of {len(advising)}"
-    if reported and decides:
-        yield "only reported", f"{reported:,}"
     if gates:
         yield "gates passed", f"{gates.count(Decision.PASS)} of {len(gates)}"
     yield "trials", f"{len(record.trials):,}"
