@@ -176,9 +176,9 @@ def test_every_place_says_the_values_of_all_lines() -> None:
     titles = [one.findtext("title") for one in hits(lines(line("a", 1, 2, 3), line("b", 2, 3)))]
 
     assert [
-        "true rate 0 %: a 1.0, b 2.0",
-        "true rate 10 %: a 2.0, b 3.0",
-        "true rate 20 %: a 3.0",
+        "true rate 0 %: a 1, b 2",
+        "true rate 10 %: a 2, b 3",
+        "true rate 20 %: a 3",
     ] == titles
 
 
@@ -187,7 +187,7 @@ def test_the_values_that_are_said_are_listed_in_a_table_too() -> None:
     chart = lines(line("a", 1, 2), line("b", 3))
 
     assert ("true rate", "a", "b") == chart.columns
-    assert (("0 %", "1.0", "3.0"), ("10 %", "2.0", "–")) == chart.rows
+    assert (("0 %", "1", "3"), ("10 %", "2", "–")) == chart.rows
 
 
 def test_points_lie_where_their_values_are() -> None:

@@ -378,7 +378,9 @@ class Axis:
         """Format a computed value on the axis, exact enough to be read out."""
         if self.unit == "rate":
             return as_probability(value)
-        return as_mean_trials(value) if self.unit == "count" else self.format_tick(value)
+        # A count of trials is whole, and a mean of counts is not.
+        is_mean = self.unit == "count" and not isinstance(value, int)
+        return as_mean_trials(value) if is_mean else self.format_tick(value)
 
     def _list_steps(self, most: int) -> list[float]:
         steps = list_round_steps(self.low, self.high, most=most)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 
 from trialwise.documents import blocks
-from trialwise.documents.charts import Axis, Chart, Line, round_up, spread_hits, thin_out
+from trialwise.documents.charts import Chart, Line, chart_lines, thin_out
 from trialwise.documents.numbers import (
     as_all,
     as_count,
@@ -42,7 +42,7 @@ from trialwise.pages.trial_sections import build_inputs_section, build_trials_se
 
 #: Fewer trials make no curve worth a look.
 FEWEST = 5
-CORNERS, COLUMNS, ROWS = 200, 60, 10
+CORNERS, ROWS = 60, 10
 
 
 def build_costs_section(record: RunRecord) -> blocks.Section | None:
@@ -54,7 +54,10 @@ def build_costs_section(record: RunRecord) -> blocks.Section | None:
     return blocks.Section(
         heading="Cost and time",
         blocks=(facts,) if course is None else (facts, course),
-        note="Of all trials, also those after a criterion was decided; preparation apart.",
+        note=(
+            "Of all trials, also those after a criterion was decided. What was spent on "
+            "preparation, on judges and on abandoned trials stands under Provenance."
+        ),
     )
 
 
@@ -63,9 +66,6 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     passed = len(trials) - trials.failures
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
-    if spent.abandoned:
-        cost = suite_totals.write_abandoned(spent)
-        yield "abandoned", f"{spent.abandoned:,}, not needed any more{cost}"
     if spent.seconds:
         rate = len(trials) / spent.seconds
         yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
@@ -83,9 +83,6 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
         each = f", {as_money(spent.usd / len(trials))} a trial"
         success = f", {as_money(spent.usd / passed)} a success" if passed else ""
         yield "cost", f"{as_money(spent.usd)}{each}{success}"
-    write = suite_totals.write_amounts
-    yield "preparation", write(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
-    yield "judges", write(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
 
 
 def _list_budgets(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -127,38 +124,21 @@ def _chart_course(record: RunRecord) -> Chart | None:
     starts = array("d", sorted(starts))
     # The last trial started before the run ended, and took its time.
     end = max(starts[-1], record.verdict.spending.seconds)
-    columns = thin_out(len(trials), COLUMNS)
-
-    def list_cost(k: int) -> tuple[str, ...]:
-        return () if costs is None else (as_money(sums[k]),)
-
-    def read_out(place: int) -> str:
-        k = columns[place]
-        after = f"after {as_duration(starts[k])}: {as_count(k + 1, 'trial')}"
-        return ", ".join((after, *list_cost(k)))
-
     in_all = "" if costs is None else f", {as_money(sums[-1])} in all"
-    points = tuple((starts[k], sums[k]) for k in thin_out(len(trials), CORNERS))
-    return Chart(
-        heading="Trials over the run" if costs is None else "Cost over the run",
-        summary=(
-            f"{as_count(len(trials), 'trial')} in {as_duration(end)}{in_all}; each counted "
-            "when it started. A flat stretch is time in which nothing could start."
-        ),
-        x=Axis(low=0, high=end, label="time since the start", unit="seconds"),
-        y=(
-            Axis(low=0, high=round_up(sums[-1]), label="trials", unit="count")
-            if costs is None
-            else Axis(low=0, high=round_up(sums[-1]), label="cost", unit="usd")
-        ),
-        lines=(Line(name="", ink="one", points=points),),
-        hits=spread_hits([starts[k] for k in columns], read_out),
-        columns=("time", "trials") if costs is None else ("time", "trials", "cost"),
-        rows=tuple(
-            (as_duration(starts[k]), f"{k + 1:,}", *list_cost(k))
-            for k in thin_out(len(trials), ROWS)
-        ),
+    counted = "trials" if costs is None else "cost"
+    points = ((starts[k], sums[k]) for k in thin_out(len(trials), CORNERS))
+    chart = chart_lines(
+        f"{counted.capitalize()} over the run",
+        f"{as_count(len(trials), 'trial')} in {as_duration(end)}{in_all}; each counted when it "
+        "started. A flat stretch is time in which nothing could start.",
+        "time since the start",
+        counted,
+        [Line(name=counted, ink="one", points=((0.0, 0), *points, (end, sums[-1])))],
+        x_unit="seconds",
+        y_unit="count" if costs is None else "usd",
     )
+    # A curve needs its corners; a table of all of them nobody would read.
+    return replace(chart, rows=tuple(chart.rows[k] for k in thin_out(len(chart.rows), ROWS)))
 
 
 def _list_fine_print(record: RunRecord) -> Iterator[blocks.Section]:
