@@ -540,7 +540,7 @@ def test_a_suite_names_the_judge_and_the_page_shows_its_preference(
     enter_folder(tmp_path, monkeypatch, SERVICE)
     pairs = [("Go, please.", "Go.", "first"), ("Go.", "Go, please.", "second")] * 60
     entries = [
-        {"id": f"{k}", "first": first, "second": second, "better": better, "candidate": better}
+        {"id": f"{k}", "first": first, "second": second, "better": better, "candidate": "first"}
         for k, (first, second, better) in enumerate(pairs)
     ]
     gold = {"provenance": "two people", "entries": entries}
