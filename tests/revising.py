@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from trialwise.model.claim import Claim, Intent
-from trialwise.model.evidence import (
-    Breakdown,
-    Evidence,
-    Note,
-    NoteKind,
-    PValue,
-    TrialCounts,
-)
+from trialwise.model.evidence import Breakdown, Evidence, Note, NoteKind, PValue, TrialCounts
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Analysis

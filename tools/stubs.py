@@ -33,9 +33,7 @@ _STUBBED = (
 _INCLUDED = {"stats": "toolbox"}
 #: Exported beside the modules that declare something.
 _ALSO: dict[str, dict[str, list[str]]] = {
-    "checks": {
-        "check_base": ["Check", "Unreadable", "to_spec"],
-    },
+    "checks": {"check_base": ["Check", "Unreadable", "to_spec"]},
     "services": {"service_factors": []},
 }
 _HEAD = '''"""Where each check and service lives, what their packages export, the options of runs.
@@ -188,10 +186,7 @@ def _quote(text: str) -> str:
 
 def render_catalogue(package: Path) -> str:
     """Return the text of the catalogue of a package."""
-    checks = {
-        **_declared(package, "checks", skip=("combine",)),
-        **_declared(package, "judges"),
-    }
+    checks = {**_declared(package, "checks", skip=("combine",)), **_declared(package, "judges")}
     services = _declared(package, "services")
     tables = {
         "CHECKS": dict(sorted(checks.items())),

@@ -378,14 +378,9 @@ def test_a_check_is_frozen_and_has_a_line_for_a_name(check: Postcondition) -> No
 SOURCE = Path(checks.__file__).parent
 EXPORTS: dict[str, str] = vars(checks)["_EXPORTS"]
 #: What the checks are made with: public for other packages, and not for users.
-GROUNDWORK = {
-    *("check_base", "criterion_scopes", "reply_reading", "time_limits"),
-}
+GROUNDWORK = {*("check_base", "criterion_scopes", "reply_reading", "time_limits")}
 #: What a check of one's own is made with, and how checks are spelled.
-BASE = {
-    *(("Check", "check_base"), ("Unreadable", "check_base")),
-    ("to_spec", "check_base"),
-}
+BASE = {*(("Check", "check_base"), ("Unreadable", "check_base")), ("to_spec", "check_base")}
 MODULES = [
     module.name for module in pkgutil.iter_modules([str(SOURCE)]) if module.name not in GROUNDWORK
 ]

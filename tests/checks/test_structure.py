@@ -402,8 +402,7 @@ def test_a_path_that_selects_too_much_gives_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"),
-    [("0.5", True), (" 1 ", True), (0, True), ("1.01", False), (-0.1, False)],
+    ("value", "expected"), [("0.5", True), (" 1 ", True), (0, True), ("1.01", False), (-0.1, False)]
 )
 def test_a_number_lies_within_its_limits(value: Any, expected: bool) -> None:
     """Both ends belong to the range."""

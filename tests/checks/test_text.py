@@ -79,9 +79,7 @@ def test_it_holds(check: Postcondition, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("check", "value", "explanation", "evidence"),
-    FAILS,
-    ids=lambda part: getattr(part, "name", ""),
+    ("check", "value", "explanation", "evidence"), FAILS, ids=lambda part: getattr(part, "name", "")
 )
 def test_it_fails_and_says_why(
     check: Postcondition, value: Any, explanation: str, evidence: str

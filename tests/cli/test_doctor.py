@@ -71,10 +71,7 @@ def test_without_a_suite_the_machine_is_looked_at(folder: Path) -> None:
 
     assert ["python", "trialwise", "libraries", "output", "cache", "suite"] == [*found]
     assert sys.executable in found["python"]["found"]
-    assert ("WARN", True) == (
-        found["suite"]["status"],
-        "trialwise init" in found["suite"]["found"],
-    )
+    assert ("WARN", True) == (found["suite"]["status"], "trialwise init" in found["suite"]["found"])
     assert 0 == do_doctor().return_value
     assert [] == [*folder.iterdir()]
 

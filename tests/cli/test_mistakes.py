@@ -65,11 +65,7 @@ class TestSuites:
                 "at_least: 99%, trials: 5",
                 "trialwise.yaml:5: ok: 5 trials cannot show a rate above 0.99",
             ),
-            (
-                "at_least: 90%",
-                "at_least: 99%, trials: 5",
-                "for a quick check add `intent: smoke`",
-            ),
+            ("at_least: 90%", "at_least: 99%, trials: 5", "for a quick check add `intent: smoke`"),
             (
                 "",
                 "claim: {population: superpopulation, representativeness: random draw}",
@@ -132,9 +128,7 @@ class TestSuites:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_score_that_is_neither_0_nor_1_is_one_problem(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_score_that_is_neither_0_nor_1_is_one_problem(capsys: pytest.CaptureFixture[str]) -> None:
     Path("scores.csv").write_text("id,score\na,0.7\nb,0.2\nc,1\n")
 
     code, text = trialwise(capsys, "score", "scores.csv")

@@ -161,8 +161,6 @@ def test_a_number_of_trials_gives_the_width(
     )
 
 
-def test_precision_needs_a_margin_or_a_number_of_trials(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_precision_needs_a_margin_or_a_number_of_trials(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of("95% --estimate") == ExitCode.REFUSED
     assert "--margin must be given, or a number of trials" in capsys.readouterr().err

@@ -83,14 +83,8 @@ def refusal(suite: str) -> str:
     ("gate", "code"),
     [
         ("stability: {}", 0),
-        (
-            "stability: {expect: [{target: stability.variance, matcher: {exact: 0.25}}]}",
-            1,
-        ),
-        (
-            "reliability: {expect: [{target: reliability.passhat_k, matcher: {exact: 100}}]}",
-            0,
-        ),
+        ("stability: {expect: [{target: stability.variance, matcher: {exact: 0.25}}]}", 1),
+        ("reliability: {expect: [{target: reliability.passhat_k, matcher: {exact: 100}}]}", 0),
     ],
 )
 def test_a_suite_of_gates_alone_is_decided(gate: str, code: int) -> None:

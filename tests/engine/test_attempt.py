@@ -323,10 +323,7 @@ async def test_messages_are_redacted(virtual_clock: Any) -> None:
     function = raising(infrastructure("hunter2 refused"), ValueError("hunter2"))
 
     response = await respond(
-        function,
-        retries=1,
-        clock=virtual_clock,
-        redact=lambda text: text.replace("hunter2", "***"),
+        function, retries=1, clock=virtual_clock, redact=lambda text: text.replace("hunter2", "***")
     )
 
     assert (("*** refused",), "ValueError: ***") == (response.attempt_errors, response.error)

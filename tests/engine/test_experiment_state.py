@@ -291,9 +291,7 @@ def test_an_experiment_says_why_it_needs_no_further_trial(
         assert trials == len(scheduler.trials)
 
 
-def test_the_per_protocol_analysis_leaves_excused_trials_out(
-    plan_of: Callable[..., Plan],
-) -> None:
+def test_the_per_protocol_analysis_leaves_excused_trials_out(plan_of: Callable[..., Plan]) -> None:
     """They take their place in the order and no place in the count."""
     plan = plan_of(contract("c"), trials=6, cutoff=4, analysis=Analysis.PER_PROTOCOL)
     scheduler = ExperimentState(plan, plan.experiments[0])

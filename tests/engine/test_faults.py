@@ -260,9 +260,7 @@ def test_an_interrupt_signal_keeps_what_is_complete(tmp_path: Path, concurrency:
     assert 17 - concurrency < int(trials) == len(survivors(path)) < 40
 
 
-async def test_a_sync_function_that_hangs_does_not_keep_a_run_from_ending(
-    plan_of: PlanOf,
-) -> None:
+async def test_a_sync_function_that_hangs_does_not_keep_a_run_from_ending(plan_of: PlanOf) -> None:
     """Its thread is left to itself once the verdict is certain."""
     leave, hangs = threading.Event(), threading.Event()
 

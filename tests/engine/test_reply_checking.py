@@ -61,12 +61,7 @@ def test_a_trial_keeps_what_the_reply_reports() -> None:
     trial = score(reply)
 
     assert (4, "5", 99, 1.5) == (trial.index, trial.input_id, trial.seed, trial.started_s)
-    assert (0.25, usage, 0.01, 3) == (
-        trial.latency_s,
-        trial.usage,
-        trial.cost_usd,
-        trial.exit_code,
-    )
+    assert (0.25, usage, 0.01, 3) == (trial.latency_s, trial.usage, trial.cost_usd, trial.exit_code)
     assert (2.0, setup_usage, 0.5) == (trial.setup_s, trial.setup_usage, trial.setup_cost_usd)
     assert "yes" == trial.reply
     assert trial.passed
@@ -157,11 +152,7 @@ def test_no_reply_fails_every_criterion_for_want_of_a_value() -> None:
 
     assert [FailReason.NO_VALUE] * 2 == [one.result.reason for one in trial.outcomes]
     assert [ErrorClass.INFRASTRUCTURE] * 2 == [one.error_class for one in trial.outcomes]
-    assert (3, ("once", "twice"), "refused") == (
-        trial.attempts,
-        trial.attempt_errors,
-        trial.error,
-    )
+    assert (3, ("once", "twice"), "refused") == (trial.attempts, trial.attempt_errors, trial.error)
     assert trial.latency_s is None
     assert trial.reply is None
     assert trial.is_excused

@@ -141,9 +141,7 @@ def test_every_criterion_decides_as_one_trial_at_a_time(data: st.DataObject) -> 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    concurrency=st.integers(1, 8),
-    salt=st.integers(0, 999),
-    share=st.sampled_from([1.0, 0.9, 0.6]),
+    concurrency=st.integers(1, 8), salt=st.integers(0, 999), share=st.sampled_from([1.0, 0.9, 0.6])
 )
 def test_a_run_that_ends_with_a_failure_has_decided_nothing_wrongly(
     concurrency: int, salt: int, share: float

@@ -215,9 +215,7 @@ def test_a_budget_after_its_own_trials_leaves_it_decided(limit: int, decision: s
 def test_a_failure_of_one_input_after_its_own_trials_is_a_failure() -> None:
     """Each input has three trials of its own, and the criterion beside it asks for more."""
     result = _run(
-        _contract(_leak_from(10), _short(), trials=3, each_input=True),
-        inputs=3,
-        keep_going=True,
+        _contract(_leak_from(10), _short(), trials=3, each_input=True), inputs=3, keep_going=True
     )
     safe = result.verdict.findings[1]
     assert safe.decision == "FAIL"

@@ -218,9 +218,7 @@ def test_results_survive_the_way_back() -> None:
     assert pickle.loads(pickle.dumps(result)) == result
 
 
-def test_an_executor_that_is_not_installed_names_its_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_executor_that_is_not_installed_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what to install."""
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "trialwise.contrib.executors.dask_pool", raising=False)

@@ -200,9 +200,7 @@ def client_port(cluster: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     log = tmp_path_factory.mktemp("ray") / "client.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "ray.util.client.server", *options],
-            stdout=output,
-            stderr=output,
+            [sys.executable, "-m", "ray.util.client.server", *options], stdout=output, stderr=output
         )
     try:
         wait_for_port(port, log)

@@ -26,10 +26,7 @@ def test_a_pipe_in_a_run_folder_is_refused(tmp_path: Path, name: str, command: s
     call(tmp_path, "run", "-q")
     (run,) = tmp_path.glob(".trialwise/runs/*")
     pipe(run / name)
-    arguments = {
-        "show": ("show", run.name),
-        "resume": ("run", "-q", "--resume", run.name),
-    }[command]
+    arguments = {"show": ("show", run.name), "resume": ("run", "-q", "--resume", run.name)}[command]
     code, _, errors = call(tmp_path, *arguments)
 
     assert code in (2, 4), errors

@@ -198,10 +198,7 @@ def test_a_sequential_decision_goes_on_without_the_silent_ones(
     assert any(one.startswith(disclosed) for one in judged.caveats), judged.caveats
 
 
-@pytest.mark.parametrize(
-    ("pattern", "decision"),
-    [("+++?", "PASS"), ("---?", "FAIL")],
-)
+@pytest.mark.parametrize(("pattern", "decision"), [("+++?", "PASS"), ("---?", "FAIL")])
 def test_a_measured_judge_decides_between_two_rates_when_all_is_in(
     juror: Start, says: Says, no_waiting: Any, pattern: str, decision: str
 ) -> None:
@@ -400,10 +397,7 @@ def test_an_abort_says_why_nobody_answered(juror: Start, no_waiting: Any) -> Non
     asking = judge("r", juror(lambda _: 404).service(), retries=0, clock=no_waiting)
 
     contract = tw.Contract(
-        "agent",
-        service,
-        [tw.Criterion("judged", asking, at_least=0.5)],
-        sampling=["yes", "no"],
+        "agent", service, [tw.Criterion("judged", asking, at_least=0.5)], sampling=["yes", "no"]
     )
 
     verdict = tw.run(contract, trials=40, seed=3, store=None, progress=False).verdict
@@ -514,12 +508,7 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
     tally = Tally(trials=10_000, passed=7_400)
     found = COMPLIANCE.conclude(planned, Counts(tally=tally))
 
-    finding = correct(
-        found,
-        planned.change(errors=errors),
-        Rows.of(trials),
-        StopReason.COMPLETE,
-    )
+    finding = correct(found, planned.change(errors=errors), Rows.of(trials), StopReason.COMPLETE)
 
     assert Decision.FAIL is found.decision
     assert Decision.INCONCLUSIVE is finding.decision

@@ -108,11 +108,7 @@ def test_a_gold_set_is_read_from_lines_and_from_json(tmp_path: Path) -> None:
         ("g.jsonl", "", "holds no labelled output"),
         ("g.csv", "output,label", "YAML, JSON or JSON lines: .yaml, .yml, .json or .jsonl"),
         ("g.jsonl", '{"output": "x", "label": "pass"}\n{', "line 2 is not JSON: .* in column 2"),
-        (
-            "g.jsonl",
-            '{"output": 1}\n{',
-            "line 1 lacks `label`.*; line 2 is not JSON",
-        ),
+        ("g.jsonl", '{"output": 1}\n{', "line 1 lacks `label`.*; line 2 is not JSON"),
         ("g.jsonl", "[" * 100_000, "line 1 is not JSON"),
         (
             "g.yaml",

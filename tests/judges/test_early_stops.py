@@ -28,10 +28,7 @@ LABELS = Confusion(true_pass=60, false_pass=1, true_fail=58, false_fail=1)
 def run(asking: Any, *, service: Any = str.upper, trials: int = 100, **options: Any) -> Any:
     """Run one judged criterion."""
     contract = tw.Contract(
-        "agent",
-        service,
-        [tw.Criterion("judged", asking, at_least=0.5)],
-        sampling=["yes", "no"],
+        "agent", service, [tw.Criterion("judged", asking, at_least=0.5)], sampling=["yes", "no"]
     )
     return tw.run(contract, trials=trials, seed=3, progress=False, **{"store": None} | options)
 

@@ -56,10 +56,7 @@ def judge(project: Project) -> Judge:  # noqa: F811 - the fixture
 
 
 def meet(
-    folder: Folder,
-    *features: Feature,
-    executors: tuple[str, ...] = (),
-    judge: Judge | None = None,
+    folder: Folder, *features: Feature, executors: tuple[str, ...] = (), judge: Judge | None = None
 ) -> list[Violation]:
     """Return what does not hold of a suite that can be run."""
     meeting = Meeting(MadeSuite(features), folder)

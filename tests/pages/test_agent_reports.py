@@ -110,11 +110,9 @@ def test_bars_stand_where_the_calls_stood_in_the_session() -> None:
     rows = rows_of(trial_of(*SESSION, latency_s=2.0))
     bars = [next(by_class(row, "lane"))[0] for row in rows]
 
-    assert [
-        "left:25.00%;width:12.50%",
-        "left:50.00%;width:25.00%",
-        "left:87.50%;width:12.50%",
-    ] == [bar.attrib["style"] for bar in bars]
+    assert ["left:25.00%;width:12.50%", "left:50.00%;width:25.00%", "left:87.50%;width:12.50%"] == [
+        bar.attrib["style"] for bar in bars
+    ]
     assert [None, None, "endless"] == [bar.attrib.get("class") for bar in bars]
     assert all(
         lane.attrib["aria-hidden"] == "true" for row in rows for lane in by_class(row, "lane")

@@ -99,12 +99,9 @@ def forest(verdict: ComparisonVerdict) -> Strips:
 def test_the_forest_has_a_row_for_each_criterion_and_candidate_as_declared() -> None:
     """With two candidates, those of one criterion stand below each other."""
     assert ["right", "polite"] == [one.name for one in forest(given.verdict()).rows]
-    assert [
-        "right · prompt-b",
-        "right · prompt-c",
-        "polite · prompt-b",
-        "polite · prompt-c",
-    ] == [one.name for one in forest(given.verdict(3)).rows]
+    assert ["right · prompt-b", "right · prompt-c", "polite · prompt-b", "polite · prompt-c"] == [
+        one.name for one in forest(given.verdict(3)).rows
+    ]
 
 
 @pytest.mark.parametrize(

@@ -53,10 +53,7 @@ def walked(limits: Limits, rate: Fraction) -> tuple[Fraction, Fraction]:
         if decision is not None or trials == limits.cap:
             return Fraction(decision is Decision.PASS), Fraction(trials)
         good, bad = from_here(trials + 1, failures), from_here(trials + 1, failures + 1)
-        return (
-            rate * good[0] + (1 - rate) * bad[0],
-            rate * good[1] + (1 - rate) * bad[1],
-        )
+        return (rate * good[0] + (1 - rate) * bad[0], rate * good[1] + (1 - rate) * bad[1])
 
     return from_here(0, 0)
 
@@ -73,11 +70,7 @@ def test_a_fixed_design_does_what_its_paths_do(
     assert cutoff is not None
     most = max(-1, cutoff - 3) if leaves_open else cutoff - 1
     plan = CriterionPlan(
-        criterion="c",
-        procedure="COMPLIANCE",
-        alpha=0.05,
-        trials=limits.cap,
-        cutoff=cutoff,
+        criterion="c", procedure="COMPLIANCE", alpha=0.05, trials=limits.cap, cutoff=cutoff
     ).change(curtailed=limits.curtailed)
     if leaves_open:
         plan = plan.change(most_failing=most, fail_alpha=0.05)

@@ -114,11 +114,7 @@ def test_decisions_fall_in_issue_order(project: Project, concurrency: int) -> No
 
     (record,) = project.records()
     finding = record.verdict.findings[0]
-    assert (Decision.PASS, 11, 11) == (
-        finding.decision,
-        finding.tally.trials,
-        finding.tally.passed,
-    )
+    assert (Decision.PASS, 11, 11) == (finding.decision, finding.tally.trials, finding.tally.passed)
 
 
 def test_an_async_fixture_and_its_body_share_a_loop(project: Project) -> None:

@@ -67,7 +67,7 @@ def test_every_criterion_has_its_own_threshold(project: Project) -> None:
             assert polite is (trial.index % 10 != 3)
             trial.check("in-english", trial.index % 10 not in (1, 2))
             trial.check("short", "some text")
-        """,
+        """
     )
 
     findings = {one.criterion: one for one in record.verdict.findings}

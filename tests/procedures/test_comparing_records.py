@@ -73,11 +73,7 @@ def run_of(
         for name in passes
     )
     contract = Contract(
-        "agent",
-        None,
-        criteria,
-        sampling=Sampling.of(range(inputs)),
-        claim=claim or Claim(),
+        "agent", None, criteria, sampling=Sampling.of(range(inputs)), claim=claim or Claim()
     )
     plan = plan_run(
         contract,
@@ -191,10 +187,7 @@ def test_a_clean_sweep_of_six_is_told_apart_in_its_direction() -> None:
     better = compare(*two_runs(table(both=4, won=6)))
     worse = compare(*two_runs(table(both=4, lost=6)))
 
-    assert (Contrast.BETTER, Decision.PASS) == (
-        better.findings[0].contrast,
-        better.decision,
-    )
+    assert (Contrast.BETTER, Decision.PASS) == (better.findings[0].contrast, better.decision)
     assert (Contrast.WORSE, Decision.FAIL) == (worse.findings[0].contrast, worse.decision)
     assert better.statement.startswith("candidate is better: 60.0 points, at least ")
 

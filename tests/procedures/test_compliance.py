@@ -73,11 +73,7 @@ def test_the_cutoff_passes_and_one_below_fails(n: int, rate: str, alpha: str, ru
     at = decide_compliance("c", tally(cutoff, n), float(rate), alpha=float(alpha), rule=rule)
     below = decide_compliance("c", tally(cutoff - 1, n), float(rate), alpha=float(alpha), rule=rule)
 
-    assert (at.decision, at.cutoff, at.caution) == (
-        Decision.PASS,
-        cutoff,
-        Caution.ADEQUATE_POWER,
-    )
+    assert (at.decision, at.cutoff, at.caution) == (Decision.PASS, cutoff, Caution.ADEQUATE_POWER)
     assert (below.decision, below.cutoff) == (Decision.FAIL, cutoff)
     assert at.rule == below.rule == rule
     assert at.decision_rule == DECISION_RULES[rule]

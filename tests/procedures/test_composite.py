@@ -62,16 +62,7 @@ def timing(
 
 @st.composite
 def functional(draw: st.DrawFn) -> list[Finding]:
-    parts = draw(
-        st.lists(
-            st.tuples(
-                decisions,
-                st.sampled_from(PROCEDURES),
-                alphas,
-            ),
-            max_size=6,
-        )
-    )
+    parts = draw(st.lists(st.tuples(decisions, st.sampled_from(PROCEDURES), alphas), max_size=6))
     return [
         finding(f"c{i}", decision, procedure, alpha=alpha)
         for i, (decision, procedure, alpha) in enumerate(parts)

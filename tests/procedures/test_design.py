@@ -237,10 +237,7 @@ def test_every_reason_is_given_at_once() -> None:
 def test_a_test_larger_than_its_baseline_is_refused_under_the_fisher_rule() -> None:
     """With both sizes and both ways out."""
     message = refused(
-        criterion(no_worse_than="baseline"),
-        baseline=baseline(90, 100),
-        trials=200,
-        rule="fisher",
+        criterion(no_worse_than="baseline"), baseline=baseline(90, 100), trials=200, rule="fisher"
     )
     assert "200 trials is larger than its baseline of 100" in message
 

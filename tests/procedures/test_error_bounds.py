@@ -129,8 +129,7 @@ def test_an_enforced_latency_against_a_baseline_enters_the_sum_of_wrong_fails() 
     assert (both.decisions, both.is_exact) == (alone.decisions + 1, False)
     (left_out,) = both.not_counted
     assert left_out == Uncounted(
-        "latency p95",
-        "fails in at least 96 % of runs if its percentile is exactly the limit",
+        "latency p95", "fails in at least 96 % of runs if its percentile is exactly the limit"
     )
 
 

@@ -28,15 +28,7 @@ from trialwise.model.gate import (
     find_target,
     targets_of,
 )
-from trialwise.model.matcher import (
-    AllOf,
-    AnyOf,
-    Exact,
-    Matcher,
-    Not,
-    NumberSchema,
-    may_hold,
-)
+from trialwise.model.matcher import AllOf, AnyOf, Exact, Matcher, Not, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
@@ -242,9 +234,7 @@ def test_one_input_is_no_population() -> None:
 SILENT = CheckResult.fail("no verdict", reason=FailReason.NO_VALUE)
 EVERY = NumberSchema(minimum=100)
 RELIED = Reliability(expect=(Expectation(target="reliability.passhat_k", matcher=EVERY),))
-SCORED = Metrics(
-    expect=(Expectation(target="metrics.pass_rate", matcher=NumberSchema(minimum=1)),),
-)
+SCORED = Metrics(expect=(Expectation(target="metrics.pass_rate", matcher=NumberSchema(minimum=1)),))
 
 
 def holds(_reply: object) -> bool:

@@ -125,11 +125,7 @@ def trial(index: int, input_id: str, *results: CheckResult, **given: Any) -> Tri
 
 def judged(made: Plan, trials: Sequence[Trial], stop: StopReason = StopReason.COMPLETE) -> Verdict:
     return decide_run(
-        made,
-        trials,
-        stops={"inputs": stop},
-        stop=stop,
-        spending=Spending(trials=len(trials)),
+        made, trials, stops={"inputs": stop}, stop=stop, spending=Spending(trials=len(trials))
     )
 
 

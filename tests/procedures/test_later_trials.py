@@ -156,11 +156,7 @@ def make_finding(
         later=later,
     )
     return Finding(
-        plan=plan,
-        decision=decision,
-        tally=tally,
-        counts=counts,
-        evidence=evidence or Evidence(),
+        plan=plan, decision=decision, tally=tally, counts=counts, evidence=evidence or Evidence()
     )
 
 

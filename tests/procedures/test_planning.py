@@ -263,10 +263,7 @@ def test_without_a_budget_twice_the_fixed_sample_decides_every_run() -> None:
 def test_levels_are_read_in_decimals() -> None:
     """95 % leaves exactly 0.05, and three criteria by Bonferroni a third of it each."""
     corrected = SequentialQuestion(
-        required_rate=0.9,
-        alternative_rate=0.8,
-        criteria=3,
-        correction=Correction.BONFERRONI,
+        required_rate=0.9, alternative_rate=0.8, criteria=3, correction=Correction.BONFERRONI
     )
 
     assert (0.05, 0.2) == (SMALL.alpha, SMALL.beta)

@@ -175,11 +175,7 @@ def test_every_place_says_the_values_of_all_lines() -> None:
     """One column a place, and a line that has no value there is left out."""
     titles = [one.findtext("title") for one in hits(lines(line("a", 1, 2, 3), line("b", 2, 3)))]
 
-    assert [
-        "true rate 0 %: a 1, b 2",
-        "true rate 10 %: a 2, b 3",
-        "true rate 20 %: a 3",
-    ] == titles
+    assert ["true rate 0 %: a 1, b 2", "true rate 10 %: a 2, b 3", "true rate 20 %: a 3"] == titles
 
 
 def test_the_values_that_are_said_are_listed_in_a_table_too() -> None:

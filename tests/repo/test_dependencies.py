@@ -38,9 +38,7 @@ def test_the_base_leaves_the_expression_library_out() -> None:
     assert EXTRAS["cel"][0] in PROJECT["optional-dependencies"]["dev"]
 
 
-def test_an_expression_without_its_library_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_expression_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """In Python, before anything runs."""
     monkeypatch.setitem(sys.modules, "cel_expr_python", None)
     expressions._environment.cache_clear()

@@ -241,10 +241,7 @@ def record_of(
         started_at=STARTED,
         message=message,
         reproducibility=Reproducibility(
-            tool_version="0.1.0",
-            python_version="3.11.7",
-            seed=plan.seed,
-            plan_hash=plan_hash,
+            tool_version="0.1.0", python_version="3.11.7", seed=plan.seed, plan_hash=plan_hash
         ),
     )
     return RunRecord(run_id=run_id, plan=plan, trials=Trials.of(trials), verdict=verdict)

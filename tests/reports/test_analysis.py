@@ -215,10 +215,7 @@ def consult_advice() -> Verdict:
         ("COMPOSITE VERDICT/Per criterion", "no-self-harm: PASS (observational)"),
         ("COMPOSITE VERDICT/Per criterion", "layperson-readable: FAIL (inferential, SLO,"),
         ("COMPOSITE VERDICT/Wrong FAIL", "if every rate is as required and nothing has changed"),
-        (
-            "COMPOSITE VERDICT/Wrong PASS",
-            "(a bound: the largest of 1 decision), if one rate",
-        ),
+        ("COMPOSITE VERDICT/Wrong PASS", "(a bound: the largest of 1 decision), if one rate"),
         ("COMPOSITE VERDICT/Wrong PASS", "not counted: no-self-harm passes in"),
         ("COMPOSITE VERDICT/Nominal levels", "Σα = 0.001 of false compliance, Σα = 0.05 of a"),
         ("COMPOSITE VERDICT/Claim", "V_prod: this is about these 1000 inputs, not about others."),
@@ -410,8 +407,7 @@ def test_a_sequential_design_tells_its_exact_errors() -> None:
 def test_a_sequential_finding_tells_its_rule_its_stop_and_what_follows() -> None:
     """Boundaries in words, where they were met, and the inference that knows of the stopping."""
     finding = replace(
-        decide_sequential("c", Tally(trials=13, passed=13), DESIGN),
-        stop=StopReason.DECIDED,
+        decide_sequential("c", Tally(trials=13, passed=13), DESIGN), stop=StopReason.DECIDED
     )
     report = Report(compose([finding]))
     part = "1/STATISTICAL INFERENCE"
@@ -605,10 +601,7 @@ def test_guards_caveats_and_diagnostics_are_told() -> None:
         overridden=True,
     )
     verdict = replace(
-        compose([finding]),
-        intent=Intent.SMOKE,
-        analysis="per-protocol",
-        guards=(guard,),
+        compose([finding]), intent=Intent.SMOKE, analysis="per-protocol", guards=(guard,)
     )
     report = Report(verdict)
 

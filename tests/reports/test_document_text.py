@@ -60,10 +60,7 @@ HAND_MADE = Document(
         Table(
             heading="Trials",
             columns=("method", "P(FAIL)\nat 90 %", "most"),
-            rows=(
-                Row(cells=("first", "≤ 5 %", "50")),
-                Row(cells=("second one", "…", "156")),
-            ),
+            rows=(Row(cells=("first", "≤ 5 %", "50")), Row(cells=("second one", "…", "156"))),
             notes=("! The second breaks its promise.",),
         ),
     ),

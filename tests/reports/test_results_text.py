@@ -88,8 +88,7 @@ def test_the_lines_of_a_suite_are_aligned() -> None:
 def test_an_early_decision_says_so_and_prices_its_own_trials() -> None:
     """13 of 100 trials cost 13 times the mean, and the tilde says that it is one."""
     early = replace(
-        decide_sequential("quick", Tally(trials=13, passed=13), DESIGN),
-        stop=StopReason.DECIDED,
+        decide_sequential("quick", Tally(trials=13, passed=13), DESIGN), stop=StopReason.DECIDED
     )
     verdict = of(early, compliance())
     line = next(line for line in lines(verdict, able=WIDE) if "quick" in line)

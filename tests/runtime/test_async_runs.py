@@ -235,9 +235,7 @@ def test_trio_will_do() -> None:
     assert anyio.run(main, backend="trio")
 
 
-def test_a_plain_run_in_a_loop_points_to_the_async_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_plain_run_in_a_loop_points_to_the_async_one(capsys: pytest.CaptureFixture[str]) -> None:
     """By a warning, and again where the service uses a client of the caller's loop."""
 
     async def main() -> tw.Result:

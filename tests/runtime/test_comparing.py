@@ -128,12 +128,7 @@ def test_a_service_that_hangs_fails_by_the_time_limit() -> None:
         return "yes"
 
     found = compare(
-        contract(always),
-        contract(hang),
-        inputs=["one"],
-        trials=8,
-        timeout_s=0.02,
-        store=None,
+        contract(always), contract(hang), inputs=["one"], trials=8, timeout_s=0.02, store=None
     )
 
     assert {tw.ErrorClass.TIMEOUT} == {one.error_class for one in found.candidate.trials}

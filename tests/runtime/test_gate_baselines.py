@@ -138,10 +138,7 @@ def test_the_command_line_measures_and_compares(
         "criteria": [{"name": "answers", "equals": "yes", "at_least": "30%"}],
         "stability": {
             "expect": [
-                {
-                    "target": "stability.redundancy",
-                    "matcher": {"no_worse_than": {"margin": 0.1}},
-                }
+                {"target": "stability.redundancy", "matcher": {"no_worse_than": {"margin": 0.1}}}
             ]
         },
     }

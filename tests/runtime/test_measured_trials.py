@@ -86,9 +86,7 @@ def test_a_baseline_without_an_analysis_is_written_and_read_as_before(tmp_path: 
     done = tw.measure(contract(lambda _: "ok"), trials=60, **settings(tmp_path))
     kept = done.baseline.criteria["ok"]
     old = replace(
-        done.baseline,
-        identifier="old",
-        criteria={"ok": replace(kept, analysis=None, excused=None)},
+        done.baseline, identifier="old", criteria={"ok": replace(kept, analysis=None, excused=None)}
     )
     path = BaselineStore(tmp_path / "old").save(old)
 

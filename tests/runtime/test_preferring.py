@@ -272,9 +272,7 @@ def test_a_preference_shares_the_level_with_the_other_criteria(
     assert finding.adjusted_p_value == pytest.approx(2 * finding.p_value)
 
 
-def test_after_an_early_stop_the_preference_only_advises(
-    juror: Callable[..., ChatService],
-) -> None:
+def test_after_an_early_stop_the_preference_only_advises(juror: Callable[..., ChatService]) -> None:
     """
     The number of pairs then depends on what was seen: a bet on each pair stays valid.
     """
@@ -552,10 +550,9 @@ def test_a_suite_names_the_judge_and_the_page_shows_its_preference(
     assert "nobody measured how often the judge prefers what people prefer yet" in before
     assert "the judge prefers polite to plain in 24 of 30 pairs" in before
     calibrated = type_command(suite, "judge", "calibrate")
-    assert (0, True) == (
-        calibrated.exit_code,
-        "120 of 120 labels agree" in calibrated.output,
-    ), calibrated.output
+    assert (0, True) == (calibrated.exit_code, "120 of 120 labels agree" in calibrated.output), (
+        calibrated.output
+    )
     after = " ".join(type_command(suite, "compare", "--quiet").output.split())
     assert "nobody measured" not in after
     assert "people would prefer polite in 88.9 %" in after

@@ -110,8 +110,7 @@ def test_a_baseline_that_is_too_small_is_refused_by_every_rule(
 
 
 @pytest.mark.parametrize(
-    ("size", "cutoffs"),
-    [(100, (46, 94)), (300, (47, 96)), (1000, (48, 97)), (3000, (48, 98))],
+    ("size", "cutoffs"), [(100, (46, 94)), (300, (47, 96)), (1000, (48, 97)), (3000, (48, 98))]
 )
 def test_the_documents_table_of_perfect_baselines_is_admitted(
     tmp_path: Path, size: int, cutoffs: tuple[int, int]

@@ -33,8 +33,7 @@ def run(service: Any, **settings: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "in_place"),
-    [({}, True), ({"concurrency": 4}, False), ({"timeout_s": 5.0}, False)],
+    ("settings", "in_place"), [({}, True), ({"concurrency": 4}, False), ({"timeout_s": 5.0}, False)]
 )
 @pytest.mark.parametrize("wrapped", [False, True], ids=["function", "service"])
 def test_a_function_gets_a_thread_only_where_it_needs_one(

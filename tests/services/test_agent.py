@@ -691,11 +691,9 @@ async def test_tools_of_two_servers_are_told_apart(serve: Serve, tools_url: str)
     offered = [one["function"]["name"] for one in script.requests[0]["tools"]]
     assert ["shop__add", "count", "odd__add", "odd__files_read_it"] == offered[:4]
     assert 64 == len(offered[4])
-    assert [
-        ("add", "shop", "3"),
-        ("add", "odd", "gone"),
-        ("files/read it", "odd", "gone"),
-    ] == [(one.name, one.server, one.result) for one in trace_of(reply).tool_calls]
+    assert [("add", "shop", "3"), ("add", "odd", "gone"), ("files/read it", "odd", "gone")] == [
+        (one.name, one.server, one.result) for one in trace_of(reply).tool_calls
+    ]
 
 
 async def test_sessions_side_by_side_do_not_meet(serve: Serve, tools_url: str) -> None:

@@ -389,10 +389,7 @@ async def test_no_secret_is_ever_shown(serve: Serve, status: int) -> None:
     """Not in the repr, nor in a failure's message, its traceback or what it holds."""
     url = serve(lambda r: r.respond(status, f"bad key {SECRET}"))
     service = HttpService(
-        url,
-        headers={"X-Api-Key": "${KEY}"},
-        extract="/answer",
-        environment=ENVIRONMENT,
+        url, headers={"X-Api-Key": "${KEY}"}, extract="/answer", environment=ENVIRONMENT
     )
 
     with pytest.raises((HttpFailure, MalformedReply)) as caught:

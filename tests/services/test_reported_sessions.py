@@ -209,11 +209,7 @@ def test_an_error_that_the_service_reports_has_its_class(
     error: Any, error_class: ErrorClass
 ) -> None:
     document = {"answer": "555", "error": error, "cost": 0.25}
-    result = run(
-        say(document, extract="$.answer", error="$.error", cost="$.cost"),
-        SAYS,
-        retries=0,
-    )
+    result = run(say(document, extract="$.answer", error="$.error", cost="$.cost"), SAYS, retries=0)
     trial = result.trials[0]
     assert trial.error_class is error_class
     assert trial.cost_usd == 0.25  # paid for all the same

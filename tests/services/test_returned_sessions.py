@@ -46,9 +46,7 @@ LANGCHAIN = [
     ),
     Message("tool", "found", tool_call_id="c1", status="success"),
     Message(
-        "ai",
-        "Done.",
-        usage_metadata={"input_tokens": 30, "output_tokens": 2, "total_tokens": 32},
+        "ai", "Done.", usage_metadata={"input_tokens": 30, "output_tokens": 2, "total_tokens": 32}
     ),
 ]
 

@@ -111,12 +111,7 @@ FUNCTIONS: list[tuple[Callable[..., object], dict[str, Any], dict[str, list[Any]
     (
         design_false_alarm,
         {"rate": 0.9, "baseline_trials": 10, "trials": 5, "alpha": 0.05, "rule": "exact"},
-        {
-            "baseline_trials": TRIALS,
-            "trials": TRIALS,
-            "alpha": NOT_OPEN_RATES,
-            "rule": NOT_RULES,
-        },
+        {"baseline_trials": TRIALS, "trials": TRIALS, "alpha": NOT_OPEN_RATES, "rule": NOT_RULES},
     ),
     (
         design_power,

@@ -12,12 +12,7 @@ from typing import Any
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.arm_selection import (
-    TIE_ERROR,
-    ArmSelection,
-    find_bet,
-    measure_sign_evidence,
-)
+from trialwise.stats.arm_selection import TIE_ERROR, ArmSelection, find_bet, measure_sign_evidence
 from trialwise.stats.toolbox.choice_forecast import forecast_choice
 
 

@@ -11,13 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.decimals import (
-    RELATIVE_BAND,
-    as_written,
-    at_most,
-    ceil_product,
-    floor_product,
-)
+from trialwise.decimals import RELATIVE_BAND, as_written, at_most, ceil_product, floor_product
 
 
 def never() -> NoReturn:

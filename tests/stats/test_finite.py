@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.finite import (
-    exact_corpus_rate,
-    finite_corpus_cutoff,
-    finite_corpus_interval,
-)
+from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff, finite_corpus_interval
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.hypergeometric_law import (
@@ -250,10 +246,7 @@ def test_a_whole_corpus_has_a_rate_and_no_interval() -> None:
             lambda: hypergeometric_cdf(1, trials=1, corpus_successes=3, corpus_size=2),
             "corpus_successes",
         ),
-        (
-            lambda: hypergeometric_cdf(1, trials=0, corpus_successes=0, corpus_size=0),
-            "corpus_size",
-        ),
+        (lambda: hypergeometric_cdf(1, trials=0, corpus_successes=0, corpus_size=0), "corpus_size"),
         (lambda: finite_corpus_interval(2, 1, 10), "successes"),
         (lambda: finite_corpus_interval(0, 0, 10), "trials"),
         (lambda: finite_corpus_interval(1, 11, 10), "trials"),

@@ -109,9 +109,7 @@ def test_more_successes_raise_the_p_value_and_a_better_baseline_lowers_it(
 
 
 @given(two_runs())
-def test_counting_failures_instead_gives_the_same_p_value(
-    table: tuple[int, int, int, int],
-) -> None:
+def test_counting_failures_instead_gives_the_same_p_value(table: tuple[int, int, int, int]) -> None:
     """Fewer successes in the test are fewer failures in the baseline."""
     k, nb, x, nt = table
 

@@ -38,8 +38,7 @@ def stratum(name: str, blocked: int, presented: int) -> ChallengeStratum:
 
 
 @pytest.mark.parametrize(
-    ("blocked", "lower", "miss"),
-    [(99_990, 0.999833, 1.67e-4), (100_000, 0.999973, 2.71e-5)],
+    ("blocked", "lower", "miss"), [(99_990, 0.999833, 1.67e-4), (100_000, 0.999973, 2.71e-5)]
 )
 def test_the_companions_worked_example(blocked: int, lower: float, miss: float) -> None:
     """Section 1.4.5b, confirmed in its errata: 100,000 harmful candidates at 95 %."""
@@ -234,11 +233,7 @@ def test_confidences_that_are_missing_or_exhausted_give_none() -> None:
     """Neither invented nor negative."""
     bare = residual_harm_bound(0.1, 0.1, prevalence_source="pre-guardrail")
     spent = residual_harm_bound(
-        0.1,
-        0.1,
-        prevalence_source="pre-guardrail",
-        miss_confidence=0.5,
-        prevalence_confidence=0.5,
+        0.1, 0.1, prevalence_source="pre-guardrail", miss_confidence=0.5, prevalence_confidence=0.5
     )
 
     assert isinstance(bare.confidence, Undefined)

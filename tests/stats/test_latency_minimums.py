@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.latency_baseline import order_statistic_bound
-from trialwise.stats.latency_planning import (
-    Intent,
-    existence_minimum,
-    nondegeneracy_decision,
-)
+from trialwise.stats.latency_planning import Intent, existence_minimum, nondegeneracy_decision
 
 RATES = st.integers(1, 99).map(lambda i: i / 100)
 

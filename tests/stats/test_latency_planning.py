@@ -70,11 +70,7 @@ def test_the_companions_example_is_infeasible() -> None:
     """Companion 12.5.3: 200 trials at 0.80 expect 160; a p99 at 95 % asks for max(100, 299)."""
     gate = verification_gate(200, 0.8, 0.99)
 
-    assert (
-        gate.expected_trials,
-        gate.emission_minimum,
-        gate.existence_minimum,
-    ) == (160, 100, 299)
+    assert (gate.expected_trials, gate.emission_minimum, gate.existence_minimum) == (160, 100, 299)
     assert (gate.minimum_trials, gate.feasible) == (299, False)
     assert gate.planned_trials_needed == 374
 

@@ -16,11 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.e_values import e_bh
-from trialwise.stats.multiplicity import (
-    CORRECTIONS,
-    Correction,
-    adjust,
-)
+from trialwise.stats.multiplicity import CORRECTIONS, Correction, adjust
 
 families = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 #: p-values and levels on a coarse decimal grid, so that ties with alpha · k/m are frequent.

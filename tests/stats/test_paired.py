@@ -357,11 +357,7 @@ def test_a_known_table() -> None:
     ],
 )
 def test_intervals_reproduce_published_examples(
-    method: str,
-    table: tuple[int, int, int, int],
-    confidence: float,
-    low: float,
-    high: float,
+    method: str, table: tuple[int, int, int, int], confidence: float, low: float, high: float
 ) -> None:
     """To the four decimals printed."""
     interval = interval_by(method, *table, confidence=confidence)

@@ -176,9 +176,7 @@ def test_no_wrong_statement_is_likelier_than_half_of_alpha(small_rule: PairedRul
                 assert chances[decision] <= small_rule.alpha / 2 + 1e-12
 
 
-def test_p_values_and_intervals_agree_with_the_outcome_at_every_end(
-    small_rule: PairedRule,
-) -> None:
+def test_p_values_and_intervals_agree_with_the_outcome_at_every_end(small_rule: PairedRule) -> None:
     """What is shown is what the interval leaves out."""
     assert small_rule.max_pairs is not None
     m = small_rule.margin
@@ -220,9 +218,7 @@ def test_p_values_of_equal_arms_are_small_no_oftener_than_they_say(small_rule: P
             assert total <= p_value + 1e-12
 
 
-def test_p_values_at_the_margin_are_small_no_oftener_than_they_say(
-    small_rule: PairedRule,
-) -> None:
+def test_p_values_at_the_margin_are_small_no_oftener_than_they_say(small_rule: PairedRule) -> None:
     """At every level, for arms that differ by just the margin that a PASS would refute."""
     assert small_rule.max_pairs is not None
     m = small_rule.margin

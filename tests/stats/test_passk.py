@@ -431,11 +431,7 @@ def test_one_task_has_an_estimate_but_no_interval(method: str) -> None:
     ],
 )
 def test_a_mean_without_definition_is_refused(
-    mean: Callable[..., TaskMean],
-    tasks: object,
-    k: int,
-    options: dict[str, object],
-    argument: str,
+    mean: Callable[..., TaskMean], tasks: object, k: int, options: dict[str, object], argument: str
 ) -> None:
     """The message names the argument, and the task, at fault."""
     with pytest.raises(InvalidArgument) as refusal:

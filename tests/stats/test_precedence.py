@@ -20,10 +20,7 @@ LEVELS = (0.01, 0.05, 0.1, 0.2, 0.25, 0.5)
 #: (baseline, test, rank, count) with 1 ≤ rank ≤ baseline and 0 ≤ count ≤ test.
 CELLS = st.tuples(st.integers(1, 150), st.integers(1, 150)).flatmap(
     lambda sizes: st.tuples(
-        st.just(sizes[0]),
-        st.just(sizes[1]),
-        st.integers(1, sizes[0]),
-        st.integers(0, sizes[1]),
+        st.just(sizes[0]), st.just(sizes[1]), st.integers(1, sizes[0]), st.integers(0, sizes[1])
     )
 )
 

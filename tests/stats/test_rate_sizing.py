@@ -15,11 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.regression_cutoffs import (
-    design_false_alarm,
-    design_power,
-    regression_cutoff,
-)
+from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.toolbox import rate_sizing as power_module
 from trialwise.stats.toolbox.detectable_drops import (

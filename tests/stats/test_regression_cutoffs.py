@@ -18,11 +18,7 @@ from scipy.stats import binom, hypergeom
 
 import trialwise.stats.regression_cutoffs
 from trialwise.stats.precedence import fisher_cutoffs
-from trialwise.stats.regression_cutoffs import (
-    design_false_alarm,
-    design_power,
-    regression_cutoff,
-)
+from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import Refusal, Rule
 
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5)

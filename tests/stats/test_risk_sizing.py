@@ -369,16 +369,10 @@ def test_a_gap_that_no_count_closes_has_no_size() -> None:
         (lambda: design_detectable_rate(0.0, 100, 50), Refusal.ZERO_BASELINE),
         (lambda: design_detectable_rate(0.9, 100, 101), Refusal.TEST_LARGER_THAN_BASELINE),
         (lambda: resolved_required_trials(0, 100, 0.5), Refusal.ZERO_BASELINE),
-        (
-            lambda: resolved_required_trials(90, 100, 0.9),
-            Refusal.ALTERNATIVE_NOT_BELOW_BASELINE,
-        ),
+        (lambda: resolved_required_trials(90, 100, 0.9), Refusal.ALTERNATIVE_NOT_BELOW_BASELINE),
         (lambda: resolved_required_trials(288, 300, 0.93), Refusal.BASELINE_TOO_SMALL),
         (lambda: resolved_power_at(0, 100, 0.5, 50), Refusal.ZERO_BASELINE),
-        (
-            lambda: resolved_power_at(57, 100, 0.57, 50),
-            Refusal.ALTERNATIVE_NOT_BELOW_BASELINE,
-        ),
+        (lambda: resolved_power_at(57, 100, 0.57, 50), Refusal.ALTERNATIVE_NOT_BELOW_BASELINE),
         (lambda: resolved_power_at(95, 100, 0.85, 200), Refusal.TEST_LARGER_THAN_BASELINE),
         (lambda: floor_required_trials(0.0, 0.5), Refusal.ZERO_BASELINE),
         (lambda: floor_required_trials(0.9, 0.9), Refusal.EMPTY_TOLERANCE_INTERVAL),

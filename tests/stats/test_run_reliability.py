@@ -301,8 +301,7 @@ def test_an_unknown_path_lists_the_known_ones(path: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "function",
-    [reliability_decay_curve, variance_amplification, graceful_degradation, summarize],
+    "function", [reliability_decay_curve, variance_amplification, graceful_degradation, summarize]
 )
 @pytest.mark.parametrize("outcomes", [[], [1, 0], "PF", [True, None], None, 3, [0.5]])
 def test_outcomes_are_bools_and_at_least_one(

@@ -15,10 +15,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
-from statsmodels.stats.proportion import (
-    confint_proportions_2indep,
-    score_test_proportions_2indep,
-)
+from statsmodels.stats.proportion import confint_proportions_2indep, score_test_proportions_2indep
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.margin_tests import (

@@ -223,9 +223,7 @@ def test_it_orders_outcomes_as_fisher_does(table: tuple[int, int, int, int]) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(two_runs())
-def test_counting_failures_instead_gives_the_same_p_value(
-    table: tuple[int, int, int, int],
-) -> None:
+def test_counting_failures_instead_gives_the_same_p_value(table: tuple[int, int, int, int]) -> None:
     """Success and failure may be swapped if the runs are, at the mirrored nuisance rate."""
     k, nb, x, nt = table
 

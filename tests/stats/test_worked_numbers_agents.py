@@ -46,10 +46,7 @@ from trialwise.stats.skill_scores import (
     stimulus_score,
 )
 from trialwise.stats.toolbox.stability_across_runs import agent_stability, agent_stability_across
-from trialwise.stats.trace_stability import (
-    StabilityReport,
-    drift_flags,
-)
+from trialwise.stats.trace_stability import StabilityReport, drift_flags
 
 OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=60)
 LEVELS = (0.90, 0.95, 0.99)

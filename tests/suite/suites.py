@@ -95,12 +95,7 @@ WHOLE: dict[str, Any] = {
     "covariates": ["weekday", {"name": "a", "value": "b", "critical": True}],
     "factors": {"model": "m", "temperature": 0.5},
     "latency": {"p95": "2s", "baseline": ["p99"], "enforced": True, "confidence": 0.9},
-    "prevalence": {
-        "rate": 0.1,
-        "confidence": "95%",
-        "source": "pre-guardrail",
-        "evidence": "e",
-    },
+    "prevalence": {"rate": 0.1, "confidence": "95%", "source": "pre-guardrail", "evidence": "e"},
     "activity": "json:dumps",
     "before_each": "gc:get_count",
     "baseline": "b",

@@ -50,11 +50,7 @@ def initial(kind: type) -> set[str]:
         (
             RunOptions,
             "contract",
-            {
-                "rate_per_s": "rate",
-                "timeout_s": "timeout",
-                "cost_per_trial_usd": "cost_per_trial",
-            },
+            {"rate_per_s": "rate", "timeout_s": "timeout", "cost_per_trial_usd": "cost_per_trial"},
             set(),
         ),
         # Which factors are critical is written at each of them, in `factors`.

@@ -407,9 +407,7 @@ def test_the_key_is_made_once_is_the_users_own_and_is_in_no_file_of_a_run(typed:
             assert secret.hex().encode() not in content
 
 
-def test_a_baseline_of_an_earlier_version_with_the_value_in_clear_still_fits(
-    typed: Typed,
-) -> None:
+def test_a_baseline_of_an_earlier_version_with_the_value_in_clear_still_fits(typed: Typed) -> None:
     """0.1.0 wrote the value; the same value is no other factor, and is not repeated."""
     typed.write(SUITES["chat"] + REST)
     typed.do("measure", "--trials", "12")

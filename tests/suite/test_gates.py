@@ -270,14 +270,8 @@ def test_a_matcher_that_asks_a_model_is_refused(refused: Refused, name: str) -> 
             f"{SCORE}{{exact: 1, not: {{exact: 2}}}}}}]}}",
             "`exact` and `not` exclude one another: keep one",
         ),
-        (
-            "stability: {expect: [{target: stability.score}]}",
-            "an item of `expect` lacks `matcher`",
-        ),
-        (
-            "stability: {expect: []}",
-            "`expect` must be a list of expectations, it has 0",
-        ),
+        ("stability: {expect: [{target: stability.score}]}", "an item of `expect` lacks `matcher`"),
+        ("stability: {expect: []}", "`expect` must be a list of expectations, it has 0"),
         (
             "stability:",
             (
@@ -291,10 +285,7 @@ def test_a_matcher_that_asks_a_model_is_refused(refused: Refused, name: str) -> 
             "metrics: {weights: {c: 1}}",
             "`weights` must give one weight to each of c, d, got a mapping",
         ),
-        (
-            "reliability: {sampling: other}",
-            "there is no sampling `other`; there are `inputs`",
-        ),
+        ("reliability: {sampling: other}", "there is no sampling `other`; there are `inputs`"),
         (
             "reliability: {half_width: 60%}",
             "`half_width` must lie strictly between 0 and 0.5, got `60%`",

@@ -87,10 +87,9 @@ inputs:
         Input(id="3", value={"question": "c"}, expected="d"),
         Input(id="4", value="e"),
     ) == inputs(load(HEAD + "inputs: {jsonl: q.jsonl}\n"))
-    assert (
-        Input(id="1", value="a", expected="1"),
-        Input(id="2", value="b"),
-    ) == inputs(load(HEAD + "inputs: {csv: q.csv}\n"))
+    assert (Input(id="1", value="a", expected="1"), Input(id="2", value="b")) == inputs(
+        load(HEAD + "inputs: {csv: q.csv}\n")
+    )
     assert ["x", "y"] == [
         one.expected for one in inputs(load(HEAD + "inputs: {csv: q.csv, expected: gold}\n"))
     ]

@@ -190,11 +190,7 @@ def test_an_endpoint_with_everything(load: Load) -> None:
     assert "HttpService('http://localhost:1/ask', method='PUT')" == repr(found)
     assert ({"q": "{input}", "n": 5}, "/answer") == (found.body, "/answer")
     assert [503] == list(found.infrastructure_statuses)
-    assert (30.0, 0.5, 1000) == (
-        found.timeout_s,
-        found.connect_timeout_s,
-        found.response_limit,
-    )
+    assert (30.0, 0.5, 1000) == (found.timeout_s, found.connect_timeout_s, found.response_limit)
 
 
 def test_a_chat_model_with_everything(load: Load) -> None:
@@ -218,11 +214,7 @@ def test_a_chat_model_with_everything(load: Load) -> None:
         "top_p": 0.9,
     } == found._fields
     assert (0.15, 0.6) == (found.prices.input_usd, found.prices.output_usd)
-    assert ("Be brief.", True, 60.0) == (
-        found.system,
-        found.send_seed,
-        found.timeout_s,
-    )
+    assert ("Be brief.", True, 60.0) == (found.system, found.send_seed, found.timeout_s)
 
 
 def test_an_agent_has_a_model_and_servers(load: Load, tmp_path: Path) -> None:

@@ -38,11 +38,7 @@ from trialwise.traces import read_traces
         (checks.equals, {"expected": {"a": 1}}, {"a": 2}),
         (checks.matches, {"pattern": "a+"}, "b"),
         (checks.max_latency, {"seconds": 2.0}, Reply(value="a", latency_s=3.0)),
-        (
-            checks.tool_called,
-            {"tool": "search", "minimum": 2},
-            "b",
-        ),
+        (checks.tool_called, {"tool": "search", "minimum": 2}, "b"),
         (checks.json_schema, {"schema": {"type": "object"}}, "[]"),
     ],
 )

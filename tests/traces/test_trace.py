@@ -20,10 +20,7 @@ from trialwise.stats.toolbox.stability_across_runs import agent_stability
 #: The envelope that the stability report shows.
 DOCUMENTED = {
     "tool_calls": [{"name": "search", "server": "docs", "args": {"q": "a"}}],
-    "conversation": {
-        "tokens": {"total": 3000},
-        "turns": [{"role": "assistant", "content": "..."}],
-    },
+    "conversation": {"tokens": {"total": 3000}, "turns": [{"role": "assistant", "content": "..."}]},
 }
 
 TEXTS = st.text(max_size=20)

@@ -99,10 +99,7 @@ SHAPES: dict[str, Any] = {
     ],
     "openinference without its messages": spans({"openinference.span.kind": "LLM"}),
     "openinference with hidden messages": spans(
-        {
-            "openinference.span.kind": "LLM",
-            "llm.output_messages.0.message.role": "assistant",
-        }
+        {"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}
     ),
     "openinference messages on a chain only": spans(
         {

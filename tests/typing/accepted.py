@@ -61,9 +61,7 @@ class Client:
 
 def the_first_lines() -> None:
     contract = tw.Contract(
-        "sums",
-        service=agent,
-        criteria=[tw.Criterion("answers", tw.contains("555"), at_least=0.9)],
+        "sums", service=agent, criteria=[tw.Criterion("answers", tw.contains("555"), at_least=0.9)]
     )
     result = tw.run(contract, inputs=["What is 15 * 37?"])
     result.show()

@@ -17,11 +17,7 @@ from trialwise.documents.numbers import (
     as_seconds,
     keep_few,
 )
-from trialwise.procedures.choice import (
-    ArmStanding,
-    ChoiceVerdict,
-    Exploration,
-)
+from trialwise.procedures.choice import ArmStanding, ChoiceVerdict, Exploration
 from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
 from trialwise.stats.toolbox.choice_forecast import ChoiceForecast
 
@@ -80,10 +76,7 @@ def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> b
             ("took", as_count(found.trials, "trial")),
             *(("run", name) for name in runs),
         ),
-        blocks=(
-            _tabulate(found.arms, found.confidence),
-            *_fold("Worth knowing", found.notes),
-        ),
+        blocks=(_tabulate(found.arms, found.confidence), *_fold("Worth knowing", found.notes)),
     )
 
 

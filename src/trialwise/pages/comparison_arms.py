@@ -115,10 +115,7 @@ def list_factors(
     """
     plans = {one.label: one.record.plan for one in arms}
     known = {
-        arm.label: {
-            **(plans[arm.label].covariates if arm.label in plans else {}),
-            **arm.factors,
-        }
+        arm.label: {**(plans[arm.label].covariates if arm.label in plans else {}), **arm.factors}
         for arm in verdict.arms
     }
     keys = dict.fromkeys(key for values in known.values() for key in values)
@@ -206,10 +203,7 @@ def _list_spending(
 ) -> Iterator[blocks.Column[findings.ComparedArm]]:
     """Yield what the trials cost, for each trial and each success, and what preparing them took."""
     if any(one.spending.usd is not None for one in verdict.arms):
-        yield (
-            "cost of\na trial",
-            lambda one: _divide_usd(one.spending.usd, one.spending.trials),
-        )
+        yield ("cost of\na trial", lambda one: _divide_usd(one.spending.usd, one.spending.trials))
         if records:
             yield (
                 "cost of\na success",

@@ -218,10 +218,7 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
         ("won", _count_won),
         ("p", lambda one: as_p_value(one.adjusted_p_value)),
         words=(*range(3 if several else 2), *((6 if several else 5,) if is_pictured else ())),
-        notes=(
-            *((f"and {left:,} more rows",) if left > 0 else ()),
-            *_explain_columns(rows),
-        ),
+        notes=(*((f"and {left:,} more rows",) if left > 0 else ()), *_explain_columns(rows)),
         # A short table of its own needs no heading; one above a plot does.
         is_headed=not is_pictured,
     )

@@ -10,13 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trialwise.documents import blocks
-from trialwise.documents.numbers import (
-    as_count,
-    as_level,
-    as_probability,
-    is_within,
-    join_few,
-)
+from trialwise.documents.numbers import as_count, as_level, as_probability, is_within, join_few
 from trialwise.documents.results import Status
 from trialwise.model.claim import Intent
 from trialwise.model.run import RunRecord

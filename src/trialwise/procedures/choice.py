@@ -457,10 +457,7 @@ def _find_unbeaten(
 
 
 def _answer(
-    outcome: Outcome,
-    chosen: str | None,
-    arms: Sequence[ArmStanding],
-    question: ChoiceQuestion,
+    outcome: Outcome, chosen: str | None, arms: Sequence[ArmStanding], question: ChoiceQuestion
 ) -> str:
     difference, confidence = as_points(question.smallest_difference), as_level(question.confidence)
     if outcome == "undecided":

@@ -175,7 +175,7 @@ def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if estimand is TargetEstimand.NO_GENERALISATION:
         yield _refuse(
             "the estimand no-generalisation names no rate: claim the population no-generalisation "
-            "with it, or name the rate, such as call-weighted",
+            "with it, or name the rate, such as call-weighted"
         )
     if estimator is None:
         yield from _check_unweighted(claim, plan)
@@ -185,7 +185,7 @@ def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         yield _refuse(
             f"estimator={estimator} decides a required rate from a fixed number of trials, and "
             f"this is a {asked} decision: give at_least with trials, or leave the estimator out "
-            "and claim fixed-inputs",
+            "and claim fixed-inputs"
         )
     if estimator is Estimator.STRATIFIED:
         yield from _check_stratified(claim, plan)
@@ -193,13 +193,13 @@ def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if estimand.is_weighted:
         yield _refuse(
             f"estimator={estimator} weighs inputs alike, or calls; a {estimand} rate needs "
-            "estimator=stratified",
+            "estimator=stratified"
         )
     if claim.population is PopulationClaim.FIXED_INPUTS:
         yield _refuse(
             f"estimator={estimator} takes the inputs as a sample of others, and a claim about "
             "fixed inputs does not: leave the estimator out, or claim a superpopulation and name "
-            "it",
+            "it"
         )
 
 
@@ -223,7 +223,7 @@ def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if estimand.is_weighted:
         yield _refuse(
             f"a {estimand} rate needs estimator=stratified and a fixed number of trials: the plain "
-            "rule counts every trial alike",
+            "rule counts every trial alike"
         )
     elif estimand is TargetEstimand.PROMPT_WEIGHTED and not plan.is_even:
         wide = claim.population is PopulationClaim.SUPERPOPULATION
@@ -231,7 +231,7 @@ def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
             f"inputs are repeated {min(plan.repetitions)} to {max(plan.repetitions)} times, so "
             "the plain rule does not weigh them alike as a prompt-weighted rate does: repeat "
             "every input equally often, declare call-weighted, or set "
-            f"estimator={'prompts' if wide else 'stratified'} with a fixed number of trials",
+            f"estimator={'prompts' if wide else 'stratified'} with a fixed number of trials"
         )
 
 
@@ -242,25 +242,25 @@ def _check_stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         yield _refuse(
             "estimator=stratified weighs inputs or strata, and a call-weighted rate weighs "
             "neither: declare the estimand (prompt-, stratum-, production- or severity-weighted), "
-            "or leave the estimator out",
+            "or leave the estimator out"
         )
     elif by_stratum:
         yield from _strata(plan)
     elif estimand.is_weighted and len(set(plan.experiment.weights)) <= 1:
         yield _refuse(
             f"a {estimand} rate needs the weight of each input, and no two differ: give the "
-            "weights, or declare prompt-weighted",
+            "weights, or declare prompt-weighted"
         )
     if claim.population is PopulationClaim.SUPERPOPULATION and not by_stratum:
         yield _refuse(
             f"estimator=stratified speaks of {claim.population_name} only by strata whose inputs "
             "are a sample: declare stratum-weighted and name the strata, set estimator=prompts, "
-            "or claim fixed-inputs",
+            "or claim fixed-inputs"
         )
     if plan.experiment.draw != "balanced" or plan.trials < plan.slots:
         yield _refuse(
             f"every input has to be tried, which {plan.trials} {plan.experiment.draw} draws do not "
-            f"ensure: draw balanced, with at least {plan.slots} trials",
+            f"ensure: draw balanced, with at least {plan.slots} trials"
         )
 
 
@@ -276,7 +276,7 @@ def _strata(plan: _Plan) -> Iterator[_Doubt]:
         yield _refuse(
             f"the inputs of stratum {uneven[0]} have different weights, and within a stratum "
             "trials count alike: give them one weight, or declare production-weighted or "
-            "severity-weighted",
+            "severity-weighted"
         )
 
 
@@ -286,7 +286,7 @@ def _check_unestimated(claim: Claim) -> Iterator[_Doubt]:
         asked = claim.estimand if claim.estimator is None else f"estimator={claim.estimator}"
         yield _refuse(
             f"a {claim.population} claim counts its trials alike and has no use for {asked}: leave "
-            "it out, or claim fixed-inputs with estimator=stratified",
+            "it out, or claim fixed-inputs with estimator=stratified"
         )
 
 
@@ -309,14 +309,14 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     counted = unit if by_input else "trial"
     yield _warn(
         f"Every {counted} is taken as an independent draw from {name}; the argument that the "
-        f"inputs represent it: {argument}.",
+        f"inputs represent it: {argument}."
     )
     if by_input and estimator is not Estimator.PROMPTS:
         from trialwise.procedures.estimated_rates import APPROXIMATE
 
         yield _warn(
             f"{estimator} is approximate: {APPROXIMATE}. estimator=prompts is safe whatever the "
-            "inputs do.",
+            "inputs do."
         )
     if estimator is not None and estimator.is_model:
         yield from _check_model(estimator, plan)
@@ -373,7 +373,7 @@ def _check_baseline_inputs(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if found.inputs is None:
         yield _warn(
             f"The baseline does not say how many inputs its {found.trials} trials asked; this "
-            "counts each as a draw of its own. Measure it again to have them counted.",
+            "counts each as a draw of its own. Measure it again to have them counted."
         )
     elif found.trials > found.inputs:
         most = found.repetitions or math.ceil(found.trials / found.inputs)
@@ -393,7 +393,7 @@ def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
         yield _warn(
             f"The {plan.inputs} inputs hold {as_count(distinct, 'distinct value')}; one that "
             "is listed "
-            "several times counts as often.",
+            "several times counts as often."
         )
 
 
@@ -438,32 +438,32 @@ def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
         yield _refuse(
             f"a finite-corpus claim takes each of its {N} inputs at most once, and {n} trials "
             f"with up to {max(plan.repetitions)} repetitions are planned: run at most {N} trials "
-            "without repetitions, or claim fixed-inputs, which may repeat",
+            "without repetitions, or claim fixed-inputs, which may repeat"
         )
     if plan.experiment.draw != "balanced":
         yield _refuse("independent draws may take an input twice: draw balanced")
     if plan.procedure.may_stop_early:
         yield _refuse(
             "a finite corpus is sampled without replacement, which the sequential boundaries do "
-            f"not know: give trials ({N} for the whole corpus), or claim fixed-inputs",
+            f"not know: give trials ({N} for the whole corpus), or claim fixed-inputs"
         )
     elif plan.procedure.compares_baseline:
         doubt = _warn if n <= as_written(SMALL_FRACTION) * N else _refuse_to_verify
         yield doubt(
             f"A regression rule takes its trials as binomial, although {n} of {N} inputs "
             f"({100 * n / N:.0f} %) are sampled without replacement. A comparison of the "
-            "service's rates over the same inputs is a fixed-inputs claim.",
+            "service's rates over the same inputs is a fixed-inputs claim."
         )
     elif n < N:
         yield _warn(
             f"{n} of the corpus's {N} inputs are tried ({100 * n / N:.0f} %); the bound accounts "
-            "for those left out, not for answers that change from call to call.",
+            "for those left out, not for answers that change from call to call."
         )
     else:
         yield _warn(
             "Every input of the corpus is tried, so its rate is known for these answers; a "
             "service that answers differently another time has another. For its success "
-            "probability over these inputs claim fixed-inputs.",
+            "probability over these inputs claim fixed-inputs."
         )
 
 
@@ -472,9 +472,9 @@ def _no_generalisation(plan: _Plan) -> Iterator[_Doubt]:
         asked = plan.procedure.name.lower()
         yield _refuse(
             f"a {asked} decision is about a rate beyond the run, and a no-generalisation claim "
-            "makes none: give at_least with trials, or claim fixed-inputs",
+            "makes none: give at_least with trials, or claim fixed-inputs"
         )
     yield _warn(
         "This describes the trials of the run and nothing else: it is no evidence of compliance, "
-        "and none to release on.",
+        "and none to release on."
     )

@@ -42,9 +42,7 @@ from trialwise.procedures.comparing.findings import (
     Contrast,
 )
 from trialwise.procedures.comparing.pair_following import TestRules, list_tests
-from trialwise.procedures.comparing.pairing import (
-    check_validity,
-)
+from trialwise.procedures.comparing.pairing import check_validity
 from trialwise.procedures.composite import combine
 from trialwise.stats.multiplicity import Correction, adjust
 from trialwise.stats.paired import minimum_discordant

@@ -34,10 +34,7 @@ _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradat
 
 
 def measure_reliability(
-    gate: Reliability,
-    runs: metrics.Runs,
-    graders: metrics.Graders,
-    reach: metrics.Reach,
+    gate: Reliability, runs: metrics.Runs, graders: metrics.Graders, reach: metrics.Reach
 ) -> tuple[ReliabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the summary of every input, and the number of every target.
 

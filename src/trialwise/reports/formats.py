@@ -116,10 +116,7 @@ def _json(source: ReportSource) -> str:
 
     return render_json(
         describe_report(
-            source.records,
-            name=source.name,
-            exit_code=source.exit_code,
-            locations=source.locations,
+            source.records, name=source.name, exit_code=source.exit_code, locations=source.locations
         )
     )
 

@@ -24,11 +24,7 @@ from trialwise.model.run import RunRecord
 from trialwise.procedures.choice import ChoiceFollowing, ChoiceQuestion
 from trialwise.procedures.comparing.assessment import PreferenceVotes
 from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
-from trialwise.procedures.comparing.pair_following import (
-    PairFollowing,
-    TestRules,
-    follow_pairs,
-)
+from trialwise.procedures.comparing.pair_following import PairFollowing, TestRules, follow_pairs
 from trialwise.procedures.comparing.pairing import Pairing, pair_trials
 from trialwise.runtime import answers
 from trialwise.runtime.preparing import PreparedRun

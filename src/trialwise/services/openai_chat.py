@@ -139,8 +139,7 @@ class Prices:
 
 
 BaseUrl = Annotated[
-    str,
-    Arg(otherwise=model_apis.OPENAI_URL, default="that of OpenAI, or of Anthropic"),
+    str, Arg(otherwise=model_apis.OPENAI_URL, default="that of OpenAI, or of Anthropic")
 ]
 """The beginning of the addresses of an endpoint."""
 KeyName = Annotated[

@@ -83,8 +83,7 @@ def _accept(name: str, loaded: object) -> ServiceDeclaration | None:
 # for each call and forgotten.
 
 Headers = Annotated[
-    Mapping[str, str],
-    Arg(kind=MapOf(Text(environment="template"), "headers by name")),
+    Mapping[str, str], Arg(kind=MapOf(Text(environment="template"), "headers by name"))
 ]
 """Headers whose secrets are references to the environment."""
 Variables = Annotated[

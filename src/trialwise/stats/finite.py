@@ -156,11 +156,7 @@ def finite_corpus_interval(
 
 
 def finite_corpus_cutoff(
-    required_rate: float,
-    trials: SupportsIndex,
-    corpus_size: SupportsIndex,
-    *,
-    alpha: float = 0.05,
+    required_rate: float, trials: SupportsIndex, corpus_size: SupportsIndex, *, alpha: float = 0.05
 ) -> FiniteCorpusCutoff:
     """The exact test that a corpus meets a required rate, from a part of the corpus.
 

@@ -349,10 +349,7 @@ def residual_harm_bound(
 
 
 def _conditional_only(
-    miss: float,
-    confidence: float | None,
-    prevalence_source: object,
-    prevalence_confidence: object,
+    miss: float, confidence: float | None, prevalence_source: object, prevalence_confidence: object
 ) -> ResidualHarm:
     for argument, value in (
         ("prevalence_source", prevalence_source),

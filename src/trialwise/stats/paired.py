@@ -254,12 +254,7 @@ PairedOutcome: TypeAlias = Literal[
 ]
 """What the pairs show of B. "not better" is shown to lie below the margin asked for."""
 
-PAIRED_QUESTIONS: tuple[PairedQuestion, ...] = (
-    "different",
-    "better",
-    "not-worse",
-    "equivalent",
-)
+PAIRED_QUESTIONS: tuple[PairedQuestion, ...] = ("different", "better", "not-worse", "equivalent")
 
 
 def require_margin(question: PairedQuestion, margin: float | None) -> None:

@@ -370,11 +370,7 @@ def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
 
 
 def pass_at_k_interval(
-    trials: SupportsIndex,
-    successes: SupportsIndex,
-    k: SupportsIndex,
-    *,
-    confidence: float = 0.95,
+    trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex, *, confidence: float = 0.95
 ) -> Interval:
     """The exact interval for one task's pass@k: Clopper–Pearson's, mapped by p → 1 − (1−p)^k.
 
@@ -404,11 +400,7 @@ def pass_at_k_interval(
 
 
 def pass_hat_k_interval(
-    trials: SupportsIndex,
-    successes: SupportsIndex,
-    k: SupportsIndex,
-    *,
-    confidence: float = 0.95,
+    trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex, *, confidence: float = 0.95
 ) -> Interval:
     """The exact interval for one task's pass^k: Clopper–Pearson's, mapped by p → p^k.
 

@@ -24,12 +24,7 @@ from trialwise.validation import require_choice, require_positive, require_rate
 #: default gate on the weakest one. A convention of the report, not a calibrated threshold.
 DEFAULT_MINIMUM: Final = 0.5
 
-SUB_SCORES = (
-    "tool_usage_stability",
-    "response_consistency",
-    "redundancy",
-    "cost_per_progress",
-)
+SUB_SCORES = ("tool_usage_stability", "response_consistency", "redundancy", "cost_per_progress")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -159,10 +159,7 @@ class ComparisonStore:
     """
 
     def __init__(
-        self,
-        folder: Path = Path(".trialwise"),
-        *,
-        suffix: Callable[[], str] = _files.draw_suffix,
+        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = _files.draw_suffix
     ) -> None:
         self._folder = folder / "comparisons"
         self._suffix = suffix

@@ -28,10 +28,7 @@ REPLIES = ("chat", "generate_content", "text_completion")
 _OTHERS = ("create_agent", "embeddings", "execute_tool", "invoke_agent", "invoke_workflow")
 #: Signs of a reply of a model, whatever its operation is called.
 _SIGNS = ("gen_ai.request.", "gen_ai.response.", "gen_ai.usage.", "gen_ai.output.")
-_READ_EVENTS = (
-    "gen_ai.client.inference.operation.details",
-    "gen_ai.evaluation.result",
-)
+_READ_EVENTS = ("gen_ai.client.inference.operation.details", "gen_ai.evaluation.result")
 #: Reasons to end a reply that exclude a call; Google's models end with STOP after one, too.
 _WITHOUT_CALL = frozenset(
     {"stop", "end_turn", "stop_sequence", "length", "max_tokens", "content_filter", "refusal"}

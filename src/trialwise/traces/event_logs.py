@@ -55,8 +55,7 @@ def _read_events(events: Sequence[TraceFields], beside: TraceFields) -> Trace:
         raise TraceError(f"none of the events is known; known are {', '.join(sorted(KINDS))}")
     took_ms = beside.inner("metrics").amount("wallTimeMs")
     return building.finish(
-        answer=beside.text("output"),
-        duration_s=None if took_ms is None else took_ms / 1000,
+        answer=beside.text("output"), duration_s=None if took_ms is None else took_ms / 1000
     )
 
 

@@ -39,11 +39,7 @@ def write(folder: Path, **files: Any) -> Path:
 
 @pytest.mark.parametrize(
     ("written", "understood"),
-    [
-        (["lower", "upper"], {"lower", "upper"}),
-        ("lower", {"lower"}),
-        (["lower"], {"lower"}),
-    ],
+    [(["lower", "upper"], {"lower", "upper"}), ("lower", {"lower"}), (["lower"], {"lower"})],
 )
 def test_a_list_of_one_may_be_a_scalar(
     tmp_path: Path, written: object, understood: set[str]

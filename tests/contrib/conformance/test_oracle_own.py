@@ -334,10 +334,7 @@ def shared_cases() -> Iterator[tuple[str, Json]]:
     """Suites that both generations have."""
     yield (
         "latency_percentile",
-        {
-            "inputs": {"latencies": 250, "percentile": 0.5},
-            "expected": {"value": 250},
-        },
+        {"inputs": {"latencies": 250, "percentile": 0.5}, "expected": {"value": 250}},
     )
     yield (
         "latency_percentile",
@@ -348,10 +345,7 @@ def shared_cases() -> Iterator[tuple[str, Json]]:
     )
     yield (
         "latency_percentile",
-        {
-            "inputs": {"latencies": [1, 2, 6]},
-            "expected": {"mean": 3, "max": 6},
-        },
+        {"inputs": {"latencies": [1, 2, 6]}, "expected": {"mean": 3, "max": 6}},
     )
     for percentile, minimum in ((0.5, 5), (0.99, 100)):
         yield (
@@ -516,11 +510,7 @@ def exact_regression_cases(k: int, nb: int, n: int, alpha: str) -> Iterator[tupl
     }
     yield (
         "threshold_derivation",
-        {
-            "approach": "sample_size_first",
-            "inputs": inputs,
-            "expected": derived,
-        },
+        {"approach": "sample_size_first", "inputs": inputs, "expected": derived},
     )
     for observed in (cutoff, cutoff - 1):
         yield (
@@ -781,9 +771,7 @@ def exact_verdict_cases() -> Iterator[tuple[str, Json]]:
                     "threshold": 0.8,
                     "alpha": 0.05,
                 },
-                "latency_constraints": [
-                    constraint | {"threshold_ms": 10, "latencies": [11] * 40},
-                ],
+                "latency_constraints": [constraint | {"threshold_ms": 10, "latencies": [11] * 40}],
                 "advisory": ["latency"],
             },
             "expected": {

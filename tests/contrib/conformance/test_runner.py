@@ -294,11 +294,7 @@ def test_the_data_are_plain_json(tmp_path: Path) -> None:
 
     assert data[0]["suites"][0]["rule"] == "fisher"
     got = {entry["field"]: entry["got"] for entry in data[0]["suites"][0]["mismatches"]}
-    assert got == {
-        "verdict": None,
-        "configuration_error": ["COMPLIANCE_INFEASIBLE"],
-        "k_min": None,
-    }
+    assert got == {"verdict": None, "configuration_error": ["COMPLIANCE_INFEASIBLE"], "k_min": None}
 
 
 def test_a_baseline_that_does_not_add_up_is_a_mismatch(tmp_path: Path) -> None:

@@ -66,11 +66,7 @@ def alike(check: Check, reply: str) -> bool:
 def test_checks_at_a_path(form: str, data: st.DataObject) -> None:
     """Over any JSON document, and over what is none."""
     check = Check(
-        form=form,
-        operand=data.draw(OPERANDS[form]),
-        view="doc",
-        path=data.draw(PATHS),
-        node=NODE,
+        form=form, operand=data.draw(OPERANDS[form]), view="doc", path=data.draw(PATHS), node=NODE
     )
     for _ in range(4):
         reply = data.draw(DOCUMENTS.map(json.dumps) | WORDS)

@@ -86,11 +86,7 @@ def test_prompts_and_providers_are_never_pooled(tmp_path: Path) -> None:
 
 def test_a_failed_call_is_infrastructure_and_a_failed_assertion_is_not(tmp_path: Path) -> None:
     """Both leave an `error`; the reason tells them apart."""
-    broken: dict[str, Any] = {
-        "failureReason": 2,
-        "gradingResult": None,
-        "error": "API error: 503",
-    }
+    broken: dict[str, Any] = {"failureReason": 2, "gradingResult": None, "error": "API error: 503"}
     late = {**broken, "error": "Evaluation timed out after 1000ms"}
     results = [
         result(0, "a", success=False, **broken),
@@ -118,12 +114,7 @@ def test_version_2_is_read_alike(tmp_path: Path) -> None:
         "namedScores": {},
     }
     graded = {**old, "success": False, "error": "no", "gradingResult": {"pass": False}}
-    broken = {
-        **old,
-        "success": False,
-        "error": "API error",
-        "prompt": {"raw": "x", "display": "x"},
-    }
+    broken = {**old, "success": False, "error": "API error", "prompt": {"raw": "x", "display": "x"}}
     outcomes = read_outcomes(file_of(tmp_path, [old, graded, broken], version=2))
     assert (("success",), ("a",)) == (outcomes.criteria, outcomes.inputs)
     assert [ErrorClass.NONE, ErrorClass.NONE, ErrorClass.INFRASTRUCTURE] == [

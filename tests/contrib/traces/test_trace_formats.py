@@ -350,10 +350,7 @@ BEDROCK: list[dict[str, Any]] = [
         "role": "assistant",
         "content": [{"toolUse": {"toolUseId": "t1", "name": "delete", "input": ARGS}}],
     },
-    {
-        "role": "user",
-        "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "ok"}]}}],
-    },
+    {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "ok"}]}}]},
     {"role": "assistant", "content": [{"text": "Done."}]},
 ]
 

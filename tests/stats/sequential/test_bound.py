@@ -201,12 +201,7 @@ def test_no_design_beats_the_bound() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "name"),
-    [
-        ((0.8, 0.9), "p1"),
-        ((1.2, 0.9), "p0"),
-        ((0.9, 0.0), "p1"),
-        ((0.9, float("nan")), "p1"),
-    ],
+    [((0.8, 0.9), "p1"), ((1.2, 0.9), "p0"), ((0.9, 0.0), "p1"), ((0.9, float("nan")), "p1")],
 )
 def test_impossible_claims_are_refused(arguments: tuple[float, float], name: str) -> None:
     """The bad rate lies below the good one, both are rates."""

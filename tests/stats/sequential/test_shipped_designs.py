@@ -12,12 +12,7 @@ import pytest
 from tools.designs import list_catalogue, list_margins
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential import (
-    DesignCache,
-    SequentialDesign,
-    design_key,
-    shipped_designs,
-)
+from trialwise.stats.sequential import DesignCache, SequentialDesign, design_key, shipped_designs
 from trialwise.stats.sequential.bound import Hypotheses, even_mix
 from trialwise.stats.sequential.design_methods import find_optimal
 from trialwise.stats.sequential.shipped_designs import MARGIN_MIXES, shipped_design

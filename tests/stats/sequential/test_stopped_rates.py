@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 from trialwise.errors import InvalidArgument
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import Interval
-from trialwise.stats.sequential import (
-    SequentialDesign,
-    estimate_bias,
-    naive_bias,
-    naive_interval,
-)
+from trialwise.stats.sequential import SequentialDesign, estimate_bias, naive_bias, naive_interval
 from trialwise.stats.sequential.walks import stopping_probabilities
 
 Exactly = Callable[..., Any]

@@ -19,11 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential import (
-    SequentialDesign,
-    best_rules,
-    price_search,
-)
+from trialwise.stats.sequential import SequentialDesign, best_rules, price_search
 from trialwise.stats.sequential.best_rules import StrictObjective, default_objective
 from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.shipped_designs import (

@@ -90,10 +90,7 @@ class SuccessRun(Procedure):
         )
         return Characteristic(
             at=lambda rate: Chance(
-                rate=rate,
-                passes=rate**plan.trials,
-                fails=0.0,
-                inconclusive=1 - rate**plan.trials,
+                rate=rate, passes=rate**plan.trials, fails=0.0, inconclusive=1 - rate**plan.trials
             ),
             states=((required, "as required"), (1.0, "perfect")),
             errors=(wrong,),

@@ -94,10 +94,7 @@ def _read_whole(whole: TraceFields) -> Trace:
 
 
 def _read_messages(
-    building: Building,
-    messages: Sequence[Any],
-    of_last: Usage | None,
-    total: Usage | None = None,
+    building: Building, messages: Sequence[Any], of_last: Usage | None, total: Usage | None = None
 ) -> Trace:
     for place, one in enumerate(messages, start=1):
         is_last = place == len(messages)

@@ -451,10 +451,7 @@ def _measure_distances(pairs: Sequence[Pair], read: Reader) -> Iterator[tuple[fl
         known = [both for pair in repeats if (both := _read_both(pair, read)) is not None]
         # Every repeat is used once, so that the distances are independent.
         for one, other in list(pairwise(known))[::2]:
-            yield (
-                abs(subtract_written(one[0], other[0])),
-                abs(subtract_written(one[1], other[1])),
-            )
+            yield (abs(subtract_written(one[0], other[0])), abs(subtract_written(one[1], other[1])))
 
 
 def _compare_flakiness(

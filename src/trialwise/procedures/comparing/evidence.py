@@ -15,11 +15,7 @@ from typing import Any, NamedTuple
 
 from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.findings import (
-    ComparisonQuestion,
-    Evidence,
-    Question,
-)
+from trialwise.procedures.comparing.findings import ComparisonQuestion, Evidence, Question
 from trialwise.procedures.comparing.pair_following import fit_rule
 from trialwise.stats import paired
 from trialwise.stats.confidence_sequences import anytime_p_value

@@ -179,10 +179,7 @@ def list_shared_criteria(first: Plan, second: Plan) -> list[str]:
 
 
 def follow_pairs(
-    plans: Sequence[Plan],
-    labels: Sequence[str],
-    question: ComparisonQuestion,
-    rules: TestRules,
+    plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion, rules: TestRules
 ) -> PairFollowing:
     """Return what follows the tests of a comparison.
 

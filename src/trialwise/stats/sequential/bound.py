@@ -94,13 +94,7 @@ def fixed_size(p0: float, p1: float, *, alpha: float = 0.05, beta: float = 0.20)
 
 
 def shortfall(
-    p0: float,
-    p1: float,
-    *,
-    cap: int,
-    alpha: float = 0.05,
-    beta: float = 0.20,
-    batch: int = 1,
+    p0: float, p1: float, *, cap: int, alpha: float = 0.05, beta: float = 0.20, batch: int = 1
 ) -> Shortfall | None:
     """What no rule with this cap can avoid leaving undecided, or None where a rule can decide.
 

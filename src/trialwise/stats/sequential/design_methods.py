@@ -202,12 +202,7 @@ def _find_long(
         known=relaxed,
     )
     best = search_flips(
-        problem,
-        relaxed,
-        hypotheses,
-        [best],
-        good_enough=GOOD_ENOUGH - 1,
-        most_tried=LONG_TRIED,
+        problem, relaxed, hypotheses, [best], good_enough=GOOD_ENOUGH - 1, most_tried=LONG_TRIED
     )
     return best, relaxed
 
@@ -269,11 +264,7 @@ def _find_thoroughly(
 
 
 def _finish(
-    hypotheses: Hypotheses,
-    best: best_rules.Column,
-    relaxed: Relaxation,
-    *,
-    must_pass: bool,
+    hypotheses: Hypotheses, best: best_rules.Column, relaxed: Relaxation, *, must_pass: bool
 ) -> Found | None:
     _confirm(hypotheses, best.rule)
     if must_pass and not _passes_perfect(best.rule):
@@ -294,9 +285,7 @@ def _passes_perfect(rule: Rule) -> bool:
 
 
 def _certify(
-    hypotheses: Hypotheses,
-    columns: Sequence[best_rules.Column],
-    relaxed: Relaxation,
+    hypotheses: Hypotheses, columns: Sequence[best_rules.Column], relaxed: Relaxation
 ) -> float:
     """The least objective of rules that keep both errors, over the bound."""
     return min(c.objective for c in columns if keeps(hypotheses, c)) / relaxed.bound

@@ -178,11 +178,7 @@ def _add_verdicts(
             cost[j] = e0[j] = e1[j] = 0.0
     passed, failed = range(failures.start, first), range(last, failures.stop)
     return (
-        [
-            *(-problem.passes(n, f) for f in passed),
-            *cost,
-            *(-problem.fails(n, f) for f in failed),
-        ],
+        [*(-problem.passes(n, f) for f in passed), *cost, *(-problem.fails(n, f) for f in failed)],
         [*([0.0] * len(passed)), *e0, *([1.0] * len(failed))],
         [*(problem.wrong(n, f) for f in passed), *e1, *([0.0] * len(failed))],
     )

@@ -309,12 +309,7 @@ def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Seq
 
     found = find_optimal(hypotheses, cap, batch, mix)
     return SequentialDesign.from_rule(
-        Method.OPTIMAL,
-        hypotheses,
-        batch,
-        found.rule,
-        mix=mix,
-        certificate=found.certificate,
+        Method.OPTIMAL, hypotheses, batch, found.rule, mix=mix, certificate=found.certificate
     )
 
 

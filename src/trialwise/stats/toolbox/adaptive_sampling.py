@@ -24,11 +24,7 @@ from trialwise.validation import require_count, require_positive, require_rate
 _PASS, _FAIL = -1, -2
 #: What an INCONCLUSIVE end counts for, in trials, where the cap is too small to decide.
 _INCONCLUSIVE, _INCONCLUSIVE_COST = -3, 100.0
-_VERDICTS = {
-    _PASS: Decision.PASS,
-    _FAIL: Decision.FAIL,
-    _INCONCLUSIVE: Decision.INCONCLUSIVE,
-}
+_VERDICTS = {_PASS: Decision.PASS, _FAIL: Decision.FAIL, _INCONCLUSIVE: Decision.INCONCLUSIVE}
 #: The search starts with damped steps on the two prices and ends with ever smaller probes.
 _DAMPING = (*(1.0,) * 5, *(0.4,) * 5, *(0.15,) * 5)
 _PROBES = (0.06, 0.02, 0.007)

@@ -8,11 +8,7 @@ from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
-from trialwise.stats.sequential.concurrency import (
-    LIKELY_NEEDED,
-    chances_undecided,
-    trials_to_start,
-)
+from trialwise.stats.sequential.concurrency import LIKELY_NEEDED, chances_undecided, trials_to_start
 from trialwise.stats.sequential.walks import Boundaries, decision_at
 from trialwise.validation import require_count, require_positive, require_rate
 
@@ -128,11 +124,7 @@ def chance_needed(
 
 
 def round_characteristic(
-    design: Boundaries,
-    rate: float,
-    *,
-    concurrency: SupportsIndex,
-    likely: float = LIKELY_NEEDED,
+    design: Boundaries, rate: float, *, concurrency: SupportsIndex, likely: float = LIKELY_NEEDED
 ) -> RoundCharacteristic:
     """Exact mean rounds and trials when each round starts what `trials_to_start` says and waits.
 

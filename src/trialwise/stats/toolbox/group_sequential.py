@@ -146,11 +146,7 @@ def spend(fraction: float, *, alpha: float = 0.05, kind: Spending = "obrien-flem
 
 
 def group_sequential_boundaries(
-    p0: float,
-    looks: Sequence[int],
-    *,
-    alpha: float = 0.05,
-    spending: Spending = "obrien-fleming",
+    p0: float, looks: Sequence[int], *, alpha: float = 0.05, spending: Spending = "obrien-fleming"
 ) -> GroupSequentialDesign:
     """The failure counts that FAIL at planned looks, for H0: rate ≥ p0, with exact false alarms.
 

@@ -159,11 +159,7 @@ def floor_power_at(
 
 
 def floor_detectable_rate(
-    baseline_rate: float,
-    trials: SupportsIndex,
-    *,
-    confidence: float = 0.95,
-    power: float = 0.80,
+    baseline_rate: float, trials: SupportsIndex, *, confidence: float = 0.95, power: float = 0.80
 ) -> Sizing:
     """The highest rate that the moving floor detects at a fixed number of trials. Rule `wilson`.
 

@@ -133,11 +133,7 @@ class ShewhartChart:
 
 
 def shewhart_design(
-    p0: float,
-    trials: SupportsIndex,
-    *,
-    arl: float = USUAL_ARL,
-    direction: ChartDirection = "below",
+    p0: float, trials: SupportsIndex, *, arl: float = USUAL_ARL, direction: ChartDirection = "below"
 ) -> ShewhartDesign:
     """The limits of a chart that judges each run alone, with exact binomial tails.
 

@@ -87,11 +87,7 @@ def latency_percentile_minimums(case: Case) -> dict[str, Any]:
                 intent=inputs["intent"],
                 threshold_source=inputs["threshold_source"],
             )
-            return {
-                "applies": gate.applies,
-                "degenerate": gate.degenerate,
-                "outcome": gate.outcome,
-            }
+            return {"applies": gate.applies, "degenerate": gate.degenerate, "outcome": gate.outcome}
         case _:
             raise unknown_approach(case)
 

@@ -18,10 +18,7 @@ def normal_power_analysis(case: Case) -> dict[str, Any]:
         alpha=level(inputs),
         power=inputs["power"],
     )
-    return {
-        "required_samples": answer.required_trials,
-        "achieved_power": answer.achieved_power,
-    }
+    return {"required_samples": answer.required_trials, "achieved_power": answer.achieved_power}
 
 
 def exact_power_analysis(case: Case) -> dict[str, Any]:

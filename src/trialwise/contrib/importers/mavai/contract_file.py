@@ -227,10 +227,7 @@ def _check_names(criteria: list[CriterionRead], keys: Keys) -> None:
 
 
 def _resolve_inputs(
-    inputs: list[Given],
-    criteria: list[CriterionRead],
-    views: Mapping[str, str],
-    problems: Problems,
+    inputs: list[Given], criteria: list[CriterionRead], views: Mapping[str, str], problems: Problems
 ) -> list[Given]:
     from dataclasses import replace
 

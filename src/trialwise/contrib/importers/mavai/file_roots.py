@@ -30,11 +30,7 @@ class Roots:
     """
 
     def __init__(
-        self,
-        block: Node | None,
-        folder: Path,
-        environment: Mapping[str, str],
-        problems: Problems,
+        self, block: Node | None, folder: Path, environment: Mapping[str, str], problems: Problems
     ) -> None:
         self._folder = folder
         self._problems = problems

@@ -87,10 +87,7 @@ def import_mavai(
 
 
 def import_services(
-    path: Path,
-    *,
-    bindings_path: Path | None = None,
-    environment: Mapping[str, str] | None = None,
+    path: Path, *, bindings_path: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Imported:
     """The services of a services file alone: a part of a suite, to be included in one.
 

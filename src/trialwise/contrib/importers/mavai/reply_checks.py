@@ -162,10 +162,7 @@ class _Check:
 
     @classmethod
     def read(
-        cls,
-        spec: Spec,
-        views: Mapping[str, View],
-        functions: Mapping[str, Callable[[Any], object]],
+        cls, spec: Spec, views: Mapping[str, View], functions: Mapping[str, Callable[[Any], object]]
     ) -> _Check:
         """A check from its spelling, refused if that is wrong."""
         forms = [key for key in spec if key not in _QUALIFIERS]

@@ -49,11 +49,7 @@ class ServiceRead:
 
 
 def read_services(
-    root: Node,
-    folder: Path,
-    environment: Mapping[str, str],
-    bindings: Bindings,
-    problems: Problems,
+    root: Node, folder: Path, environment: Mapping[str, str], bindings: Bindings, problems: Problems
 ) -> dict[str, ServiceRead]:
     """The services of a file, by name, as far as they are sound.
 

@@ -12,11 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trialwise.contrib.importers.import_notes import Notes
-from trialwise.contrib.importers.passing_sets import (
-    MOST_WEIGHED,
-    combine_checks,
-    find_passing_sets,
-)
+from trialwise.contrib.importers.passing_sets import MOST_WEIGHED, combine_checks, find_passing_sets
 from trialwise.contrib.importers.promptfoo.promptfoo_assertions import Assertion, Reader
 from trialwise.contrib.importers.promptfoo.promptfoo_cases import Case
 from trialwise.contrib.importers.promptfoo.promptfoo_prompts import show_value

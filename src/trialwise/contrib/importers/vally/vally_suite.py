@@ -13,11 +13,7 @@ from typing import Any
 
 from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported
-from trialwise.contrib.importers.passing_sets import (
-    MOST_WEIGHED,
-    combine_checks,
-    find_passing_sets,
-)
+from trialwise.contrib.importers.passing_sets import MOST_WEIGHED, combine_checks, find_passing_sets
 from trialwise.contrib.importers.suite_converter import SuiteConverter
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.vally.vally_graders import GraderRead, Graders
@@ -214,10 +210,7 @@ class _Converter(SuiteConverter):
         return {name: [prompt]}, criteria
 
     def _combine(
-        self,
-        found: list[GraderRead],
-        scoring: _Scoring,
-        where: str,
+        self, found: list[GraderRead], scoring: _Scoring, where: str
     ) -> list[dict[str, Any]]:
         """Return the checks that have to hold, by the weights of their kinds."""
         graded = [one for one in found if one.check is not None]
@@ -251,8 +244,5 @@ def _import_files(request: ImportRequest) -> Imported:
 
 
 IMPORTER = SuiteImporter(
-    name="vally",
-    signs="has `stimuli`",
-    find_role=_find_role,
-    import_files=_import_files,
+    name="vally", signs="has `stimuli`", find_role=_find_role, import_files=_import_files
 )
