@@ -22,9 +22,6 @@ from operator import attrgetter
 from queue import SimpleQueue
 from typing import Annotated, Any, ClassVar, TypeVar
 
-import anyio.from_thread
-import anyio.lowlevel
-
 from trialwise.declarations.resources import PythonFunction
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import ServiceError, TrialContext, is_unasked
@@ -336,9 +333,12 @@ class DaemonThreads:
             function: What to call.
             abandon_on_cancel: Whether a cancelled call leaves the thread to itself; else it waits.
         """
-        await anyio.lowlevel.checkpoint_if_cancelled()
+        # A suite is checked without an event loop: what calls nothing need not load one.
+        from anyio import CancelScope, Event, from_thread, lowlevel
+
+        await lowlevel.checkpoint_if_cancelled()
         idle, context, result = self._idle, copy_context(), Future[T]()
-        done, token = anyio.Event(), anyio.lowlevel.current_token()
+        done, token = Event(), lowlevel.current_token()
         work = idle.pop() if idle else _start_thread()
 
         def finish() -> None:
@@ -355,12 +355,12 @@ class DaemonThreads:
             except BaseException as error:
                 result.set_exception(error)
             try:
-                anyio.from_thread.run_sync(finish, token=token)
+                from_thread.run_sync(finish, token=token)
             except RuntimeError:
                 work.put(None)  # nobody waits for an abandoned call whose run is over
 
         work.put(call)
-        with anyio.CancelScope(shield=not abandon_on_cancel):
+        with CancelScope(shield=not abandon_on_cancel):
             await done.wait()
         return result.result()
 
