@@ -39,7 +39,7 @@ from trialwise.model.metrics import GateFinding
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.model.verdict import Decision, Design, Finding, ProcedureDesign, Verdict
+from trialwise.model.verdict import Decision, Finding, ProcedureDesign, Verdict
 from trialwise.pages.json_report import SCHEMA, describe_report, read_report_schema
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.judged_looks import JudgedLook
@@ -91,7 +91,6 @@ LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": Sequential
 LATER |= {"GateFinding": GateFinding, "Rule": Literal[RULES]}
 LATER |= {one.__name__: one for one in (CriterionPlan, JudgedLook, Plan, ProcedureDesign)}
 LATER |= {one.__name__: one for one in (Metrics, Reliability, Stability)}
-LATER["Design"] = eval(str(Design), LATER)
 #: The kinds of evidence that the built-in procedures have.
 BUILT_IN = (Evidence, CutoffEvidence, SequentialEvidence, EstimatedEvidence)
 
