@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from functools import cache, wraps
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,17 +18,22 @@ settings.register_profile("trialwise", deadline=None, derandomize=True, max_exam
 settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trialwise"))
 
-#: The names of tests that `make test` leaves out, one on a line.
-SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
+#: Parameter sets that a marker `slow` names and no test has.
+UNKNOWN_SLOW = pytest.StashKey[set[str]]()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests as slow that the list names."""
-    lines = SLOW_TESTS.read_text(encoding="utf-8").splitlines()
-    slow = {line for line in lines if line and not line.startswith("#")}
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take the marker `slow("one", "two")` from the parameter sets that it does not name."""
+    unknown = config.stash.setdefault(UNKNOWN_SLOW, set())
     for item in items:
-        if item.nodeid in slow:
-            item.add_marker(pytest.mark.slow)
+        for mark in item.iter_markers("slow"):
+            test = item.nodeid.partition("[")[0]
+            unknown.update(f"{test}[{one}]" for one in mark.args)
+    for item in items:
+        unknown.discard(item.nodeid)
+        named = [mark.args for mark in item.iter_markers("slow")]
+        if named and all(named) and not any(item.nodeid.endswith(f"[{one}]") for one in named[0]):
+            item.own_markers = [mark for mark in item.own_markers if mark.name != "slow"]
 
 
 @cache

@@ -96,6 +96,20 @@ def _rendered(shape: str) -> str:
     return render_html(SHAPES[shape]())
 
 
+@pytest.mark.slow(
+    "sequential-pass",
+    "fixed-fail",
+    "regression-inconclusive",
+    "each-input",
+    "budget-stop",
+    "agent",
+    "judged",
+    "hostile",
+    "suite",
+    "plan",
+    "three-arms",
+    "hostile-arms",
+)
 @pytest.mark.parametrize("shape", [*SHAPES, "suite", "plan", *COMPARED])
 def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: str) -> None:
     """No console message, no error, no dialog, one request: the page itself. Nothing overflows."""
@@ -110,6 +124,9 @@ def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: s
     assert [seen.address] == seen.requests
 
 
+@pytest.mark.slow(
+    "each-input-1280-light", "regression-inconclusive-390-dark", "comparison-1280-light"
+)
 @pytest.mark.parametrize(
     ("shape", "width", "scheme"),
     [
@@ -214,6 +231,7 @@ def test_trials_are_filtered_by_criterion_and_reason(visit: Open) -> None:
         assert sum(not trial.passed for trial in record.trials) == shown.count()
 
 
+@pytest.mark.slow
 def test_trials_are_searched_by_the_keyboard(visit: Open) -> None:
     """Every word must occur in a trial, in any order; an empty search shows all again."""
     record = fixed_fail()
@@ -233,6 +251,7 @@ def test_trials_are_searched_by_the_keyboard(visit: Open) -> None:
         assert len(failing) == shown.count()
 
 
+@pytest.mark.slow
 def test_charts_say_their_values_to_pointer_and_keyboard(visit: Open) -> None:
     """Pointing at a chart and the arrow keys both read it out."""
     tally = SHAPES["sequential-pass"]().verdict.findings[0].tally
@@ -273,6 +292,7 @@ def ground(page: Any) -> str:
     return colour
 
 
+@pytest.mark.slow
 def test_the_theme_follows_the_system_until_the_reader_chooses(visit: Open) -> None:
     """Dark and light differ; the button goes from system to light to dark and back."""
     with visit("fixed-fail", color_scheme="light") as seen:
@@ -291,6 +311,7 @@ def test_the_theme_follows_the_system_until_the_reader_chooses(visit: Open) -> N
         assert ("Theme: system", dark) == (button.inner_text(), ground(seen.page))
 
 
+@pytest.mark.slow
 def test_paper_is_white_and_holds_what_failed(visit: Open) -> None:
     """In print there are no controls, no dark ground, and failures are unfolded."""
     with visit("fixed-fail", color_scheme="dark") as seen:
@@ -308,6 +329,7 @@ def test_paper_is_white_and_holds_what_failed(visit: Open) -> None:
 # --- Comparisons ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("390")
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_a_forest_plot_places_intervals_on_one_scale(visit: Open, width: int) -> None:
     """Every row is drawn; what favours the candidate lies to the right of no difference."""

@@ -263,6 +263,7 @@ def rejection(nb: int, n: int, p0: Any, p1: Any, *, alpha: float, rule: str) -> 
     return np.sum(weights * below, axis=1)
 
 
+@pytest.mark.slow
 def test_every_regression_row_by_scipy() -> None:
     """Cutoffs, sizes with the baseline known and random, power, and the worst common rate."""
     for row in rows("regression"):
@@ -375,6 +376,7 @@ def test_saturated_bounds_are_left_out() -> None:
     assert [design for design in designs if design.startswith("p99, n = 299,")]
 
 
+@pytest.mark.slow
 def test_every_continuous_false_alarm_row_by_scipy() -> None:
     """The beta-binomial law of the test's percentile, for both baseline rules."""
     checked = 0

@@ -69,6 +69,7 @@ def criterion(**given: object) -> tw.Criterion:
     return tw.Criterion("c", tw.contains("yes"), **given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow("0.92")
 @pytest.mark.parametrize(
     "rate", [0.92, *(pytest.param(rate, marks=pytest.mark.slow) for rate in (0.8, 0.7))]
 )
@@ -84,6 +85,7 @@ def test_one_input_at_one_rate(rate: float) -> None:
     assert_agrees(run_many(contract, ["q"], 300), printed_chances(contract, ["q"], rate))
 
 
+@pytest.mark.slow
 def test_failures_that_are_faster_than_successes_change_nothing() -> None:
     """
     Sixteen trials at once, of which failures come back first.

@@ -91,6 +91,7 @@ def enumerated(rates: Sequence[Fraction], trials: int) -> list[Fraction]:
 RATES = st.lists(st.fractions(0, 1, max_denominator=20), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @given(rates=RATES, trials=st.integers(1, 7))
 def test_the_law_of_balanced_draws(rates: list[Fraction], trials: int) -> None:
     """By enumeration, passes whole or not, with its mean."""
@@ -100,6 +101,7 @@ def test_the_law_of_balanced_draws(rates: list[Fraction], trials: int) -> None:
     assert sum(k * x for k, x in enumerate(law)) == trials * sum(rates) / len(rates)
 
 
+@pytest.mark.slow
 @given(rates=RATES, trials=st.integers(1, 7))
 def test_the_count_is_a_sum_of_independent_trials(rates: list[Fraction], trials: int) -> None:
     """All roots of its generating polynomial are real: counted by Sturm's theorem, in rationals."""
@@ -291,6 +293,7 @@ def populations(mean: float) -> Iterator[tuple[float, ...]]:
                 yield (*[low] * bad, *[min(high, 1.0)] * (inputs - bad))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["wilson", "exact"])
 @pytest.mark.parametrize(("baseline", "trials"), [(50, 20), (100, 50), (60, 33)])
 def test_a_baseline_of_the_same_inputs_raises_no_false_alarms(
@@ -357,6 +360,7 @@ class Bounds(NamedTuple):
     reject: tuple[int, ...]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.8, 0.9, 0.95])
 def test_a_comparison_decided_after_every_trial_keeps_alpha_for_unlike_inputs(mean: float) -> None:
     """50 trials of a baseline and a test of the same inputs, of two kinds, in shuffled order."""
@@ -535,6 +539,7 @@ def test_one_block_is_a_shuffled_list() -> None:
     assert shuffled(DESIGNS[0], (10, 40), (0.1, 0.975)) == pytest.approx(blocks, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [DESIGNS[0], DESIGNS[2], DESIGNS[7], DESIGNS[10]])
 def test_blocks_that_hold_every_input_once_raise_no_error_either(design: SequentialDesign) -> None:
     """For two kinds of inputs; blocks are not exchangeable, so this is no proof for all."""

@@ -172,6 +172,7 @@ def test_where_inputs_always_or_never_succeed_it_is_the_exact_rule_on_inputs(
         assert false_compliance(inputs, 10, required, 1.0, cutoff) == pytest.approx(tails[fewest])
 
 
+@pytest.mark.slow
 def test_a_few_bad_inputs_do_not_fool_it() -> None:
     """Rates of 1 and of 1 − s, the mean at 0.9: at most 5 % for every s and 10 to 120 inputs."""
     worst = 0.0

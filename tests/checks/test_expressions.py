@@ -180,6 +180,7 @@ def test_regular_expressions_take_linear_time() -> None:
     assert FailReason.CONDITION is result.reason
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_source_is_either_built_or_refused(source: str) -> None:
     """No text makes the library raise anything of its own."""

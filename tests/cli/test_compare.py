@@ -176,6 +176,7 @@ def test_an_interrupted_comparison_says_how_it_continues(
     assert "stops is worse" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_an_arm_that_nothing_answers_for_is_inconclusive() -> None:
     """As `trialwise run` is, which says the same of the service."""

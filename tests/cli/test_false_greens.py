@@ -61,6 +61,7 @@ def simple(criterion: str, more: str = "") -> str:
     )
 
 
+@pytest.mark.slow
 def test_a_97_percent_service_does_not_pass_99_9_percent(folder: Path) -> None:
     """
     Without consent to thousands of trials the run is refused, and with it the service fails.
@@ -91,6 +92,7 @@ def test_an_85_percent_service_passes_90_percent_in_at_most_5_percent_of_runs() 
     assert passes <= 0.05
 
 
+@pytest.mark.slow
 def test_fixed_trials_ask_the_same_question(folder: Path) -> None:
     """
     At a true 90 % a PASS is rare with and without `trials: 100`, and a FAIL says its ground.
@@ -102,6 +104,7 @@ def test_fixed_trials_ask_the_same_question(folder: Path) -> None:
     assert run(folder, simple("at_least: 90%", "curtail: false"), "--trials", "100", K="96")[0] == 0
 
 
+@pytest.mark.slow
 def test_one_input_in_fifty_that_always_violates_never_fails_is_found(folder: Path) -> None:
     """
     Every input is asked before a criterion that must never fail can PASS, whatever the seed.
@@ -148,6 +151,7 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_a_wrong_address_is_not_a_polite_service(folder: Path, url: str) -> None:
     """
     HTTP 404 stops the run after a few calls, with what was called and what came back.

@@ -277,6 +277,7 @@ def test_a_place_that_cannot_be_written_to_is_named(folder: Path) -> None:
 # --- What comes of it -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["python", "command"])
 def test_the_sample_passes_offline(folder: Path, kind: str) -> None:
     """With the two commands that were printed."""
@@ -287,6 +288,7 @@ def test_the_sample_passes_offline(folder: Path, kind: str) -> None:
     assert 0 < report["spending"]["trials"] < 100
 
 
+@pytest.mark.slow
 def test_the_sample_tests_pass_in_one_process_without_a_margin(folder: Path) -> None:
     """
     The two commands that were printed; no test takes long enough to start pytest once more.
@@ -310,6 +312,7 @@ def test_the_sample_tests_pass_in_one_process_without_a_margin(folder: Path) -> 
     assert "≥ 90 %" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "variable"),
     [("http", "AGENT_URL"), ("openai", "OPENAI_BASE_URL"), ("agent", "OPENAI_BASE_URL")],
@@ -340,6 +343,7 @@ def test_the_sample_agent_is_as_stochastic_as_it_says(folder: Path) -> None:
     assert abs(intents.count("other") / len(intents) - 0.01) < 0.0065
 
 
+@pytest.mark.slow
 def test_a_run_without_its_server_says_so(folder: Path) -> None:
     """A run gives up after a few trials, and never passes."""
     do_init("--from", "http")

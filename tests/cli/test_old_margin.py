@@ -37,6 +37,7 @@ def trialwise(folder: Path, *arguments: str) -> tuple[int, str]:
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.slow
 def test_check_and_run_name_the_margin_that_is_gone(suite: Path) -> None:
     """
     The newest run of the contract was planned by 0.1: the note says how to keep its question.

@@ -60,6 +60,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow("by_httpx")
 @pytest.mark.parametrize("name", CLIENTS)
 def test_an_outage_in_a_suite_is_inconclusive(folder: Path, name: str) -> None:
     (folder / "trialwise.yaml").write_text(SUITE.format(name=name))

@@ -62,6 +62,12 @@ def examples(page: Path) -> list[tuple[str, str]]:
     return [found for block in blocks for found in re.findall(pattern, block, flags=re.S)]
 
 
+@pytest.mark.slow(
+    "90%",
+    "90% -v --max-trials 50 --price 0.02 --seconds 3s",
+    "page: 90%",
+    "page: 90% -v --max-trials 50 --price 0.02 --seconds 3s",
+)
 @pytest.mark.parametrize(
     ("arguments", "output"),
     [*examples(OUTPUTS), *examples(PAGE)],
@@ -110,6 +116,7 @@ def test_a_form_of_earlier_versions_says_what_replaced_it(
     assert f"trialwise: `plan {old.split(maxsplit=1)[0]}` is now `plan " in err
 
 
+@pytest.mark.slow("rate")
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_prints_json(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Versioned, named by its form, and nothing else on standard output."""
@@ -118,6 +125,7 @@ def test_every_form_prints_json(form: str, capsys: pytest.CaptureFixture[str]) -
     assert ("trialwise.plan/1", form) == (data["schema"], data["form"])
 
 
+@pytest.mark.slow
 def test_json_carries_the_numbers_that_text_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     """The recommended design comes back as a design with its boundaries."""
     from trialwise.stats.sequential import SequentialDesign
@@ -132,6 +140,9 @@ def test_json_carries_the_numbers_that_text_rounds(capsys: pytest.CaptureFixture
     assert data["shortfall"]["smallest_cap"] == 78
 
 
+@pytest.mark.slow(
+    "rate 80% --alternative 50% --max-trials 12", "'80 %' --max-trials 12 --alternative 5e-1"
+)
 @pytest.mark.parametrize(
     "same",
     [
@@ -152,6 +163,12 @@ def test_a_rate_is_written_as_one_likes(same: str, capsys: pytest.CaptureFixture
     assert planned(capsys, same) == planned(capsys, QUICK)
 
 
+@pytest.mark.slow(
+    "--price 0.02 --seconds 3---price '$0.02' --seconds 3s",
+    "--seconds 7200---seconds '2 h'",
+    "--confidence 0.95 --power .8---confidence 95% --power '80 %'",
+    "--batch 1 --criteria 1---correction none",
+)
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -197,6 +214,7 @@ def test_percentiles_may_be_repeated(capsys: pytest.CaptureFixture[str]) -> None
 # --- What is written --------------------------------------------------------------------------
 
 
+@pytest.mark.slow("rate")
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_writes_a_page_and_its_charts(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -228,6 +246,7 @@ def test_output_goes_by_the_ending(
     assert file.read_text(encoding="utf-8").startswith(start)
 
 
+@pytest.mark.slow
 def test_a_design_is_kept_between_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A search is done once: the second run finds the design on disk."""
     first = planned(capsys, QUICK)
@@ -355,6 +374,7 @@ def test_a_refused_plan_is_shown_and_exits_two(
     assert "Refused: " in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_budget_too_small_is_a_plan_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """Three verdicts are a design; that some runs end open is said, not refused."""
     assert "INCONCLUSIVE (no rule leaves fewer" in " ".join(planned(capsys, FORMS["rate"]).split())
@@ -401,6 +421,7 @@ def imported(done: subprocess.CompletedProcess[str]) -> set[str]:
     return set(done.stderr.splitlines()[-1].split()[1:])
 
 
+@pytest.mark.slow
 def test_a_shipped_design_is_planned_without_numpy() -> None:
     """Neither numpy nor scipy, nor any page that is not asked for."""
     done = process("plan", "90%")
@@ -428,6 +449,7 @@ def test_help_loads_none_of_the_statistics(arguments: tuple[str, ...]) -> None:
     assert ("trialwise.cli.plan_command" in names) == (arguments != ("--help",))
 
 
+@pytest.mark.slow("rate", "regression")
 @pytest.mark.parametrize("form", FORMS)
 def test_a_terminal_without_unicode_gets_ascii(form: str) -> None:
     """Where the stream cannot encode a symbol, its fallback is printed, within 80 columns."""
@@ -439,6 +461,7 @@ def test_a_terminal_without_unicode_gets_ascii(form: str) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_bare_rate_shows_the_choices_in_eleven_lines(capsys: pytest.CaptureFixture[str]) -> None:
     """
     Strict, two margins and fixed trials, compared at the expected rate; -v shows the rest.
@@ -459,6 +482,7 @@ def test_a_bare_rate_shows_the_choices_in_eleven_lines(capsys: pytest.CaptureFix
     assert "-v adds" not in whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--max-trials 50", "--power 95%", "--seconds 3s"])
 def test_what_is_said_about_the_design_is_answered(
     option: str, capsys: pytest.CaptureFixture[str]

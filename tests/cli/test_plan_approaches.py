@@ -32,6 +32,7 @@ def normal_size(required: float, loss: float, power: float) -> int:
     return math.ceil((root / loss) ** 2)
 
 
+@pytest.mark.slow("99.5%-0.5%-1597")
 @pytest.mark.requirement(
     "companion 5.5",
     "A test of an SLA is sized by the smallest loss worth detecting.",
@@ -94,6 +95,7 @@ def test_both_sizes_stand_side_by_side_with_the_reason(capsys: pytest.CaptureFix
     assert "at_least: 99.5%, margin: 1%, alpha: 5%, power: 80%, method: fixed" in text
 
 
+@pytest.mark.slow
 @pytest.mark.requirement(
     "companion 6.3",
     "A threshold that somebody chose states the alpha that it implies.",

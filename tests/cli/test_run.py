@@ -287,6 +287,7 @@ def test_a_name_that_asks_for_no_report_is_refused_before_the_first_trial(folder
     assert not (folder / ".trialwise" / "runs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["-o", "--html", "--summary"])
 def test_a_report_that_cannot_be_written_does_not_hide_the_verdict(
     folder: Path, option: str
@@ -350,6 +351,7 @@ def test_a_recorded_matrix_replays_to_each_model_its_own(folder: Path) -> None:
         assert ["PASS", "FAIL"] == verdicts
 
 
+@pytest.mark.slow
 def test_measure_writes_a_baseline_that_run_compares_with(folder: Path) -> None:
     """From a measured baseline to a degradation that is signalled."""
     text = SUITE.replace("at_least: 90%", "no_worse_than: baseline")

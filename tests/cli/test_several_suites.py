@@ -115,6 +115,7 @@ def test_a_suite_has_one_name_in_every_report_of_it(folder: Path) -> None:
     assert json.loads(shown.stdout)["name"] == folder.name
 
 
+@pytest.mark.slow
 def test_show_and_report_are_about_every_contract_of_the_last_run(folder: Path) -> None:
     trialwise(folder, "run", "-q", "-s", "bad.yaml")
     trialwise(folder, "run", "-q", "-s", "good.yaml", "-s", "bad.yaml")
@@ -262,6 +263,7 @@ def test_gitlab_shows_each_entry_at_its_own_suite_with_the_failing_input(folder:
     assert "input: one" in described or "input: two" in described
 
 
+@pytest.mark.slow
 def test_an_expression_chooses_contracts(folder: Path) -> None:
     files = ("-s", "good.yaml", "-s", "bad.yaml")
 
@@ -275,6 +277,7 @@ def test_an_expression_chooses_contracts(folder: Path) -> None:
     assert "a `)` is missing" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_criterion_is_run_alone(folder: Path) -> None:
     done = trialwise(folder, "run", "-q", "-s", "bad.yaml", "--criterion", "short", "--json")
     wrong = trialwise(folder, "run", "-q", "-s", "bad.yaml", "--criterion", "shor")
@@ -295,6 +298,7 @@ def test_a_number_of_trials_that_fits_into_no_memory_is_refused(folder: Path) ->
     assert "Traceback" not in fixed.stderr + upper.stderr
 
 
+@pytest.mark.slow
 def test_a_measurement_is_shown_with_its_counts(folder: Path) -> None:
     trialwise(folder, "measure", "-q", "-s", "good.yaml", "--trials", "60")
     (run,) = (path.name for path in (folder / ".trialwise" / "runs").iterdir())

@@ -99,6 +99,7 @@ def start(watches: list[Watch], folder: Path, *more: str) -> Watch:
     return watches[-1]
 
 
+@pytest.mark.slow
 def test_a_changed_suite_runs_again_with_the_replies_that_are_there(
     folder: Path, watches: list[Watch]
 ) -> None:

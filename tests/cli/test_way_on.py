@@ -37,6 +37,7 @@ contracts: [{name: one}, {name: two}]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suite", "command", "way_on"),
     [

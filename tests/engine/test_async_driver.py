@@ -337,6 +337,7 @@ async def test_a_certain_verdict_comes_before_the_error_rate(plan_of: PlanOf) ->
     assert (StopReason.CURTAILED, 3) == (outcome.stop, len(outcome.trials))
 
 
+@pytest.mark.slow
 async def test_an_abort_lets_go_of_what_is_in_flight(plan_of: PlanOf) -> None:
     """A call that hangs must not keep it from ending."""
 

@@ -126,6 +126,7 @@ def saying(bits: Sequence[bool]) -> Says:
     return lambda name, index: bits[(index * len(names) + names.index(name)) % len(bits)]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     bits=st.lists(st.sampled_from([True, True, True, False]), min_size=7, max_size=60),

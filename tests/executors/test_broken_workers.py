@@ -72,6 +72,7 @@ def test_workers_that_do_not_start_are_named_at_once(project: Path) -> None:
     assert not calls(project)
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_be_replaced_leaves_a_run_that_can_be_resumed(project: Path) -> None:
     """What was complete is kept; the run ends undecided with the reason, and is resumed."""
     code, output, errors = _run(
@@ -94,6 +95,7 @@ def test_a_worker_that_cannot_be_replaced_leaves_a_run_that_can_be_resumed(proje
     assert kept_indices(project) == list(range(60))
 
 
+@pytest.mark.slow
 def test_a_worker_that_breaks_answers_by_its_end(project: Path) -> None:
     """An error of trialwise itself in a worker: its traceback is printed, and one trial fails."""
     code, output, errors = _run(
@@ -114,6 +116,7 @@ def test_a_worker_that_breaks_answers_by_its_end(project: Path) -> None:
     assert kept_indices(project) == list(range(60))
 
 
+@pytest.mark.slow
 def test_a_program_that_the_service_leaves_behind_does_not_hide_a_death(project: Path) -> None:
     """A copy of the worker lives on when the worker dies: the driver hears of the death."""
     code, output, errors = _run(

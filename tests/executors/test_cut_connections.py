@@ -37,6 +37,7 @@ def proxy(cluster: Cluster) -> Iterator[CutProxy]:
     proxy.close()
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_its_connection_was_cut_three_times(
     project: Path, proxy: CutProxy
 ) -> None:
@@ -53,6 +54,7 @@ def test_a_run_goes_on_after_its_connection_was_cut_three_times(
     _assert_whole(project)
 
 
+@pytest.mark.slow
 def test_a_cut_that_lasts_leaves_a_run_that_can_be_resumed(project: Path, proxy: CutProxy) -> None:
     """The run ends undecided with exit code 4 and a reason, and goes on in this process."""
     run = start(project, "-q", "--executor", f"dask:tcp://127.0.0.1:{proxy.port}")
@@ -69,6 +71,7 @@ def test_a_cut_that_lasts_leaves_a_run_that_can_be_resumed(project: Path, proxy:
     _assert_whole(project)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_cut_off_loses_nothing(
     project: Path, cluster: Cluster, proxy: CutProxy
 ) -> None:
@@ -91,6 +94,7 @@ def test_a_worker_that_is_cut_off_loses_nothing(
     _assert_whole(project)
 
 
+@pytest.mark.slow
 def test_a_slow_connection_changes_no_trial(project: Path, proxy: CutProxy) -> None:
     """Every piece is 50 ms late, in both directions."""
     proxy.delay_s = 0.05

@@ -49,6 +49,7 @@ def test_code_that_workers_do_not_have_is_sent_and_a_killed_worker_is_replaced(
     assert kept_indices(project) == list(range(60))
 
 
+@pytest.mark.slow
 def test_a_cluster_runs_the_code_of_today(
     cluster: Cluster, project: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_cluster_runs_the_code_of_today(
     assert {one.reply for one in kept_record(project).trials} == {"no", None}
 
 
+@pytest.mark.slow
 def test_a_dead_scheduler_leaves_a_run_that_can_be_resumed(
     tmp_path_factory: pytest.TempPathFactory, project: Path
 ) -> None:
@@ -90,6 +92,7 @@ def test_a_dead_scheduler_leaves_a_run_that_can_be_resumed(
     assert kept_indices(project) == list(range(60))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_named(project: Path) -> None:
     """Nothing is called, and the message says where it looked."""
     run = start(project, "-q", "--executor", "dask:tcp://127.0.0.1:1")

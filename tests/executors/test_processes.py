@@ -31,6 +31,7 @@ def test_processes_conform() -> None:
     assert_executor_conforms("processes:2")
 
 
+@pytest.mark.slow
 def test_a_suite_runs_in_as_many_processes_as_it_says(project: Path) -> None:
     """The suite names the executor; tracebacks come back from the workers."""
     write_project(project, "executor: {processes: 2}\n")
@@ -50,6 +51,7 @@ def test_a_suite_runs_in_as_many_processes_as_it_says(project: Path) -> None:
     assert 'raise ValueError("every twentieth")' in record.texts.tracebacks[failed.traceback]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced_and_no_trial_is_lost_or_doubled(project: Path) -> None:
     """`kill -9` on a worker: its trials run again, and each is in the journal once."""
     run = start(project, "-q", "--executor", "processes:2")
@@ -110,6 +112,7 @@ def test_an_interrupt_waits_for_batches_of_short_trials(project: Path) -> None:
     assert kept_indices(project) == sorted(index for index, _ in calls(project))
 
 
+@pytest.mark.slow
 def test_a_limit_on_time_ends_the_workers_trials(project: Path) -> None:
     """What is in flight at the limit is cancelled, and nothing is decided."""
     run = start(project, "-q", "--executor", "processes:2", "--max-seconds", "0.4")
@@ -138,6 +141,7 @@ def test_a_wrong_executor_is_refused_before_the_first_trial(
     assert not calls(project)
 
 
+@pytest.mark.slow
 def test_replies_are_recorded_by_workers_of_this_machine_and_replayed(project: Path) -> None:
     """Every reply is in the recording once; a cluster cannot write it and is refused."""
     recorded = start(project, "-q", "--executor", "processes:2", "--record", "replies.jsonl")

@@ -49,6 +49,7 @@ def cluster() -> Iterator[str]:
         ray.shutdown()
 
 
+@pytest.mark.slow
 def test_ray_conforms(cluster: str) -> None:
     """It does what every executor must do; this process is connected already."""
     assert cluster
@@ -218,6 +219,7 @@ def proxy(client_port: int) -> Iterator[CutProxy]:
     proxy.close()
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_after_its_connection_was_cut(project: Path, proxy: CutProxy) -> None:
     """Ray's client connects again; every trial is kept once."""
     run = start(project, "-q", "--executor", f"ray:ray://127.0.0.1:{proxy.port}")
@@ -231,6 +233,7 @@ def test_a_run_goes_on_after_its_connection_was_cut(project: Path, proxy: CutPro
     assert kept_indices(project) == list(range(60))
 
 
+@pytest.mark.slow
 def test_a_cut_that_lasts_leaves_a_run_that_can_be_resumed(project: Path, proxy: CutProxy) -> None:
     """Ray's client tries for 30 s; then the run ends undecided, and goes on in this process."""
     run = start(project, "-q", "--executor", f"ray:ray://127.0.0.1:{proxy.port}")

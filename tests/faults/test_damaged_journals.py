@@ -46,6 +46,7 @@ def test_a_last_line_that_was_cut_short_is_named(killed: Path) -> None:
     assert "the last line of the journal was cut short" in errors
 
 
+@pytest.mark.slow
 def test_a_run_that_a_later_one_has_replaced_is_named(killed: Path) -> None:
     """`--resume` follows the newest run only; the older one is not forgotten."""
     (older,) = (one.name for one in killed.glob(".trialwise/runs/*"))
@@ -65,6 +66,7 @@ def flip(data: bytes, random: Random) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_loses_a_trial_in_silence(killed: Path) -> None:
     """The journal is refused, or its last newline is lost and the last line is torn."""
     from trialwise.errors import JournalDamaged
@@ -85,6 +87,7 @@ def test_no_flipped_bit_loses_a_trial_in_silence(killed: Path) -> None:
     assert refused > 1980
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["journal.jsonl", "texts.jsonl"])
 def test_damage_is_refused_set_aside_and_the_rest_is_used(killed: Path, name: str) -> None:
     """A flipped bit in line 2: nothing is lost but that line, and every trial is there once."""
@@ -111,6 +114,7 @@ def test_damage_is_refused_set_aside_and_the_rest_is_used(killed: Path, name: st
     assert call(killed, "runs", "--repair", run)[0] == 2
 
 
+@pytest.mark.slow
 def test_no_damage_loses_more_than_the_damaged_lines(killed: Path) -> None:
     """Every prefix, flipped bits, lost, doubled and swapped lines: the rest is what was written."""
     from trialwise.stores.journal import read_journal

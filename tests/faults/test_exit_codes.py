@@ -237,6 +237,7 @@ def test_a_record_that_does_not_fit_on_disk_is_shown_and_ends_with_4(tmp_path: P
     assert (again.returncode, decisions(tmp_path)) == (0, ["PASS"])
 
 
+@pytest.mark.slow
 def test_a_thread_that_never_ends_is_named_and_left(tmp_path: Path) -> None:
     """The verdict is out; some seconds later so is the process."""
     agent = (
@@ -251,6 +252,7 @@ def test_a_thread_that_never_ends_is_named_and_left(tmp_path: Path) -> None:
     assert "stubborn" in errors
 
 
+@pytest.mark.slow
 def test_a_task_that_ignores_its_cancellation_is_named_and_left(tmp_path: Path) -> None:
     """asyncio would wait for it for ever, and nobody would see the verdict."""
     agent = (
@@ -334,6 +336,7 @@ def test_one_ctrl_c_that_reaches_both_processes_is_one(tmp_path: Path) -> None:
     assert "3 trials" in output
 
 
+@pytest.mark.slow
 def test_a_killed_command_leaves_no_run_behind(tmp_path: Path) -> None:
     """SIGKILL to the parent ends the child as well: it would go on to spend money."""
     agent = SLEEPY.format(last="0.05").replace(
@@ -389,6 +392,7 @@ def shell(folder: Path, agent: str, command: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow("full-yes-0", "full-no-1", "closed-no-1", "messages-closed-yes-0")
 @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 1)])
 @pytest.mark.parametrize(
     "command",
@@ -432,6 +436,7 @@ def test_a_reader_that_has_gone_changes_no_exit_code(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow("plan 90% -v", "score results.csv --at-least 50%")
 @pytest.mark.parametrize(
     "command",
     ["plan 90% -v", "schema", "show --json", "score results.csv --at-least 50%", "completion bash"],

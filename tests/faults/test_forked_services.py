@@ -37,6 +37,11 @@ def do(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow(
+    "sys.exit(0)-def f(q, index):-4",
+    "return 'no'-def f(q, index):-1",
+    "return 'no'-def f(q, index):-4",
+)
 @pytest.mark.parametrize(("head", "concurrency"), [(ASYNC, 1), (PLAIN, 1), (PLAIN, 4)])
 @pytest.mark.parametrize("ending", ["sys.exit(0)", "return 'no'"])
 def test_a_copy_of_the_service_writes_nothing_into_the_run(
@@ -65,6 +70,7 @@ def test_a_copy_of_the_service_writes_nothing_into_the_run(
     assert not Path(f"/proc/{(tmp_path / 'child').read_text()}").exists()
 
 
+@pytest.mark.slow
 def test_a_copy_that_lives_on_does_not_hold_the_run(tmp_path: Path) -> None:
     """The command is killed while the copy sleeps, and the run is resumed at once."""
     write(

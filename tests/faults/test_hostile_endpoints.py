@@ -88,6 +88,7 @@ def run(
     return call(folder, "run", "-q")
 
 
+@pytest.mark.slow
 def test_a_page_of_html_is_a_wrong_answer(tmp_path: Path, serve: Any) -> None:
     """A proxy's page with status 200 is a reply, and it is not the one required: FAIL, exit 1."""
     page = "<html><body>Welcome</body></html>"
@@ -97,6 +98,7 @@ def test_a_page_of_html_is_a_wrong_answer(tmp_path: Path, serve: Any) -> None:
     assert decisions(tmp_path) == ["FAIL"]
 
 
+@pytest.mark.slow
 def test_half_a_body_is_not_measured(tmp_path: Path, serve: Any) -> None:
     """The connection ends before the promised length: nothing is decided, exit 3."""
     url = serve(lambda request, _: request.send(200, "ye", Content_Length="100"))
@@ -105,6 +107,7 @@ def test_half_a_body_is_not_measured(tmp_path: Path, serve: Any) -> None:
     assert (code, decisions(tmp_path)) == (3, ["INCONCLUSIVE"]), output
 
 
+@pytest.mark.slow
 def test_a_rate_limit_is_waited_for(tmp_path: Path, serve: Any) -> None:
     """429 with Retry-After at first: every trial is answered in the end, and none is a failure."""
 
@@ -119,6 +122,7 @@ def test_a_rate_limit_is_waited_for(tmp_path: Path, serve: Any) -> None:
     assert record["verdict"]["findings"][0]["tally"]["passed"] == 20
 
 
+@pytest.mark.slow
 def test_a_rate_limit_beyond_the_time_budget_ends_the_run(tmp_path: Path, serve: Any) -> None:
     """No wait begins that would end after the limit: exit 3 at once."""
     url = serve(lambda request, _: request.send(429, "", Retry_After="590"))
@@ -128,6 +132,7 @@ def test_a_rate_limit_beyond_the_time_budget_ends_the_run(tmp_path: Path, serve:
     assert "ends before the service may be asked again" in output
 
 
+@pytest.mark.slow
 def test_a_storm_of_500_is_failures_of_the_service(tmp_path: Path, serve: Any) -> None:
     """An application that answers and then breaks: its errors count, exit 1."""
 
@@ -146,6 +151,7 @@ def test_a_gateway_that_is_down_is_not_measured(tmp_path: Path, serve: Any) -> N
     assert (code, decisions(tmp_path)) == (3, ["INCONCLUSIVE"]), output
 
 
+@pytest.mark.slow
 def test_a_server_that_says_nothing_is_a_timeout(tmp_path: Path, serve: Any) -> None:
     """It accepts the connection and never answers: the service is late, exit 1."""
     silent = threading.Event()
@@ -156,6 +162,7 @@ def test_a_server_that_says_nothing_is_a_timeout(tmp_path: Path, serve: Any) -> 
     assert (code, decisions(tmp_path)) == (1, ["FAIL"]), output
 
 
+@pytest.mark.slow
 def test_a_redirect_that_is_not_followed_is_no_reply(tmp_path: Path, serve: Any) -> None:
     """The run stops with both addresses, exit 4."""
     url = serve(lambda request, _: request.send(302, "moved", Location="http://elsewhere.invalid/"))
@@ -166,6 +173,7 @@ def test_a_redirect_that_is_not_followed_is_no_reply(tmp_path: Path, serve: Any)
     assert "http://elsewhere.invalid/" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "status"), [("http", 302), ("http", 307), ("chat", 303), ("chat", 308), ("judge", 307)]
 )
@@ -214,6 +222,7 @@ def test_a_redirect_takes_no_credential_elsewhere(
     assert "sk-canary" not in output + errors
 
 
+@pytest.mark.slow("idna", "punycode", "undefined", "no-such")
 @pytest.mark.parametrize("charset", ["idna", "hex", "punycode", "undefined", "no-such"])
 def test_an_odd_charset_is_read_as_utf_8(tmp_path: Path, serve: Any, charset: str) -> None:
     """What the header says about the text must not break the reply: exit 0."""
@@ -224,6 +233,7 @@ def test_an_odd_charset_is_read_as_utf_8(tmp_path: Path, serve: Any, charset: st
     assert (code, decisions(tmp_path)) == (0, ["PASS"]), output
 
 
+@pytest.mark.slow
 def test_a_usage_of_nan_is_unknown(tmp_path: Path, serve: Any) -> None:
     """The answer beside it is right, and counts: exit 0."""
     message = {"role": "assistant", "content": "yes"}

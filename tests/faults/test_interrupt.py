@@ -56,6 +56,7 @@ def wait_for_calls(log: Path, count: int) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [SYNC, THREADS, ASYNC], ids=["sync", "threads", "async"])
 def test_an_interrupted_run_is_kept_and_resumed(tmp_path: Path, script: str) -> None:
     """SIGINT to a real process: a KeyboardInterrupt, a record, and on resume nothing run twice."""

@@ -36,6 +36,7 @@ def check(reply):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["local", "processes:1"])
 def test_the_last_recording_of_a_trial_is_replayed(tmp_path: Path, executor: str) -> None:
     """The reply before the kill is recorded but did not count: the replay has the one that did."""

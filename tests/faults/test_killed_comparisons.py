@@ -69,6 +69,7 @@ def finish(folder: Path, *arguments: str) -> dict[str, Any]:
     return dict(json.loads(out))
 
 
+@pytest.mark.slow
 @pytest.mark.requirement(
     "statistical-ci lessons",
     "A comparison that was killed continues where it ended, and its verdict is the same.",

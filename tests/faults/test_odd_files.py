@@ -18,6 +18,7 @@ def pipe(path: Path) -> None:
     os.mkfifo(path)
 
 
+@pytest.mark.slow("show-plan.json")
 @pytest.mark.parametrize("name", ["journal.jsonl", "texts.jsonl", "plan.json", "record.json"])
 @pytest.mark.parametrize("command", ["show", "resume"])
 def test_a_pipe_in_a_run_folder_is_refused(tmp_path: Path, name: str, command: str) -> None:
@@ -95,6 +96,7 @@ def test_a_pipe_among_the_baselines_is_refused(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["link beside it", "link in its place", "linked store"])
 def test_a_run_behind_a_link_is_resumed(tmp_path: Path, how: str) -> None:
     """By the name of the link, and where the folder was moved to another disk."""

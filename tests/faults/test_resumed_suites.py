@@ -71,6 +71,7 @@ def test_a_finished_contract_that_has_changed_since_is_refused(folder: Path) -> 
     assert (folder / "calls").read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_finished_contract_of_the_stopped_session_is_kept(folder: Path) -> None:
     """Only the missing trials of the second contract are run."""
     assert run(folder).returncode == -9
@@ -81,6 +82,7 @@ def test_a_finished_contract_of_the_stopped_session_is_kept(folder: Path) -> Non
     assert (folder / "calls").read_text() == "b" * 30
 
 
+@pytest.mark.slow
 def test_a_pass_from_before_the_stopped_session_is_not_kept(folder: Path) -> None:
     """Yesterday both contracts passed; today only the second was started, and died."""
     (folder / "died").touch()

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import trialwise as tw
 from trialwise.stores.runs import RunStore
 
@@ -43,6 +45,7 @@ def is_alive(process: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_and_forks_is_ended_with_its_children(tmp_path: Path) -> None:
     """Every third trial forks a child that ignores SIGTERM and sleeps: both are gone afterwards."""
     script = f"""

@@ -24,6 +24,7 @@ PLAIN = "import json\ndef f(q, index): return 'aaa' if index < 3 else 'a' * 40 +
 JSON = "import json\ndef f(q, index): return json.dumps(['aaa' if index < 3 else 'a' * 40 + 'b'])\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["", "budget: {time: 1s}\n"], ids=["no limit", "time limit"])
 def test_a_run_stops_at_a_pattern_that_backtracks_without_end(tmp_path: Path, budget: str) -> None:
     """Exit 4 with the pattern and the trial, also where the time limit passes meanwhile."""
@@ -160,6 +161,7 @@ def test_what_a_check_says_is_the_same_in_a_thread() -> None:
         assert said == check.check(reply)
 
 
+@pytest.mark.slow("notebook", "threads")
 @pytest.mark.parametrize(
     "how", ["notebook", pytest.param("processes", marks=pytest.mark.slow), "threads"]
 )

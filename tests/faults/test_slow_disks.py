@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.faults.command_runs import YES, call, decisions, journal, write
 
 SLOW = "import os, time\nsync = os.fsync\nos.fsync = lambda file: (time.sleep(0.1), sync(file))\n"
 
 
+@pytest.mark.slow
 def test_a_slow_disk_loses_nothing(tmp_path: Path) -> None:
     """Every sync takes 100 ms: the same verdict, every trial in the journal, exit 0."""
     write(tmp_path, SLOW + YES)

@@ -139,6 +139,7 @@ def repeating(says: Says, pattern: str) -> Callable[[Any], Any]:
     return lambda _: {"+": says(True), "-": says(False), "?": 500}[next(calls)]
 
 
+@pytest.mark.slow("??+-INCONCLUSIVE-False", "-----?-FAIL-False")
 @pytest.mark.parametrize("curtail", [False, True])
 @pytest.mark.parametrize(
     ("pattern", "decision"),
@@ -198,6 +199,7 @@ def test_a_sequential_decision_goes_on_without_the_silent_ones(
     assert any(one.startswith(disclosed) for one in judged.caveats), judged.caveats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "decision"), [("+++?", "PASS"), ("---?", "FAIL")])
 def test_a_measured_judge_decides_between_two_rates_when_all_is_in(
     juror: Start, says: Says, no_waiting: Any, pattern: str, decision: str
@@ -250,6 +252,7 @@ def test_a_calibrated_judge_decides(juror: Start, says: Says, tmp_path: Path) ->
     assert result.record.verdict == RunStore(tmp_path).load(stored.run_id).verdict
 
 
+@pytest.mark.slow("False")
 @pytest.mark.parametrize("curtail", [False, True])
 def test_a_judged_rate_alone_is_no_verdict(juror: Start, says: Says, curtail: bool) -> None:
     """What the judge shows, its own errors may leave open; what would settle it is said."""
@@ -333,6 +336,7 @@ def test_pairs_without_a_verdict_are_left_out(juror: Start, says: Says, no_waiti
     assert any("10 pairs hold a reply that got no verdict" in one for one in judged.caveats)
 
 
+@pytest.mark.slow
 def test_both_corrections_have_to_agree(juror: Start, says: Says) -> None:
     """Nine bad units say little of how often the judge passes what is bad."""
     few = Confusion(true_pass=60, false_pass=0, true_fail=9, false_fail=0)
@@ -440,6 +444,7 @@ def test_a_judge_beside_a_baseline_says_that_both_rates_are_judged(
     assert judged.judged is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at_least", "decision"), [(0.5, "PASS"), (0.82, "INCONCLUSIVE"), (0.98, "FAIL")]
 )
@@ -530,6 +535,7 @@ def test_labels_that_count_as_trials_are_evidence(juror: Start, says: Says) -> N
     assert together.judged == decide_judged(24, 40, few, 0.5, confidence=0.9, correction="pooled")
 
 
+@pytest.mark.slow
 def test_labels_of_an_older_service_are_no_evidence(juror: Start, says: Says) -> None:
     """They pass nine in ten and the trials half: the pooled rate would PASS, and is withheld."""
     old = Confusion(true_pass=180, false_pass=0, true_fail=20, false_fail=0)

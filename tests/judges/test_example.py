@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from trialwise.judges import Judge
 from trialwise.suite import load_suite
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "judge"
 
 
+@pytest.mark.slow
 def test_the_calibration_of_the_example_is_the_one_that_its_gold_set_gives(tmp_path: Path) -> None:
     """Measured again it is the same but for the date, and it lets the judge decide."""
     folder = tmp_path / "judge"

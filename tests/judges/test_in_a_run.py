@@ -301,6 +301,7 @@ def test_a_cache_that_fails_stops_the_run(juror: Start, says: Says, tmp_path: Pa
     assert 1 == len(one.asked)
 
 
+@pytest.mark.slow
 def test_a_judged_run_can_be_cancelled(juror: Start) -> None:
     """A time budget ends it although the juror is slow; what is complete is kept."""
     one = juror(lambda _: 0.3)

@@ -78,6 +78,7 @@ async def test_a_refusal_says_why(juror: Start, says: Says) -> None:
     assert r"the judge says no: rude\n\x1b[31mand loud" == result.explanation
 
 
+@pytest.mark.slow
 async def test_the_order_is_drawn_from_the_trials_seed(juror: Start, says: Says) -> None:
     """The rubric first or last, the same for the same seed, and for each vote by itself."""
     one = juror(lambda _: says(True))

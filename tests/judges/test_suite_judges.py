@@ -359,6 +359,7 @@ def test_without_a_gold_set_there_is_nothing_to_calibrate(
         assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_judged_rate_is_corrected(folder: Path, juror: Start, says: Says) -> None:
     """Both ways, with what a decision still needs."""
     write_suite(folder, juror(good(says, "bad 3", "good 7")).url)
@@ -386,6 +387,7 @@ def test_a_judged_rate_is_corrected(folder: Path, juror: Start, says: Says) -> N
     assert found["rectified"]["low"] < 0.87 < found["rectified"]["high"]
 
 
+@pytest.mark.slow
 def test_labels_of_another_mix_are_noticed(folder: Path, juror: Start, says: Says) -> None:
     """60 % of the labels pass and 95 % of the trials: the rectifier does not hold, the other does.
 
@@ -406,6 +408,7 @@ def test_labels_of_another_mix_are_noticed(folder: Path, juror: Start, says: Say
     assert [] == json.loads(do(*arguments[:3], "30/50", "--json").stdout)["notes"]
 
 
+@pytest.mark.slow
 def test_a_calibration_that_only_advises_says_so_in_a_correction(
     folder: Path, juror: Start, says: Says
 ) -> None:

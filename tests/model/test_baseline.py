@@ -306,6 +306,7 @@ def test_json_values_have_one_fingerprint_exactly_when_they_are_the_same(
     assert _same(one, two) == (canonical(one) == canonical(two))
 
 
+@pytest.mark.slow
 def test_a_fingerprint_is_the_same_in_another_process() -> None:
     """Neither addresses nor hash seeds leak into it."""
     code = (

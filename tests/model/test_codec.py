@@ -306,6 +306,7 @@ def returned(value: Any) -> Any:
     return from_plain(type(value), json.loads(json.dumps(to_plain(value), allow_nan=False)))
 
 
+@pytest.mark.slow("Verdict", "Plan", "Finding")
 @pytest.mark.parametrize("cls", [Verdict, Plan, Baseline, RunOptions, Claim, Finding, Trial])
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -541,6 +542,7 @@ def places(part: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 PLACES = places(to_plain(Verdict(decision=None, findings=tuple(real_findings()))))[1:]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(place=st.sampled_from(PLACES), value=PLAIN)
 def test_whatever_stands_wherever_is_read_or_refused(place: tuple[Any, ...], value: Any) -> None:

@@ -111,6 +111,7 @@ def hold(came: list[Trial], whole_bytes: int) -> tuple[TrialTable, Lines]:
     return table, lines
 
 
+@pytest.mark.slow
 @given(runs(), st.sampled_from([0, 3, 100]))
 def test_a_table_is_the_list_of_its_trials(came: list[Trial], whole: int) -> None:
     """By place, from the end, in slices, in a loop and by index, wherever the trials are held."""
@@ -130,6 +131,7 @@ def test_a_table_is_the_list_of_its_trials(came: list[Trial], whole: int) -> Non
         table[len(table)]
 
 
+@pytest.mark.slow
 @given(runs())
 def test_columns_say_what_the_trials_say(came: list[Trial]) -> None:
     """Every column, against a loop over the trials."""
@@ -158,6 +160,7 @@ def test_columns_say_what_the_trials_say(came: list[Trial]) -> None:
     assert lines.reads == 0
 
 
+@pytest.mark.slow
 @given(runs())
 def test_a_sketch_is_the_trial_without_the_texts_of_its_outcomes(came: list[Trial]) -> None:
     """Nothing is read for it, until somebody asks for a text."""
@@ -177,6 +180,7 @@ def test_a_sketch_is_the_trial_without_the_texts_of_its_outcomes(came: list[Tria
         lines.reads = 0
 
 
+@pytest.mark.slow
 @given(runs(), st.sets(st.integers(0, 11)))
 def test_the_commonest_error_is_the_first_of_those_that_come_most_often(
     came: list[Trial], wanted: set[int]

@@ -379,6 +379,7 @@ def test_where_nothing_failed_the_worst_trace_still_opens_the_section() -> None:
     assert "data-criterion" not in cards[0][1].attrib
 
 
+@pytest.mark.slow
 def test_a_run_without_tool_calls_has_no_worst_trace() -> None:
     """The first failing trial is unfolded and nothing is said about traces."""
     record = sequential_pass()
@@ -546,6 +547,7 @@ def test_a_sub_score_that_is_left_out_is_not_shown() -> None:
 # --- Small pages ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ten_thousand_sessions_with_long_hostile_calls_stay_under_a_megabyte() -> None:
     """The worst trace and others are shown as far as there is room, and the rest is counted."""
     record = large(failing=0.5)
@@ -561,6 +563,7 @@ def test_ten_thousand_sessions_with_long_hostile_calls_stay_under_a_megabyte() -
     assert f"{len(shown)} of {failing:,} failing trials are shown" in words(tree(page))
 
 
+@pytest.mark.slow
 def test_a_suite_of_many_agents_stays_small() -> None:
     """Where the worst trace has little room it is shown in part, or like the others."""
     record = agent()

@@ -157,6 +157,7 @@ def test_the_bounds_are_where_the_limits_decide(limits: Limits) -> None:
             assert (decided is Decision.FAIL) == (failures >= bounds.reject[trials])
 
 
+@pytest.mark.slow
 def test_the_path_ends_where_the_run_ended() -> None:
     """Its last point is the number of trials and failures, inside the region of the verdict."""
     record = sequential_pass()
@@ -190,6 +191,7 @@ def test_the_path_ends_at_the_first_gap(missing: int) -> None:
     assert missing == len(list_outcomes(cut, found)) == found.tally.trials
 
 
+@pytest.mark.slow
 def test_each_inputs_path_is_its_own() -> None:
     """Where every input is judged, its stream holds its trials and no others."""
     record = each_input()
@@ -278,6 +280,7 @@ def test_every_interval_is_drawn_on_one_scale() -> None:
     assert f"grounded: FAIL, {rate}, {ends}, held against 90 %" in text
 
 
+@pytest.mark.slow
 def test_the_worst_inputs_are_drawn_first() -> None:
     """Below the criterion its inputs, the dead one on top."""
     strips = build_strips(each_input())

@@ -99,6 +99,7 @@ def page(record: RunRecord) -> str:
 # --- Any page ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("sequential-pass", "each-input", "budget-stop", "judged")
 def test_the_page_holds_everything_it_shows(page: str) -> None:
     """One script, no address but links within the page, no handler in an attribute."""
     reader = Reader(page)
@@ -206,6 +207,7 @@ def test_the_whole_analysis_is_on_the_page(record: RunRecord, page: str) -> None
 # --- What it says -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_that_decided_nothing_does_not_begin_with_good_news() -> None:
     """ "Nothing failed" would sound like it."""
     banner = next(by_class(tree(render_html(SHAPES["budget-stop"]())), "banner"))
@@ -214,6 +216,11 @@ def test_a_run_that_decided_nothing_does_not_begin_with_good_news() -> None:
     assert meaning.startswith("2 of 2 criteria could not be decided")
 
 
+@pytest.mark.slow(
+    "sequential-pass-PASS-Both criteria passed.",
+    "each-input-FAIL-The criterion failed: books-a-table on cancel-plan.",
+    "budget-stop-INCONCLUSIVE-2 of 2 criteria could not be decided",
+)
 @pytest.mark.parametrize(
     ("shape", "word", "meaning"),
     [
@@ -241,6 +248,7 @@ def test_the_verdict_comes_first_and_in_plain_words(shape: str, word: str, meani
     assert (root.findtext("head/title") or "").startswith(f"{word} · ")
 
 
+@pytest.mark.slow
 def test_every_decision_has_a_shape_of_its_own() -> None:
     """PASS, FAIL and INCONCLUSIVE differ without any colour."""
     shapes = {}
@@ -402,6 +410,7 @@ def test_guards_baselines_and_conditions_are_on_the_page() -> None:
         assert part in said
 
 
+@pytest.mark.slow
 def test_a_budget_that_ended_the_run_is_named() -> None:
     """The reason stands in the banner and beside the criterion."""
     said = words(tree(render_html(SHAPES["budget-stop"]())))
@@ -413,6 +422,7 @@ def test_a_budget_that_ended_the_run_is_named() -> None:
 # --- Several contracts ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_suite_shows_every_contract_under_one_verdict() -> None:
     """FAIL beats the rest; every contract is an article of its own, linked from the table."""
     records = [SHAPES[name]() for name in ("sequential-pass", "fixed-fail", "refused")]
@@ -439,6 +449,7 @@ def test_nothing_run_is_nothing_to_report() -> None:
 # --- Hostile and large ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_markup_from_a_service_stays_text() -> None:
     """Every string from outside is shown as it is, controls by name, and adds no element."""
     page = render_html(SHAPES["hostile"]())
@@ -451,6 +462,7 @@ def test_markup_from_a_service_stays_text() -> None:
     assert "⟨U+D800⟩ ⟨U+E0041⟩ שלום" in said
 
 
+@pytest.mark.slow
 def test_ten_thousand_trials_stay_under_a_megabyte() -> None:
     """Failures beyond the limit are counted, and every kind of them is among those shown."""
     record = large()
@@ -465,6 +477,7 @@ def test_ten_thousand_trials_stay_under_a_megabyte() -> None:
     assert "280 further inputs not listed" in words(root)
 
 
+@pytest.mark.slow
 def test_ten_thousand_failures_full_of_markup_stay_under_a_megabyte() -> None:
     """Not even replies that grow when escaped make the page large."""
     record = large(failing=1.0)
@@ -473,6 +486,7 @@ def test_ten_thousand_failures_full_of_markup_stay_under_a_megabyte() -> None:
     assert len(render_html(replace(record, trials=swollen)).encode()) < MEGABYTE
 
 
+@pytest.mark.slow
 def test_many_criteria_stay_under_a_megabyte() -> None:
     """Thirty criteria over two hundred inputs: charts and cells have limits too."""
     names = [f"criterion-{number}" for number in range(30)]

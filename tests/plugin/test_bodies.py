@@ -264,6 +264,7 @@ def test_what_a_body_raises_is_what_the_trial_is(project: Project, ending: str) 
     assert (None if outcome.passed else "test_it.py:7") == outcome.postcondition
 
 
+@pytest.mark.slow
 def test_an_interrupt_in_a_body_stops_everything(project: Project) -> None:
     """A `KeyboardInterrupt` is nobody's failure; what is complete is kept."""
     project.write(

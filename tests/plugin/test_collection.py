@@ -217,6 +217,7 @@ def test_the_marker_is_known_to_strict_sessions(project: Project) -> None:
     project.run("--markers").stdout.fnmatch_lines(["@pytest.mark.trials(trials, *"])
 
 
+@pytest.mark.slow
 def test_what_plain_markers_mean(project: Project) -> None:
     """The four lines of the guide: sequential, compliance, regression, observational."""
     project.write(

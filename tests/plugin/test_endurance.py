@@ -134,6 +134,7 @@ _BODIES = {
 }
 
 
+@pytest.mark.slow("sync-1-body", "async-4-body")
 @pytest.mark.parametrize(
     ("kind", "concurrency", "where"),
     [
@@ -178,6 +179,7 @@ def test_ctrl_c_tears_down_what_is_set_up(
     assert "`pytest --trialwise-resume` continues unfinished tests" in output
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_waits_for_no_body(project: Project) -> None:
     """A body in a thread that does not come back does not keep anybody waiting."""
     project.write(
@@ -207,6 +209,7 @@ def test_a_second_ctrl_c_waits_for_no_body(project: Project) -> None:
     assert {"+": 2, "-": 2, "body": 2} == Counter(project.notes())
 
 
+@pytest.mark.slow
 def test_a_killed_session_is_gone_on_with(project: Project) -> None:
     """After a kill, what was journalled is not run again."""
     project.write(
@@ -244,6 +247,7 @@ def _wait_for(condition: object) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_session_is_bounded(project: Project, tmp_path: Path) -> None:
     """Failures that are all different keep a few tracebacks, not all of them."""
     del tmp_path

@@ -13,6 +13,7 @@ from tests.plugin.conftest import Project
 from trialwise.model.evidence import StopReason
 
 
+@pytest.mark.slow
 def test_a_test_runs_a_contract_in_worker_processes(project: Project) -> None:
     """The fixture `trialwise` takes the executor like every other setting."""
     project.write(
@@ -67,6 +68,7 @@ def test_a_marked_test_runs_in_worker_processes(project: Project) -> None:
     assert there.verdict.spending.tokens == 280
 
 
+@pytest.mark.slow
 def test_a_failing_body_is_shown_with_its_traceback(project: Project) -> None:
     """pytest's own words for the assertion come back, and the place."""
     project.write(
@@ -97,6 +99,7 @@ def test_a_failing_body_is_shown_with_its_traceback(project: Project) -> None:
     }
 
 
+@pytest.mark.slow
 def test_parameters_methods_and_async_bodies_run_in_workers(project: Project) -> None:
     """They need nothing of this process."""
     project.write(
@@ -177,6 +180,7 @@ def test_other_fixtures_are_refused_as_well(project: Project, body: str, named: 
     assert f"the fixture {named} belongs to this one" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_test_that_skips_itself_in_a_worker_is_skipped(project: Project) -> None:
     """As it is in this process: by its first trial."""
     project.write(
@@ -194,6 +198,7 @@ def test_a_test_that_skips_itself_in_a_worker_is_skipped(project: Project) -> No
     result.stdout.fnmatch_lines(["*not today*"])
 
 
+@pytest.mark.slow
 def test_an_unknown_criterion_in_a_worker_ends_the_test(project: Project) -> None:
     """No setting turns that into a pass."""
     project.write(
@@ -211,6 +216,7 @@ def test_an_unknown_criterion_in_a_worker_ends_the_test(project: Project) -> Non
     result.stdout.fnmatch_lines(["*the marker has no such criterion*"])
 
 
+@pytest.mark.slow
 def test_the_budget_of_the_session_holds_in_workers(project: Project) -> None:
     """A trial is charged before it starts, whichever process runs it."""
     project.write(
@@ -228,6 +234,7 @@ def test_the_budget_of_the_session_holds_in_workers(project: Project) -> None:
     assert len(record.trials) == 11
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_workers_have_done(project: Project) -> None:
     """The session ends as pytest says, with a record, and is resumed."""
     project.write(

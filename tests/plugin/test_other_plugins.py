@@ -130,6 +130,7 @@ HALF_FAIL = """
     """
 
 
+@pytest.mark.slow("-flaky-flaky---force-flaky --max-runs=3")
 @pytest.mark.parametrize(
     ("plugin", "module", "option"),
     [
@@ -213,6 +214,7 @@ def test_a_plugin_that_turns_a_report_cannot_pass_a_failed_verdict(project: Proj
     result.assert_outcomes(failed=1)
 
 
+@pytest.mark.slow
 def test_the_decorator_of_flaky_is_refused(project: Project) -> None:
     """Like the marker: a decided test is not to be run until it passes."""
     pytest.importorskip("flaky")
@@ -232,6 +234,7 @@ def test_the_decorator_of_flaky_is_refused(project: Project) -> None:
     result.stdout.fnmatch_lines(["*flaky and @pytest.mark.trials exclude each other*"])
 
 
+@pytest.mark.slow
 def test_coverage_counts_every_trial(project: Project) -> None:
     """Lines that only a late trial reaches are covered."""
     project.write(
@@ -259,6 +262,7 @@ def test_coverage_counts_every_trial(project: Project) -> None:
     result.stdout.fnmatch_lines(["agent.py * 4 * 0 * 100%"])
 
 
+@pytest.mark.slow
 def test_selection_and_last_failed(project: Project) -> None:
     """`-k` selects judged tests by name, `--lf` those that failed."""
     project.write(
@@ -282,6 +286,7 @@ def test_selection_and_last_failed(project: Project) -> None:
     project.run("-p", "no:cacheprovider").assert_outcomes(passed=1, failed=1)
 
 
+@pytest.mark.slow
 def test_a_debugger_is_entered_where_a_trial_fails(project: Project) -> None:
     """`--pdb` opens in the body, not in the verdict."""
     project.write(
@@ -304,6 +309,7 @@ def test_a_debugger_is_entered_where_a_trial_fails(project: Project) -> None:
     child.close()
 
 
+@pytest.mark.slow
 def test_hypothesis_is_free_to_look_for_examples_in_every_trial(project: Project) -> None:
     """A property is a body like any other."""
     project.write(
@@ -445,6 +451,7 @@ def test_allure_sees_each_test_once(project: Project) -> None:
     assert 1 == fixtures.count("tool")
 
 
+@pytest.mark.slow
 def test_a_json_report_has_each_test_once(project: Project) -> None:
     """With its three phases."""
     pytest.importorskip("pytest_jsonreport")

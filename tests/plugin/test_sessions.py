@@ -207,6 +207,7 @@ def test_budgets_of_money_and_time(project: Project, option: str, stop: StopReas
 # --- Baselines --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_baselines_are_measured_and_compared_with(project: Project) -> None:
     """`--trialwise-measure` counts every trial, decides nothing and writes a file for git."""
     source = """
@@ -234,6 +235,7 @@ def test_baselines_are_measured_and_compared_with(project: Project) -> None:
     assert baseline.identifier == reference.baseline.identifier
 
 
+@pytest.mark.slow
 def test_a_baseline_speaks_of_the_body_and_not_of_its_marker(project: Project) -> None:
     """What is asked may change; a body that was changed is another one, and is refused."""
     source = """
@@ -279,6 +281,7 @@ def test_a_baseline_needs_every_trial(project: Project) -> None:
 # --- Plans and reports ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_plan_is_printed_and_nothing_is_run(project: Project) -> None:
     """Rules in counts, chances and cost; not one body, nor any unmarked test."""
     project.write(

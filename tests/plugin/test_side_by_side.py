@@ -91,6 +91,7 @@ def test_trials_overlap_and_share_nothing_of_their_own(
     assert expected == Counter(project.notes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 5])
 def test_decisions_fall_in_issue_order(project: Project, concurrency: int) -> None:
     """Slow successes issued first are not outvoted by quick failures issued later."""
@@ -278,6 +279,7 @@ def test_threads_end_with_their_trials(project: Project) -> None:
     assert not set(threading.enumerate()) - before
 
 
+@pytest.mark.slow
 def test_pytest_exit_in_a_thread_ends_the_session(project: Project) -> None:
     """Whoever ends the session ends it, from wherever; what is complete is kept."""
     project.write(

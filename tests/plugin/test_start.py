@@ -6,6 +6,8 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import _trialwise_pytest
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ _LISTED = """
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_without_a_marked_test(project: Project) -> None:
     """Collecting and running plain tests, with every option's default, imports no trialwise."""
     project.write(_LISTED, "conftest.py")
@@ -31,6 +34,7 @@ def test_nothing_is_imported_without_a_marked_test(project: Project) -> None:
     result.stdout.fnmatch_lines(["imported: nothing"])
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_by_workers_and_their_controller(project: Project) -> None:
     """Neither side of pytest-xdist loads it for plain tests."""
     project.write(_LISTED, "conftest.py")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from trialwise.model.verdict import Decision
 
 if TYPE_CHECKING:
@@ -128,6 +130,7 @@ def test_known(): assert False
 """
 
 
+@pytest.mark.slow
 def test_a_suite_as_they_are_found_in_the_wild(project: Project) -> None:
     """Everything that worked before the marker works with it, as often as there are trials."""
     project.write(_ROOT_CONFTEST, "conftest.py")

@@ -160,6 +160,7 @@ def test_an_inconclusive_test_fails_with_its_own_wording(project: Project) -> No
     )
 
 
+@pytest.mark.slow("fail-failed-ini", "xfail-xfailed-command line", "pass-passed-command line")
 @pytest.mark.parametrize("where", ["command line", "ini"])
 @pytest.mark.parametrize(
     ("choice", "outcome"),
@@ -241,6 +242,7 @@ def test_the_junit_file_has_the_verdict(project: Project) -> None:
     assert (project.path / found["trialwise.run"] / "record.json").is_file()
 
 
+@pytest.mark.slow
 def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
     project: Project,
 ) -> None:
@@ -308,6 +310,7 @@ def test_the_first_failure_can_end_the_session(project: Project) -> None:
     assert [] == project.notes()
 
 
+@pytest.mark.slow('urllib.request.urlopen("http://127.0.0.1:9/")')
 @pytest.mark.parametrize(
     "call",
     [

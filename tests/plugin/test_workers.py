@@ -7,6 +7,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.verdict import Decision
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 _XDIST = ("-p", "xdist", "-n", "2")
 
 
+@pytest.mark.slow
 def test_workers_share_a_budget_and_a_summary(project: Project) -> None:
     """Two workers together start no more trials than the session may, and report as one."""
     project.write(
@@ -57,6 +60,7 @@ def test_workers_share_a_budget_and_a_summary(project: Project) -> None:
     assert all(one.plan.contract in (project.path / "report.html").read_text() for one in records)
 
 
+@pytest.mark.slow
 def test_workers_show_failures_as_one_process_does(project: Project) -> None:
     """Rewritten assertions, the short summary and JUnit's properties survive the way."""
     project.write(
@@ -92,6 +96,7 @@ def test_workers_show_failures_as_one_process_does(project: Project) -> None:
     assert 'name="trialwise.decision" value="FAIL"' in (project.path / "out.xml").read_text()
 
 
+@pytest.mark.slow
 def test_a_plan_is_printed_by_one_process(project: Project) -> None:
     """`-n` does not keep a plan from being printed once."""
     project.write(

@@ -162,6 +162,7 @@ class TestFixedTrials:
                         for lost in range(m - n + 1)
                     )
 
+    @pytest.mark.slow("exact-False")
     @pytest.mark.parametrize("curtail", [False, True])
     @pytest.mark.parametrize("rule", ["exact", "wilson"])
     def test_the_interval_agrees_with_the_verdict(self, rule: str, curtail: bool) -> None:

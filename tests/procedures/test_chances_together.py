@@ -54,6 +54,7 @@ def test_every_input_is_a_decision_and_one_decision_alone_says_nothing_more() ->
     assert forecast_together([_plan(1)]) == ()
 
 
+@pytest.mark.slow
 def test_the_share_of_open_runs_of_several_criteria_is_the_runs_own() -> None:
     """Five criteria with at most 50 trials: 37.4 % of runs, not the 11.7 % of one of them."""
     from trialwise.pages.sizing_sequential import share_open_runs

@@ -443,6 +443,7 @@ def test_a_tally_knows_its_rate_and_failures() -> None:
     assert Tally(trials=0, passed=0).rate is None
 
 
+@pytest.mark.slow
 @given(n=st.integers(1, 80), rule=st.sampled_from(RULES), intent=st.sampled_from(list(Intent)))
 def test_more_successes_never_turn_a_pass_into_a_fail(n: int, rule: Rule, intent: Intent) -> None:
     """Monotone in the count."""

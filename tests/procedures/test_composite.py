@@ -91,6 +91,7 @@ def worst(parts: Sequence[Decision | None]) -> Decision | None:
     return Decision.INCONCLUSIVE
 
 
+@pytest.mark.slow
 @given(st.lists(decisions, max_size=8))
 def test_fail_beats_inconclusive_beats_pass(parts: list[Decision]) -> None:
     """In any order and number; nothing gives nothing."""

@@ -87,6 +87,7 @@ def test_a_required_rate_alone_is_decided_early_at_the_fewest_trials() -> None:
     assert design.operating_characteristic(0.95).passes >= 0.8
 
 
+@pytest.mark.slow
 def test_a_margin_is_decided_within_twice_the_fixed_sample() -> None:
     """`margin: 10%` tells 90 % from 80 % with the errors that are asked for."""
     (found,) = plan(criterion(at_least=0.9, margin=0.1, power=0.8)).criteria
@@ -97,6 +98,7 @@ def test_a_margin_is_decided_within_twice_the_fixed_sample() -> None:
     assert design.always_decides
 
 
+@pytest.mark.slow
 def test_a_margin_takes_few_trials_where_services_are() -> None:
     """A perfect service passes 90 against 80 % after 11 trials, and both errors hold exactly."""
     (found,) = plan(criterion(at_least=0.9, margin=0.1, power=0.8)).criteria
@@ -116,6 +118,7 @@ def test_a_margin_takes_few_trials_where_services_are() -> None:
         assert shares[verdict] <= level + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "alpha", "beta"),
     [
@@ -134,6 +137,7 @@ def test_confidence_sets_both_errors_and_alpha_and_beta_one_each(
     assert (alpha, beta) == (found.alpha, found.beta)
 
 
+@pytest.mark.slow
 def test_an_expensive_promise_needs_consent() -> None:
     """99.9 % takes 2,995 passing trials at least: refused with the choices in numbers."""
     assert 0.999**2995 <= 0.05 < 0.999**2994
@@ -146,6 +150,7 @@ def test_an_expensive_promise_needs_consent() -> None:
     assert found.design.p1 == 0.989
 
 
+@pytest.mark.slow
 def test_max_trials_is_the_cap() -> None:
     """Of the run, or of the criterion where it says its own."""
     own = criterion("own", at_least=0.9, max_trials=40)

@@ -83,6 +83,7 @@ def test_every_input_counts_in_the_sum_of_wrong_fails_and_over_a_horizon() -> No
         assert verdict.horizon_false_alarm is None
 
 
+@pytest.mark.slow
 def test_a_bound_of_one_or_more_is_not_printed() -> None:
     criteria = [tw.Criterion(f"c{n}", tw.equals("ok"), at_least=0.9, margin=0.1) for n in range(25)]
     verdict = _run(criteria, horizon=2).verdict

@@ -109,6 +109,7 @@ def test_without_a_run_every_number_is_undefined() -> None:
 # --- Flakiness --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("rates3", "rates4")
 @pytest.mark.parametrize("rates", [(0.5,), (0.9,), (0.02,), (0.3, 0.95), (0.5, 1.0)])
 def test_the_interval_of_flakiness_covers(rates: tuple[float, ...]) -> None:
     """100·min(p, 1 − p), a mean over inputs, by every pair of counts of six runs."""

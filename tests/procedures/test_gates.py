@@ -266,6 +266,7 @@ def test_one_criterion_may_count_alone() -> None:
         assert Decision.PASS is finding.decision
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.booleans(), min_size=2, max_size=9), st.randoms())
 def test_where_order_is_not_meant_it_does_not_matter(outcomes: list[bool], chance: Any) -> None:
@@ -573,6 +574,7 @@ def test_the_mean_over_these_inputs_is_covered(k: int) -> None:
         assert min(covered) >= 0.9 - 1e-12
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), min_size=1, max_size=5),
     st.sampled_from([0.8, 0.95]),
@@ -621,6 +623,7 @@ def test_no_pass_in_every_run_has_its_own_estimate_inside() -> None:
     assert 0 in every.interval
 
 
+@pytest.mark.slow("rates2")
 @pytest.mark.parametrize("rates", [(0.5,), (0.9,), (0.2, 0.95)])
 def test_the_spread_and_the_late_runs_are_covered(rates: tuple[float, ...]) -> None:
     """2√(p(1−p)) and the rate, by every outcome of 4 runs of each input."""
@@ -847,6 +850,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow("gate3-made3-options3-c may stop early")
 @pytest.mark.parametrize(("gate", "made", "options", "reason"), FEW)
 def test_a_design_without_the_runs_is_refused(
     gate: Gate, made: dict[str, Any], options: dict[str, Any], reason: str

@@ -344,6 +344,7 @@ def worst(m: int, n: int, *, beyond: tuple[float, ...] = (0.0,)) -> Wrong:
 # --- Between two rates, and at one ------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "n", "rates"), [(20, 40, RATES[2]), (30, 200, RATES[1])])
 def test_the_counts_are_those_of_the_shipped_decisions(
     m: int, n: int, rates: tuple[float, float]
@@ -364,6 +365,7 @@ def test_the_counts_are_those_of_the_shipped_decisions_everywhere(
     check_complied(m, n, rates[1], some_tables(m, 12, seed=4))
 
 
+@pytest.mark.slow("30-200", "30-4000")
 @pytest.mark.parametrize(("m", "n"), SIZES)
 def test_no_judge_breaks_the_level(m: int, n: int) -> None:
     """P(PASS) ≤ β at the bad rate, P(FAIL) ≤ α at the required one, P(PASS) ≤ α of a fixed design.
@@ -423,6 +425,7 @@ def test_labels_may_be_taken_from_the_run_that_they_correct() -> None:
         assert fails(chance, last, n - m, judged(good, s, t)) <= ALPHA / 2
 
 
+@pytest.mark.slow
 def test_what_both_say_holds_where_only_one_is_right() -> None:
     """Either correction alone is wrong most of the time where its assumption fails."""
     m, n, rate = 60, 20_000, 0.9
@@ -462,6 +465,7 @@ def decided(plan: Plan, kinds: Sequence[str]) -> Decision | None:
     return verdict.findings[0].decision
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(DESIGNS)), st.data())
 @settings(max_examples=100)
 def test_whatever_the_silent_trials_were_the_decision_stands(
@@ -535,6 +539,7 @@ def is_open(m: int) -> npt.NDArray[np.bool_]:
     return np.asarray(both & apart & (m >= 20))
 
 
+@pytest.mark.slow("30")
 @pytest.mark.parametrize("m", [19, 20, 30])
 def test_the_gate_is_that_of_a_calibration(m: int) -> None:
     """Every fiftieth table. A calibration asks for more: that the labels show such an alpha."""
@@ -562,6 +567,7 @@ def behind_the_gate(m: int, n: int) -> Iterator[tuple[float, float, float]]:
                 yield opened, wrong, wrong / opened
 
 
+@pytest.mark.slow("30-200", "30-4000")
 @pytest.mark.parametrize(("m", "n"), SIZES)
 def test_the_gate_selects_and_the_level_holds(m: int, n: int) -> None:
     """Of all gold sets, those that let a judge decide wrongly are no more than before.
@@ -584,6 +590,7 @@ def test_the_gate_selects_and_the_level_holds_with_more_labels(m: int, n: int) -
     assert max(over for opened, _, over in found if opened >= 0.1) <= 1
 
 
+@pytest.mark.slow
 def test_who_labels_until_the_gate_opens_breaks_the_level() -> None:
     """A judge that can hardly pass: drawn again and again, the one gold set that opens misleads."""
     found = list(behind_the_gate(*SIZES[-1]))
@@ -594,6 +601,7 @@ def test_who_labels_until_the_gate_opens_breaks_the_level() -> None:
 # --- Trials without a reply -------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_trial_without_a_reply_is_no_error_of_the_judge() -> None:
     """A fifth never replies; of the rest 7,500 of 8,000 are good: 75 % of all, as required.
 
@@ -634,6 +642,7 @@ def with_replies(m: int, n: int, replies: int, rates: tuple[float, float]) -> tu
     return first, last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silent", [0.01, 0.1, 0.4])
 def test_trials_without_a_reply_keep_the_level(silent: float) -> None:
     """The rate is that of all trials; labels are of replies, and only those were judged."""
@@ -659,6 +668,7 @@ def test_trials_without_a_reply_keep_the_level(silent: float) -> None:
         assert wrong_fail <= 0.6 * ALPHA
 
 
+@pytest.mark.slow("25", "39")
 @pytest.mark.parametrize("replies", [25, 36, 39])
 def test_the_counts_of_replies_are_those_of_the_shipped_decisions(replies: int) -> None:
     """As without trials that have no reply."""

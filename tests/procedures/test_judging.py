@@ -97,6 +97,7 @@ def test_a_curtailed_run_has_the_verdict_of_the_whole_run(passed: list[bool]) ->
         assert (curtailed.decision is Decision.PASS) == (curtailed.interval.low >= 0.8)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(st.lists(st.booleans(), max_size=50), st.randoms())
 def test_the_order_of_arrival_is_no_part_of_a_verdict(passed: list[bool], chance: Any) -> None:
@@ -108,6 +109,7 @@ def test_the_order_of_arrival_is_no_part_of_a_verdict(passed: list[bool], chance
     assert judged(made, trials, stop) == judged(made, shuffled, stop)
 
 
+@pytest.mark.slow
 def test_what_comes_after_a_gap_does_not_count() -> None:
     """Trial 2 is missing: the verdict rests on trials 0 and 1."""
     made = plan(Criterion("c", holds, at_least=0.9, max_trials=50))
@@ -166,6 +168,7 @@ def test_both_denominators_are_always_there_and_the_verdict_names_its_own() -> N
     assert other.intent_to_treat.trials == 30
 
 
+@pytest.mark.slow
 def test_never_fails_is_judged_on_every_trial_the_others_needed() -> None:
     """It shares the trials, and one failure among them is enough."""
     criteria = (

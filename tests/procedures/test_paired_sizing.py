@@ -81,6 +81,7 @@ def walk(question: PairedSizingQuestion, pairs: int, truth: tuple[float, float])
     return [passes, fails, mean]
 
 
+@pytest.mark.slow
 def test_chances_of_the_sequential_rule_are_those_of_its_walk() -> None:
     """Asked after every pair, as the running comparison asks it."""
     question = PairedSizingQuestion(max_pairs=90)
@@ -192,6 +193,7 @@ def test_simulated_chances_agree_with_enumerated_ones() -> None:
     assert simulated.mean_pairs == pytest.approx(exact.mean_pairs, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_small_margin_is_simulated_and_says_so() -> None:
     """Its rule has thousands of pairs, and a fixed size is not looked for."""
     plan = plan_pairs(PairedSizingQuestion(question="not-worse", margin=0.03, rates=(0.9, 0.9)))

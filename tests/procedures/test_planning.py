@@ -78,6 +78,7 @@ def same(expected: Spread, actual: Spread) -> None:
     assert expected.p95 == actual.p95
 
 
+@pytest.mark.slow("wald-1", "wald-4", "calibrated-1", "calibrated-4")
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("method", [one for one in Method if one is not Method.STRICT])
 def test_probabilities_and_trials_are_those_of_counted_paths(method: Method, batch: int) -> None:
@@ -96,6 +97,7 @@ def test_probabilities_and_trials_are_those_of_counted_paths(method: Method, bat
         same(counted((n, weight) for _, n, weight in found), at.trials)
 
 
+@pytest.mark.slow("wald", "calibrated")
 @pytest.mark.parametrize("method", [one for one in Method if one is not Method.STRICT])
 def test_the_errors_of_a_method_are_those_of_counted_paths(method: Method) -> None:
     """P(FAIL) at the required rate and P(PASS) at the alternative, with their open ends."""
@@ -109,6 +111,7 @@ def test_the_errors_of_a_method_are_those_of_counted_paths(method: Method) -> No
     assert left == pytest.approx([plan.inconclusive_required, plan.inconclusive_alternative])
 
 
+@pytest.mark.slow
 def test_criteria_cost_the_slowest_of_them_not_the_sum() -> None:
     """The trials of two independent criteria are the larger of two counts, pair by pair."""
     plan = planned(criteria=2).recommendation
@@ -124,6 +127,7 @@ def test_criteria_cost_the_slowest_of_them_not_the_sum() -> None:
         assert at.run_mean_at_most <= min(2 * at.trials.mean, CAP) + 1e-12
 
 
+@pytest.mark.slow
 def test_whole_rounds_are_counted_for_several_criteria() -> None:
     """Rounds of three start three trials, or what the cap leaves, until the slowest has ended."""
     plan = planned(criteria=2, concurrency=3).recommendation
@@ -137,6 +141,7 @@ def test_whole_rounds_are_counted_for_several_criteria() -> None:
         same(counted((min(CAP, 3 * math.ceil(n / 3)), w) for n, w in larger), at.started)
 
 
+@pytest.mark.slow
 def test_sparing_rounds_follow_the_policy_path_by_path() -> None:
     """Every sequence of outcomes is run through the policy: rounds and trials started."""
     plan = planned(concurrency=4).recommendation
@@ -170,6 +175,7 @@ def played(
         start += size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [2, 8])
 def test_mean_rounds_agree_with_the_round_characteristic(concurrency: int) -> None:
     """The distribution worked out here has the mean that the statistics give."""
@@ -197,6 +203,7 @@ def fifty() -> SequentialPlan:
     )
 
 
+@pytest.mark.slow
 def test_wald_cut_at_fifty_is_marked_as_breaking_its_promise() -> None:
     """P(FAIL) at 0.80 is 0.496 where 0.80 is promised, and 22.9 % of good runs end open."""
     wald = fifty().of(Method.WALD)
@@ -212,6 +219,7 @@ def test_wald_cut_at_fifty_is_marked_as_breaking_its_promise() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_optimal_design_is_recommended_and_as_good_as_promised() -> None:
     """At 0.90 against 0.80 with 50 trials: at most 13 % open and 28.5 trials at 0.90."""
     plan = fifty()
@@ -242,6 +250,7 @@ def test_the_lower_bound_is_the_exact_one() -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_a_budget_twice_the_fixed_sample_decides_every_run() -> None:
     """0.90 against 0.80 takes 78 fixed trials, so 156; in whole batches, 160."""
     question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8)
@@ -271,6 +280,7 @@ def test_levels_are_read_in_decimals() -> None:
     assert corrected.family_alpha == 0.05
 
 
+@pytest.mark.slow
 def test_a_corrected_plan_keeps_the_family_level() -> None:
     """P(any of three good criteria FAILs) is at most three times the level of each."""
     plan = planned(criteria=3, correction=Correction.BONFERRONI)
@@ -291,6 +301,7 @@ def test_the_information_bound_is_walds_at_the_two_rates(pair: tuple[float, floa
     assert information_bound(question, p1) == pytest.approx(kl(0.8, 0.05) / kl(p1, p0))
 
 
+@pytest.mark.slow("0.8", "0.88")
 @pytest.mark.parametrize("rate", [0.0, 0.6, 0.8, 0.83, 0.85, 0.88, 0.9, 0.95, 1.0])
 def test_the_information_bound_is_a_bound(rate: float) -> None:
     """It never exceeds the exact bound on any test."""
@@ -299,6 +310,7 @@ def test_the_information_bound_is_a_bound(rate: float) -> None:
     assert 0 < information_bound(question, rate) <= expected_trials_bound(0.9, 0.8, rate) + 1e-9
 
 
+@pytest.mark.slow
 def test_a_long_plan_leaves_out_what_takes_too_long_and_says_so() -> None:
     """Above a thousand trials `calibrated` is left out by name, and the bound is another."""
     plan = plan_sequential(SequentialQuestion(required_rate=0.95, alternative_rate=0.93))
@@ -311,6 +323,7 @@ def test_a_long_plan_leaves_out_what_takes_too_long_and_says_so() -> None:
         assert least[at.rate] <= at.trials.mean
 
 
+@pytest.mark.slow
 def test_money_and_time_are_trials_at_their_price() -> None:
     """One at a time every trial costs its price and its seconds; side by side, its round."""
     prices = Prices(trial_usd=0.02, trial_s=3)
@@ -364,6 +377,7 @@ def questions(draw: st.DrawFn) -> SequentialQuestion:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(questions())
 def test_any_plan_is_coherent(question: SequentialQuestion) -> None:
@@ -435,6 +449,7 @@ def test_the_largest_of_several_draws(weights: list[int], count: int) -> None:
 # --- Keeping, and refusing --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_plan_is_json_and_its_designs_come_back() -> None:
     """What is written reads back equal, and each design is the one that was planned."""
     plan = planned(prices=Prices(trial_usd=0.02))
@@ -462,6 +477,7 @@ class Memory:
         self.kept[key] = values
 
 
+@pytest.mark.slow
 def test_a_design_is_found_once() -> None:
     """A plan asks the cache before it searches, and keeps what it found."""
     memory = Memory()
@@ -509,6 +525,7 @@ def test_a_price_is_above_zero(make: Callable[[], Prices]) -> None:
         make()
 
 
+@pytest.mark.slow("0.899")
 @pytest.mark.parametrize("alternative", [0.899, 0.8999999999])
 def test_rates_too_close_to_tell_apart_are_refused(alternative: float) -> None:
     """A plan that would take more than 20,000 trials says so instead of searching."""

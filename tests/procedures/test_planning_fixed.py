@@ -50,6 +50,7 @@ def exact_compliance(n: int) -> tuple[int, float, float]:
     return cutoff, sp.binom.sf(cutoff - 1, n, 0.95), sp.binom.sf(cutoff - 1, n, 0.97)
 
 
+@pytest.mark.slow
 def test_the_exact_compliance_size_holds_and_is_the_smallest_that_does() -> None:
     """One trial fewer falls short, and the next 400 sizes do not."""
     size = compliance().size_of("exact")
@@ -115,6 +116,7 @@ def test_the_compliance_curve_is_the_power_of_its_designs() -> None:
         assert tails == pytest.approx(list(point.passes), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_trials_that_could_never_pass_are_refused() -> None:
     """40 perfect trials do not show 95 % under any rule; 55 do under one."""
     forty = plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=40))
@@ -149,6 +151,7 @@ def fisher_cutoff(k: int, nb: int, n: int) -> int:
     return int(counts[p_values > 0.05][0])
 
 
+@pytest.mark.slow
 def test_the_regression_size_holds_and_is_the_smallest_that_does() -> None:
     """One trial fewer falls short; from there to the baseline's size none does."""
     question = RegressionQuestion(baseline_successes=180, baseline_trials=200, drop=0.1)
@@ -163,6 +166,7 @@ def test_the_regression_size_holds_and_is_the_smallest_that_does() -> None:
     assert power(size.trials) == pytest.approx(size.power, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_size_of_a_large_comparison_holds_with_the_power_of_the_exact_rule() -> None:
     """Fisher's test needs as many; Boschloo's finds no less with any size from there on."""
     size = regression().exact
@@ -177,6 +181,7 @@ def test_the_size_of_a_large_comparison_holds_with_the_power_of_the_exact_rule()
     assert exact == pytest.approx(size.power, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_cutoffs_and_powers_of_both_rules() -> None:
     """Boschloo's cutoff by p-values, the Wilson bound by statsmodels, the power a binomial tail."""
     for row in regression().rows:
@@ -192,6 +197,7 @@ def test_cutoffs_and_powers_of_both_rules() -> None:
         assert powers == pytest.approx([row.wilson_power, row.exact_power], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_true_false_alarm_counts_every_baseline() -> None:
     """Σ over baseline counts of P(baseline) · P(test below its cutoff), both at 0.951."""
     row = next(row for row in regression().rows if row.trials == 200)
@@ -210,6 +216,7 @@ def test_the_true_false_alarm_counts_every_baseline() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_smallest_drop_a_baseline_can_show() -> None:
     """At 1000 test trials the power is 80 % exactly there."""
     drop = regression().detectable_drop
@@ -232,6 +239,7 @@ def test_a_baseline_too_small_is_refused_with_a_way_out() -> None:
     assert plan.equal_sizes.trials_each > 1000
 
 
+@pytest.mark.slow
 def test_other_refusals() -> None:
     """No success to degrade from; a test larger than its baseline is none."""
     nothing = plan_regression(RegressionQuestion(baseline_successes=0, baseline_trials=50))

@@ -47,6 +47,7 @@ def test_a_wider_margin_shows_less_and_costs_less() -> None:
         assert (one.passes or 0) + (one.fails or 0) + (one.inconclusive or 0) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_an_expensive_promise_is_named_and_not_searched_for() -> None:
     """
     99.9 % takes consent: the choice says how many trials to allow.

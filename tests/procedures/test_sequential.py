@@ -271,6 +271,7 @@ def test_a_statement_has_its_counts() -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_open_end_says_what_would_decide_it() -> None:
     """How many trials would, how often and at which rate; no margin is chosen after the data."""
     design = SequentialDesign.strict(0.9, cap=60)

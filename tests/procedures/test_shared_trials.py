@@ -69,6 +69,7 @@ def usual() -> SequentialDesign:
 
 
 class TestChoice:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("count", "trials"), [(5, 74.7), (8, 76.5)])
     def test_the_longest_of_several_criteria_midway(
         self, usual: SequentialDesign, count: int, trials: float
@@ -80,6 +81,7 @@ class TestChoice:
         assert round(longest(design, 0.85, count), 1) <= trials
         assert longest(usual, 0.85, count) > 1.4 * trials
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("p0", "p1", "count"), [(0.9, 0.8, 2), (0.9, 0.8, 8), (0.9, 0.6, 3)])
     def test_the_errors_stay_what_they_were(self, p0: float, p1: float, count: int) -> None:
         """
@@ -94,6 +96,7 @@ class TestChoice:
         assert good_passes + good_fails == pytest.approx(1)
         assert bad_passes + bad_fails == pytest.approx(1)
 
+    @pytest.mark.slow("2", "3")
     @pytest.mark.parametrize("count", [2, 3, 8])
     def test_the_average_over_the_four_cases_falls(
         self, usual: SequentialDesign, count: int
@@ -109,12 +112,14 @@ class TestChoice:
         assert after < 0.99 * before
         assert expected_longest([CriteriaGroup(design, count)]) == pytest.approx(after, rel=1e-9)
 
+    @pytest.mark.slow
     def test_what_runs_anyway_leaves_nothing_to_save(self, usual: SequentialDesign) -> None:
         """
         Beside a criterion that takes 400 trials in any case, the usual design is kept.
         """
         assert choose_shared(usual, 3, others=OtherCriteria(least=400)) is usual
 
+    @pytest.mark.slow
     def test_unlike_criteria_are_weighed_together(self) -> None:
         """
         The maximum of two unlike criteria, by counting pairs of lengths.

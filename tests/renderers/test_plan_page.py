@@ -94,6 +94,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow("rate")
 def test_the_page_is_well_formed(page: Document) -> None:
     """Both a strict XML parser and an HTML parser read it, and every tag is closed."""
     text = render_plan_html(page)
@@ -204,6 +205,7 @@ def test_markup_in_words_is_shown_not_obeyed() -> None:
     assert words(root).count(NASTY) >= 20
 
 
+@pytest.mark.slow
 def test_a_broken_promise_stands_out() -> None:
     """Wald's row is marked in the table, the recommended row too."""
     root = tree(render_plan_html(build_sizing_page(sequential())))

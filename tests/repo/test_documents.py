@@ -45,6 +45,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.mark.slow("docs/guides/python.md")
 @pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in documents.read(page)])
 def test_the_examples_in_the_documents_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -61,6 +62,18 @@ def test_the_examples_in_the_documents_run(
     assert (0, True) == (result.failed, result.attempted > 0)
 
 
+@pytest.mark.slow(
+    "docs/claims.md",
+    "docs/conformance.md",
+    "docs/guides/baselines.md",
+    "docs/guides/ci.md",
+    "docs/guides/executors.md",
+    "docs/guides/faults-and-resume.md",
+    "docs/guides/guardrails.md",
+    "docs/guides/procedure.md",
+    "docs/guides/reliability.md",
+    "docs/guides/report.md",
+)
 @pytest.mark.parametrize(
     "page",
     [
@@ -159,6 +172,7 @@ def test_every_module_of_the_reference_exists() -> None:
     assert [] == sorted(one for one in named if importlib.util.find_spec(one) is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", RECIPES)
 def test_the_recipes_for_servers_run(file: str, tmp_path: Path, cache: Path) -> None:
     """What a server would execute comes to a verdict: neither a usage error nor a crash."""

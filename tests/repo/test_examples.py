@@ -71,6 +71,9 @@ def run(
     )
 
 
+@pytest.mark.slow(
+    "guardrail", "http_service", "judge", "model_matrix", "prompt_ab", "rag_answer", "tool_agent"
+)
 @pytest.mark.parametrize(
     "copied",
     # Another test runs the agent once, with its recording.
@@ -110,6 +113,7 @@ def test_an_example_has_its_page(copied: Path, outside: dict[str, str]) -> None:
     assert (copied / "page.html").read_text().rstrip().endswith("</html>")
 
 
+@pytest.mark.slow("model_matrix")
 @pytest.mark.parametrize("copied", ["prompt_ab", "model_matrix"], indirect=True)
 def test_an_example_compares_its_arms(copied: Path, outside: dict[str, str]) -> None:
     """The prompt with examples is better; the medium model is not worse, and the small one is."""
@@ -140,6 +144,7 @@ def _criteria(text: str) -> list[tuple[str, ...]]:
     ]
 
 
+@pytest.mark.slow("quickstart-agent.py")
 @pytest.mark.parametrize(
     ("copied", "script"),
     [("quickstart", "agent.py"), ("guardrail", "guardrail.py")],

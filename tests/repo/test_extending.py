@@ -146,6 +146,7 @@ def python(tree: Path, *arguments: str, cwd: Path | None = None) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_suite_uses_the_check_and_the_service(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "trialwise.yaml").write_text(SUITE)
     said = python(tree, "-m", "trialwise.cli.main", "run", "--quiet", cwd=tmp_path)
@@ -157,6 +158,7 @@ def test_a_suite_uses_the_check_and_the_service(tree: Path, tmp_path: Path) -> N
     assert "PASS" in said, said
 
 
+@pytest.mark.slow
 def test_a_mistake_in_either_has_its_place(tree: Path, tmp_path: Path) -> None:
     wrong = SUITE.replace("shortest: 3", "shorttest: 3").replace("times: 2", "times: 0")
     (tmp_path / "trialwise.yaml").write_text(wrong + "patience: 5\n")
@@ -209,6 +211,7 @@ def test_the_setting_is_an_option_an_argument_and_a_key(tree: Path, tmp_path: Pa
     assert "120.0\n" == python(tree, "-c", code, cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_pytest_knows_the_setting(tree: Path, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n"

@@ -123,6 +123,7 @@ print(check.check(Reply(value="SELECT a FROM t")).passed, to_spec(check))
     assert "True {'runs_as_sql': 'CREATE TABLE t (a)'}\n" == run(site, folder, "-c", code)
 
 
+@pytest.mark.slow
 def test_they_conform(site: Path, folder: Path) -> None:
     code = """
 from trialwise.testing import *

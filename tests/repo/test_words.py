@@ -107,6 +107,7 @@ def list_shown() -> list[tuple[str, str]]:
     return shown
 
 
+@pytest.mark.slow("issue order")
 @pytest.mark.parametrize("word", FORBIDDEN)
 def test_no_page_message_or_help_uses_a_word_with_two_meanings(word: str) -> None:
     """Documentation outside of blocks, help pages, and texts of the code."""

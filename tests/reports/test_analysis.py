@@ -767,6 +767,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(verdicts(), names, st.booleans())
 def test_any_verdict_fits_and_stays_harmless(verdict: Verdict, title: str, unicode: bool) -> None:

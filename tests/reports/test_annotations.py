@@ -92,6 +92,7 @@ def test_what_github_would_drop_is_counted(runs: Runs) -> None:
     assert ("3 more", "\n".join(["support-agent: grounded is FAIL"] * 3)) == errors[-1]
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_no_text_makes_a_command(marked: Made, text: str) -> None:
     """As many commands of the same names, and the text in the title where it can be shown."""

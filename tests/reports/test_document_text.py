@@ -263,12 +263,14 @@ ADVICE = {
 }
 
 
+@pytest.mark.slow("fifty")
 @pytest.mark.parametrize("name", ADVICE)
 def test_the_advice_is_one_sentence_with_numbers(name: str) -> None:
     """Word for word."""
     assert build_sizing_page(find_plan(name)).lead == ADVICE[name]
 
 
+@pytest.mark.slow("many", "uncorrected", "fine")
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_fits_in_eighty_columns(name: str) -> None:
     """In Unicode and in ASCII, whatever the numbers."""
@@ -364,6 +366,7 @@ def test_the_rule_of_the_fifty_trial_design() -> None:
     assert rest == "What is open after 50 trials is INCONCLUSIVE."
 
 
+@pytest.mark.slow
 def test_a_long_rule_is_shortened_and_kept_whole_for_a_browser() -> None:
     """The beginning and the end in the terminal, all of it in the details."""
     question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8)

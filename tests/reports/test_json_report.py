@@ -220,6 +220,7 @@ def test_the_shipped_schema_describes_the_model_as_it_is() -> None:
     assert expected == json.loads(SHIPPED.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_the_schema_is_one() -> None:
     """It is valid itself, names the version, and leaves no object of ours open."""
     schema = read_report_schema()
@@ -240,6 +241,7 @@ def places(value: Any) -> Iterator[dict[str, Any]]:
             yield from places(part)
 
 
+@pytest.mark.slow
 def test_the_schema_is_strict(suite: list[RunRecord]) -> None:
     """A key too many or too few is an error, wherever in the report it is."""
     report = json.loads(render_json(suite))
@@ -378,6 +380,7 @@ def test_nothing_run_is_no_report() -> None:
         render_json([])
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_any_text_gives_a_valid_report(marked: Made, text: str) -> None:
     """UTF-8, valid by the schema, without a raw control character, read back as it was."""

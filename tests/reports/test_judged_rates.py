@@ -192,6 +192,7 @@ def test_the_page_draws_judged_and_corrected_intervals() -> None:
     assert "no more, by the corrected rate" in words(root)
 
 
+@pytest.mark.slow
 def test_each_input_has_its_own_correction() -> None:
     """And all of them together have none: that of the first would pass for that of all."""
     record = judged(2_000, 2_400, each_input=True)

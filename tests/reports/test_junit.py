@@ -189,6 +189,7 @@ def test_an_empty_suite_is_refused() -> None:
         render_junit([])
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_no_character_makes_it_ill_formed(marked: Made, text: str) -> None:
     """Any text anywhere: the document parses, keeps its cases, and shows what was said."""

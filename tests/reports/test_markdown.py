@@ -195,6 +195,7 @@ def test_evidence_stands_in_code(runs: Runs, text: str) -> None:
     assert f"a{make_visible(text)}b" not in page.shown
 
 
+@pytest.mark.slow
 def test_it_never_outgrows_a_comment(marked: Made) -> None:
     """Six hundred runs with long names: the head, what needs attention, and how much is left."""
     records = marked(" 名`|<&" * 60) * 150

@@ -318,6 +318,7 @@ def test_the_display_clears_itself_and_leaves_the_cursor() -> None:
     assert (0, 0, True) == (screen.row, screen.column, screen.cursor_shown)
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_have_a_line_each_until_they_end() -> None:
     """
     The one that ends first leaves, the other goes on, and nothing is left of either.
@@ -471,6 +472,7 @@ def test_a_low_terminal_is_not_overrun() -> None:
     assert len(shown(there.close()).seen) <= 4
 
 
+@pytest.mark.slow
 def test_a_name_cannot_move_the_cursor() -> None:
     """Control characters of a suite file are shown, not obeyed: the screen refuses all others."""
     plan = planned(criterion(HOSTILE), contract=HOSTILE)
@@ -508,6 +510,7 @@ def test_the_time_left_is_what_the_pace_and_the_cap_say() -> None:
     assert pytest.approx(68.0) == snapshot.time_left_s
 
 
+@pytest.mark.slow
 def test_a_budget_shortens_what_is_left() -> None:
     """Neither more trials nor more seconds than were allowed."""
     plan = planned(criterion("c"), budget=Budget(trials=30, seconds=12))
@@ -531,6 +534,7 @@ def test_each_input_is_planned_over_all_inputs() -> None:
     assert "" == open_end(plan.criteria[0], snapshot.standings[0])
 
 
+@pytest.mark.slow
 def test_a_criterion_that_rides_along_asks_for_nothing() -> None:
     """Once the others are decided the run is over, whatever was only observed."""
     plan = planned(criterion("answers"), criterion("no-pii", never_fails=True))
@@ -592,6 +596,7 @@ def test_the_shortest_ways_are_the_shortest(which: int, outcomes: list[bool]) ->
         assert told.get(word) == (str(ahead.trials - stream.trials) if reached else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)  # each number of criteria is another design to find
 @given(
     st.lists(st.text(min_size=1, max_size=40).filter(str.strip), min_size=1, max_size=4),
@@ -630,6 +635,7 @@ def logged(events: Sequence[Event], step: float = 0.5) -> list[str]:
         return received.read().splitlines()
 
 
+@pytest.mark.slow
 def test_a_log_begins_with_the_rule_and_ends_with_the_spending() -> None:
     """Who reads it later needs to know what was asked, of how many, and what it took."""
     plan = planned(
@@ -697,6 +703,7 @@ def test_a_log_says_which_budget_ended_the_run() -> None:
     assert "ended, money budget, " in logged(events)[-1]
 
 
+@pytest.mark.slow
 def test_a_log_keeps_hostile_names_on_their_line() -> None:
     """One line an event, whatever a criterion is called."""
     plan = planned(criterion(HOSTILE), contract=HOSTILE)
@@ -781,6 +788,7 @@ def test_events_before_a_start_are_ignored(make: Callable[[TextIO], Any]) -> Non
     assert "" == stream.getvalue()
 
 
+@pytest.mark.slow
 def test_decisions_are_told_apart_without_colour() -> None:
     """Words carry the meaning: PASS, FAIL and INCONCLUSIVE are written out."""
     plan = planned(criterion("a"), criterion("b"), criterion("c"))

@@ -393,6 +393,7 @@ def findings(draw: st.DrawFn) -> Finding:
     return finding
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(findings(), min_size=1, max_size=4),

@@ -115,6 +115,7 @@ def test_an_empty_suite_is_refused() -> None:
         render_tap([])
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_no_text_excuses_or_adds_a_point(marked: Made, text: str) -> None:
     """As many points, the same ones red, none skipped, and every block can be read."""

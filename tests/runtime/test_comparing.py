@@ -100,6 +100,7 @@ def test_side_by_side_trials_are_limited_over_both_services() -> None:
     assert (40, 40) == (len(found.control.trials), len(found.candidate.trials))
 
 
+@pytest.mark.slow
 def test_a_wait_for_ones_turn_is_not_part_of_the_time_limit() -> None:
     """Two services that need 0.6 of a limit of 1 s each: waiting for the other costs nothing."""
 

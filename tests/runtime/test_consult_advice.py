@@ -106,6 +106,7 @@ def verdict(tmp_path_factory: pytest.TempPathFactory) -> tw.Verdict:
     return result.verdict
 
 
+@pytest.mark.slow
 def test_the_composite_is_fail_and_names_its_trigger(verdict: tw.Verdict) -> None:
     """FAIL by layperson readability alone; the two PASSes stay visible."""
     assert verdict.decision is tw.Decision.FAIL

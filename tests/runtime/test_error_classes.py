@@ -143,6 +143,7 @@ def test_http_500_is_a_failure_of_the_service(serve: Callable[..., str]) -> None
     assert "FAIL" == decision(run(HttpService(serve(500))))
 
 
+@pytest.mark.slow
 def test_a_429_is_never_a_failure_of_content(serve: Callable[..., str]) -> None:
     """Every third request is refused, without a retry: the criterion that never fails still holds.
 

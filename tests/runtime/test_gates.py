@@ -390,6 +390,7 @@ def trialwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 def test_a_failed_gate_ends_with_exit_code_1(tmp_path: Path) -> None:
     """One cell of the matrix loops; every reporter has a line for each, and the record verifies."""
     (tmp_path / "agent.py").write_text(COMMANDED)

@@ -195,6 +195,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     started.stop()
 
 
+@pytest.mark.slow
 def test_a_notebook_runs_and_shows_a_verdict(kernel: Kernel) -> None:
     """The last line of a cell is shown as a fragment, inside the kernel's own event loop."""
     cell = kernel.run("tw.run(contract, inputs=['q'], seed=1)")

@@ -104,6 +104,7 @@ tw.run(contract, inputs=inputs, seed=1, curtail=False, resume=sys.argv[1] != "di
 """
 
 
+@pytest.mark.slow
 def test_every_trial_that_survives_a_kill_has_its_input(tmp_path: Path) -> None:
     """An input is on disk before its first trial, and a resumed run writes none a second time."""
     (tmp_path / "killed.py").write_text(KILLED)

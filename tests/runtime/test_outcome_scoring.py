@@ -214,6 +214,7 @@ def test_a_sorted_file_shows_no_drift_where_its_order_is_not_known() -> None:
     assert "The order of the trials is not known" in caveats(score(outcomes(rows), at_least=0.3))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.booleans(), min_size=30, max_size=60), st.randoms(use_true_random=False))
 def test_the_order_of_a_file_never_changes_a_fixed_decision(

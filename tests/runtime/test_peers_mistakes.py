@@ -242,6 +242,7 @@ def test_three_cycled_prompts_do_not_speak_for_a_population(tmp_path: Path) -> N
         tw.run(contract, trials=100, store=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_sorted_corpus_does_not_fail_an_unchanged_service(tmp_path: Path) -> None:
     """Hard inputs first: the issue order is drawn at random, so the verdict is as stated."""
     inputs = [f"hard-{n}" for n in range(10)] + [f"easy-{n}" for n in range(90)]

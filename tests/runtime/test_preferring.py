@@ -241,6 +241,7 @@ def test_measured_errors_are_corrected_for_and_the_judge_decides(
     assert "people would prefer B in" in render(found)
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_hardly_better_than_chance_shows_little(
     juror: Callable[..., ChatService],
 ) -> None:
@@ -529,6 +530,7 @@ compare:
 """
 
 
+@pytest.mark.slow
 def test_a_suite_names_the_judge_and_the_page_shows_its_preference(
     juror: Callable[..., ChatService], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

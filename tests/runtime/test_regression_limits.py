@@ -257,6 +257,7 @@ def draw(rate: float) -> tw.Contract:
     return tw.Contract("x", ask, [tw.Criterion("ok", tw.equals("ok"), no_worse_than="baseline")])
 
 
+@pytest.mark.slow
 def test_a_comparison_without_trials_stops_as_soon_as_its_counts_decide(tmp_path: Path) -> None:
     """40 seeded runs for each rate: how often they FAIL and how long they take, as forecast."""
     quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}

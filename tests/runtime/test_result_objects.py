@@ -61,6 +61,7 @@ def test_a_result_writes_reports(name: str, begins: str, tmp_path: Path) -> None
         result.write(tmp_path / "report.docx")
 
 
+@pytest.mark.slow
 def test_a_plan_an_answer_and_a_measurement_are_short_to_look_at(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_question_that_makes_no_sense_names_its_argument() -> None:
         tw.plan(1.5)
 
 
+@pytest.mark.slow
 def test_a_long_search_is_announced() -> None:
     """With the upper limit on trials, before it starts."""
     limits: list[int] = []

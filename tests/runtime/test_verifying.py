@@ -135,6 +135,7 @@ def record(name: str) -> RunRecord:
     return RECORDS[name]()
 
 
+@pytest.mark.slow("staged regression", "staged regression, limited")
 @pytest.mark.parametrize("name", RECORDS)
 def test_an_honest_record_holds(name: str) -> None:
     """Whatever the procedure was and however the run ended."""
@@ -223,6 +224,7 @@ def other(value: Any) -> Any:
     return f"{value}x" if isinstance(value, str) else None
 
 
+@pytest.mark.slow("sequential", "two criteria", "each input", "latency")
 @pytest.mark.parametrize(
     "name", ["sequential", "regression", "two criteria", "each input", "latency", "out of money"]
 )

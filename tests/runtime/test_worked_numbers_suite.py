@@ -801,6 +801,7 @@ def test_a_mistake_in_the_matrix_is_one_problem(bench: Bench, models: str, messa
     assert message == problem.message
 
 
+@pytest.mark.slow
 def test_the_name_of_a_matrix_stands_for_its_cells(bench: Bench) -> None:
     """Each cell has a name and a tag of its own, and what is misspelt is refused."""
     bench.write("", models="[PPPP, PPPF]")

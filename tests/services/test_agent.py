@@ -349,6 +349,7 @@ async def test_the_endpoints_failures_are_those_of_a_chat(
 # --- the servers --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_every_trial_has_a_process_of_its_own(serve: Serve) -> None:
     """With its seed and index, without our secrets, and nothing is left of it afterwards."""
     script = Script(
@@ -372,6 +373,7 @@ async def test_every_trial_has_a_process_of_its_own(serve: Serve) -> None:
         assert not _is_alive(int(child.result or 0))
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_is_infrastructure(serve: Serve) -> None:
     """The message says how it ended and what it said last."""
     script = Script(calls(("die", {"code": 3})), says("never"))
@@ -386,6 +388,7 @@ async def test_a_server_that_dies_is_infrastructure(serve: Serve) -> None:
     ) == str(caught.value)
 
 
+@pytest.mark.slow
 async def test_a_cancelled_trial_leaves_nothing_running(serve: Serve, tmp_path: Path) -> None:
     """Neither the server nor what it started, whatever it was doing."""
     note = tmp_path / "pids"
@@ -635,6 +638,7 @@ async def test_a_plain_server_over_http_is_understood(serve: Serve) -> None:
     assert "ok" == reply.value
 
 
+@pytest.mark.slow
 async def test_a_server_that_vanishes_is_infrastructure(serve: Serve) -> None:
     """Over HTTP, in the middle of a session."""
     process = subprocess.Popen(
@@ -696,6 +700,7 @@ async def test_tools_of_two_servers_are_told_apart(serve: Serve, tools_url: str)
     ]
 
 
+@pytest.mark.slow
 async def test_sessions_side_by_side_do_not_meet(serve: Serve, tools_url: str) -> None:
     """Ten trials at once, each with the answers to its own calls."""
 

@@ -57,6 +57,7 @@ def counts(report: str) -> dict[str, Any]:
     return {one["name"]: (one["facts"]["passed"], one["facts"]["trials"]) for one in criteria}
 
 
+@pytest.mark.slow
 def test_the_example_is_run_recorded_reported_and_replayed(folder: Path) -> None:
     """With the model and the shop up; then again with neither, from the recording alone."""
     first = counts(typed(folder, sys.executable, "model.py", *RUN, "--record", "replies.jsonl"))
@@ -95,6 +96,7 @@ def model() -> Iterator[ModuleType]:
     return module
 
 
+@pytest.mark.slow
 def test_the_shop_may_be_a_process_of_each_trial(
     model: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,7 @@ def session_of(response: Response) -> tuple[Reply, Trace]:
 ADD = calls("add", a=1, b=2)
 
 
+@pytest.mark.slow
 async def test_an_endpoint_that_fails_in_a_late_turn_leaves_the_turns_before(serve: Serve) -> None:
     """Three turns of four were paid for, and three tools were called."""
     response = await respond(agent(serve, Model(ADD, ADD, ADD, 503)))
@@ -107,6 +108,7 @@ async def test_an_endpoint_that_fails_in_a_late_turn_leaves_the_turns_before(ser
     assert partial.setup.seconds > 0
 
 
+@pytest.mark.slow
 async def test_an_answer_of_no_use_was_paid_for(serve: Serve) -> None:
     """Whether the message cannot be read, or asks for a tool without a name."""
     for odd in ({"content": 5}, calls("")):
@@ -118,6 +120,7 @@ async def test_an_answer_of_no_use_was_paid_for(serve: Serve) -> None:
         assert 1 == len(trace.tool_calls)
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_leaves_its_last_call_without_an_end(serve: Serve) -> None:
     """It was made, and nobody knows what came of it."""
     response = await respond(agent(serve, Model(ADD, calls("die", code=3))))
@@ -152,6 +155,7 @@ async def cut(
     return trial
 
 
+@pytest.mark.slow("in the model")
 @pytest.mark.parametrize(
     ("turns", "names", "asked", "paid"),
     [
@@ -192,6 +196,7 @@ async def test_time_spent_on_starting_servers_is_setup(serve: Serve) -> None:
     assert (None, None, ()) == (partial.usage, partial.cost_usd, trace.tool_calls)
 
 
+@pytest.mark.slow
 async def test_a_recording_plays_back_what_came_to_nothing(serve: Serve, tmp_path: Path) -> None:
     """An error and a timeout, each with what was done before it."""
     file = tmp_path / "replies.jsonl"

@@ -280,6 +280,7 @@ async def test_cancelling_leaves_nothing_running(tmp_path: Path, where: str) -> 
     assert [] == [pid for pid in found if is_running(pid)]
 
 
+@pytest.mark.slow
 async def test_cancelled_at_any_instant_nothing_is_left_running(tmp_path: Path) -> None:
     """While it starts, while it forks, while it waits: 60 instants, three calls at a time."""
     instants = random.Random(7)

@@ -73,6 +73,7 @@ def services(serve: Serve, said: list[str], tmp_path: Path) -> dict[str, Service
     return found | {"agent": AgentService(url, "small", api_key_env=None, servers={"t": server})}
 
 
+@pytest.mark.slow
 def test_no_service_is_shown_what_is_expected(serve: Serve, tmp_path: Path) -> None:
     """Whatever it can see of its trial; its postconditions see it every time."""
     said: list[str] = []

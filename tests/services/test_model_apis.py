@@ -215,6 +215,7 @@ SESSIONS: dict[str, list[dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("api", SESSIONS)
 async def test_an_agent_works_with_real_tools(serve: Serve, api: Any) -> None:
     """What the model said is sent back as it was, with the results of its calls."""

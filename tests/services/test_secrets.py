@@ -37,6 +37,7 @@ def run(folder: Path, suite: str, *arguments: str) -> str:
     return "\n".join([done.stdout, done.stderr, *texts])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "chat"])
 def test_an_error_page_that_repeats_the_key_leaves_no_part_of_it(
     tmp_path: Path, echo: str, kind: str

@@ -198,6 +198,7 @@ def test_kappa_charges_less_than_alpha_where_rates_differ() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_bootstrap_is_that_of_every_resample() -> None:
     """The ends are the quantiles of all 6⁶ resamples, up to the luck of 1,999 of them."""
     matrix = [(1, 1), (1, 1), (0, 0), (0, 0), (1, 0), (0, 1)]
@@ -329,6 +330,7 @@ def certified_share(n: int, passing: float, alpha: float, confidence: float | No
     return found
 
 
+@pytest.mark.slow("50-0.5", "80-0.9")
 @pytest.mark.parametrize(("n", "passing"), [(20, 0.5), (50, 0.5), (50, 0.8), (80, 0.9)])
 def test_a_judge_below_the_limit_is_certified_in_at_most_five_percent(
     n: int, passing: float

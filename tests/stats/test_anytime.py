@@ -93,6 +93,7 @@ def test_the_mixture_is_a_supermartingale_at_every_rate_of_the_null(p0: Fraction
                     assert float(now) == pytest.approx(above, rel=1e-12)
 
 
+@pytest.mark.slow("0.9-None", "0.93-None", "0.99-None")
 @pytest.mark.parametrize("p1", [None, 0.8])
 @pytest.mark.parametrize("p", [0.9, 0.93, 0.99])
 def test_evidence_ever_reaches_one_over_alpha_with_probability_at_most_alpha(
@@ -112,6 +113,7 @@ def test_evidence_ever_reaches_one_over_alpha_with_probability_at_most_alpha(
         assert 0 < crossed <= alpha
 
 
+@pytest.mark.slow
 def test_the_two_sided_use_has_the_documented_error_rates() -> None:
     """FAIL at evidence 20 against 0.9, PASS at 5 against 0.8: .032/.183 and, mixed, .027/.154."""
 

@@ -72,6 +72,7 @@ def test_boschloo_sees_more_than_fisher(nt: int, fisher: float | None, exact: fl
         assert old == pytest.approx(fisher, abs=6e-4)
 
 
+@pytest.mark.slow
 def test_the_cutoff_agrees_with_the_p_value_of_every_count() -> None:
     """PASS exactly where Boschloo's p-value exceeds alpha, for six baselines of 40."""
     for k in range(0, 41, 8):

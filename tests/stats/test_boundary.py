@@ -70,6 +70,7 @@ def test_a_tie_is_inclusive_where_doubles_are_not() -> None:
     assert at_most(0.1 + 0.2, 0.3, lambda: Fraction(1, 10) + Fraction(2, 10))
 
 
+@pytest.mark.slow
 def test_products_are_those_of_the_decimals_written() -> None:
     """⌈rate · n⌉ and ⌊rate · n⌋ for every thousandth, against whole-number arithmetic."""
     naive_errors = 0

@@ -49,6 +49,7 @@ def test_a_mean_of_0_or_1_is_bounded_on_one_side() -> None:
     assert (1 - end, 1.0) == pytest.approx(tuple(bounded_mean_interval(1.0, 10)))
 
 
+@pytest.mark.slow("40")
 @pytest.mark.parametrize("count", [1, 3, 12, 40])
 def test_the_mean_of_coins_is_covered(count: int) -> None:
     """At every rate of a grid, by the binomial distribution."""

@@ -95,6 +95,7 @@ DESIGNS = [(5, 4), (10, 5), (20, 2)]
 MEANS = [0.5, 0.7, 0.8, 0.9, 0.95, 0.98]
 
 
+@pytest.mark.slow("10-5")
 @pytest.mark.parametrize(("prompts", "calls"), DESIGNS)
 def test_the_default_keeps_its_level_over_beta_shapes(prompts: int, calls: int) -> None:
     """Nominal 2.5 % a side: below 3.5 % at any correlation, and 95 % coverage on average."""
@@ -109,6 +110,7 @@ def test_the_default_keeps_its_level_over_beta_shapes(prompts: int, calls: int) 
     assert min(covered) >= 0.90
 
 
+@pytest.mark.slow("10-5")
 @pytest.mark.parametrize(("prompts", "calls"), DESIGNS)
 def test_the_default_keeps_its_lower_end_when_bad_prompts_are_rare(
     prompts: int, calls: int
@@ -121,6 +123,7 @@ def test_the_default_keeps_its_lower_end_when_bad_prompts_are_rare(
         assert errors(prompts, law, rate, "prompts")[0] <= 0.035
 
 
+@pytest.mark.slow
 def test_why_effective_trials_are_not_the_default() -> None:
     """Korn–Graubard holds on a beta shape and errs in 12 % of runs when 15 % of prompts are bad."""
     mean = 0.9

@@ -204,6 +204,7 @@ def test_coverage_of_the_stratified_interval(sizes: tuple[int, int], weight: flo
     assert min(covered) >= 0.90
 
 
+@pytest.mark.slow
 @given(groups(), st.data())
 def test_only_the_proportions_of_the_weights_matter(counts: Groups, data: st.DataObject) -> None:
     """Scaled weights and shuffled strata give the same rate, variance and interval."""

@@ -175,6 +175,7 @@ def test_material_clustering_is_decided_in_integers(
     assert expected is is_materially_clustered(trials, inputs)
 
 
+@pytest.mark.slow
 @given(groups())
 def test_a_summary_repeats_its_parts(counts: Groups) -> None:
     """It is the correlation, Kish's size and what follows from them, with ρ < 0 taken as 0."""
@@ -210,6 +211,7 @@ def exact_log_likelihood(counts: Groups, mean: Any, rho: Any) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [UNEQUAL, EQUAL, [(20, 20), (19, 20), (3, 20), (20, 20)]])
 def test_the_fit_is_the_maximum_that_mpmath_finds(counts: Groups) -> None:
     """At 60 digits the gradient vanishes at the fit, and the likelihoods agree."""
@@ -253,6 +255,7 @@ def test_the_fit_agrees_with_scipys_optimiser() -> None:
     assert fit.log_likelihood == pytest.approx(-best.fun, abs=1e-10)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(groups())
 def test_no_other_parameters_are_more_likely(counts: Groups) -> None:
@@ -275,6 +278,7 @@ def test_no_other_parameters_are_more_likely(counts: Groups) -> None:
     assert fit.log_likelihood >= grid.max() - 1e-9
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(groups(), st.randoms())
 def test_relabelling_changes_no_fit(counts: Groups, rng: Any) -> None:
@@ -297,6 +301,7 @@ def test_inputs_more_alike_than_chance_fall_back_to_the_binomial() -> None:
     assert isinstance(fit.shape, Undefined)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "location"),
     [

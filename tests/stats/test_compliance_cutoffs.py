@@ -61,6 +61,7 @@ def wilson_bounds(n: int, alpha: float) -> list[mpmath.mpf]:
         ]
 
 
+@pytest.mark.slow("0.025", "0.05", "0.4")
 @pytest.mark.parametrize("alpha", LEVELS)
 def test_the_wilson_cutoff_is_the_first_bound_to_clear_the_requirement(alpha: float) -> None:
     """min{k : WilsonLower(k, n) ≥ p}, found by looking at every k."""
@@ -87,6 +88,7 @@ def test_the_wilson_cutoff_and_the_reported_bound_never_disagree(n: int) -> None
         assert cutoff is None or wilson_lower(cutoff, n) >= rate
 
 
+@pytest.mark.slow
 def test_the_wilson_cutoff_at_one_half_is_the_rate_itself() -> None:
     """At alpha = ½ the bound is the observed rate: ⌈np⌉, with np read as decimals."""
     for hundredths in range(1, 100):
@@ -135,6 +137,7 @@ def test_no_success_never_shows_a_rate() -> None:
 # The exact rule
 
 
+@pytest.mark.slow("0.3", "0.95")
 @pytest.mark.parametrize("rate", ["0.05", "0.3", "0.5", "0.6", "0.75", "0.9", "0.95", "0.99"])
 def test_the_exact_cutoff_is_the_first_tail_within_alpha(rate: str) -> None:
     """min{k : P(K ≥ k) ≤ alpha} in rationals, for every n to 40."""
@@ -190,6 +193,7 @@ def test_published_boundaries(rate: float, n: int, alpha: float, cutoff: int | N
     assert compliance_cutoff(rate, n, alpha=alpha, rule="exact").cutoff == cutoff
 
 
+@pytest.mark.slow
 @given(
     n=st.integers(1, 3000),
     thousandths=st.integers(1, 999),
@@ -277,6 +281,7 @@ def test_power_rises_with_the_true_rate(rate: float, n: int, low: float, high: f
     assert design.power(low) <= design.power(high) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_the_cutoff_rises_with_trials_and_requirement_and_falls_with_alpha(rule: Rule) -> None:
     """More trials, a higher requirement or a stricter level never lower the bar."""

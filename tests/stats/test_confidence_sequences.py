@@ -74,6 +74,7 @@ def test_both_ends_are_the_roots_that_scipy_finds(
     assert optimize.brentq(excess, s / n, 1 - 1e-12, xtol=1e-14) == pytest.approx(high, abs=1e-11)
 
 
+@pytest.mark.slow("prior1-0.95")
 @pytest.mark.parametrize("confidence", [pytest.param(0.8, marks=pytest.mark.slow), 0.95])
 @pytest.mark.parametrize("prior", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (0.5, 0.5)])
 def test_the_rate_is_ever_left_out_with_at_most_the_stated_probability(
@@ -93,6 +94,7 @@ def test_the_rate_is_ever_left_out_with_at_most_the_stated_probability(
     assert max(missed) >= 0.5 * (1 - confidence)
 
 
+@pytest.mark.slow("lower")
 @pytest.mark.parametrize("side", ["lower", pytest.param("upper", marks=pytest.mark.slow)])
 def test_a_one_sided_sequence_spends_its_error_on_one_side(side: Side) -> None:
     """Exact over 60 trials: it misses on its side only, at most 1 − confidence of the time."""
@@ -119,6 +121,7 @@ def test_the_one_sided_bound_is_where_the_evidence_reaches_one_over_alpha(s: int
     )
 
 
+@pytest.mark.slow
 def test_a_reused_fixed_interval_is_not_a_confidence_sequence() -> None:
     """Clopper–Pearson read after each of 100 trials leaves out the rate twice as often as said."""
     trials = 100
@@ -150,6 +153,7 @@ def test_a_changed_rate_empties_the_intersection() -> None:
     assert "no longer overlap" in last.reason
 
 
+@pytest.mark.slow
 @given(st.integers(1, 300), st.data())
 @settings(max_examples=60, deadline=None)
 def test_intervals_mirror_and_nest(n: int, data: st.DataObject) -> None:
@@ -243,6 +247,7 @@ def test_one_step_of_the_bernstein_bet_cannot_gain_on_average() -> None:
             assert gain <= 1 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.2, 0.5])
 def test_the_bernstein_sequence_covers_at_every_trial_at_once(confidence: float) -> None:
     """All 2^13 orders of 13 outcomes, at 9 rates: the chance of ever missing is at most alpha."""

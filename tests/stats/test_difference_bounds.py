@@ -61,6 +61,7 @@ def bound(design: RegressionCutoff, trials: int, failures: int, fails: bool) -> 
     return bound_difference(design, trials - failures, trials, fails=fails, curtailed=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_the_bounds_agree_with_the_verdict_at_every_end(alpha: float, rule: str) -> None:
@@ -78,6 +79,7 @@ def test_the_bounds_agree_with_the_verdict_at_every_end(alpha: float, rule: str)
     assert verdicts == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_each_bound_is_wrong_with_at_most_its_error_at_every_pair_of_rates(

@@ -52,6 +52,14 @@ def test_both_tails_equal_the_count_of_samples() -> None:
                     )
 
 
+@pytest.mark.slow(
+    "-30-2000-9000-10000",
+    "-6-2000-9000-10000",
+    "-1-2000-9000-10000",
+    "0-2000-9000-10000",
+    "2-2000-9000-10000",
+    "8-2000-9000-10000",
+)
 @pytest.mark.parametrize(("n", "M", "N"), [(300, 900, 1000), (500, 20, 4000), (2000, 9000, 10000)])
 @pytest.mark.parametrize("deviations", [-30, -6, -1, 0, 2, 8, 30])
 def test_small_tails_keep_their_digits(n: int, M: int, N: int, deviations: int) -> None:
@@ -180,6 +188,7 @@ def test_a_growing_corpus_tends_to_clopper_pearson(n: int, data: st.DataObject, 
     assert finite.high == pytest.approx(binomial.high, abs=2e-7)
 
 
+@pytest.mark.slow("0.95-0.01", "1.0-0.01")
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 @pytest.mark.parametrize("required_rate", [0.3, 0.5, 0.9, 0.95, 1.0])
 def test_the_cutoff_is_the_smallest_admissible_one(required_rate: float, alpha: float) -> None:

@@ -163,6 +163,7 @@ def test_simultaneous_bounds_share_the_error(strata: int) -> None:
         assert bound == guardrail_sensitivity(part.blocked, 100, confidence=each, rule="wilson")
 
 
+@pytest.mark.slow
 def test_simultaneous_exact_bounds_hold_together() -> None:
     """By enumeration over two strata: both bounds are right with probability at least 90 %."""
     n, m = 6, 9

@@ -189,6 +189,7 @@ def rogan_gladen_coverage(n: int, good: int, bad: int, method: CorrectionMethod)
     return found
 
 
+@pytest.mark.slow("20-20")
 @pytest.mark.parametrize(
     ("labels", "trials"), [(20, 20), pytest.param(30, 20, marks=pytest.mark.slow)]
 )
@@ -213,6 +214,7 @@ def test_the_other_rectified_rates_come_near(labels: int, trials: int) -> None:
     assert widths[1] < 0.7 * widths[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trials", "good", "bad"), [(40, 8, 8), (30, 20, 10)])
 def test_the_rogan_gladen_rate_of_boxes_covers_the_truth_everywhere(
     trials: int, good: int, bad: int
@@ -253,6 +255,7 @@ def test_more_labels_and_trials_change_nothing() -> None:
     assert (0.933, 0.976) == (round(min(uneven), 3), round(float(np.mean(uneven)), 3))
 
 
+@pytest.mark.slow("1000-clopper_pearson")
 @pytest.mark.parametrize("interval", [wilson_interval, clopper_pearson])
 @pytest.mark.parametrize("trials", [30, 100, 1000])
 def test_the_judged_rate_alone_does_not_cover(
@@ -363,6 +366,7 @@ def test_the_score_interval_is_a_little_wider_than_the_published_one(
     assert high - low < found.interval.width < 1.1 * (high - low)
 
 
+@pytest.mark.slow
 def test_both_corrections_undo_a_known_error() -> None:
     """Where labels and trials show the expected counts, the truth comes back exactly."""
     truth, sensitivity, specificity = 0.75, 0.9, 0.8
@@ -377,6 +381,7 @@ def test_both_corrections_undo_a_known_error() -> None:
         assert truth in corrected.interval
 
 
+@pytest.mark.slow
 def test_only_rogan_gladen_takes_labels_of_another_mix() -> None:
     """Labels collected half and half, where 75 % are good: the rectifier is off, as documented."""
     gold = Confusion(true_pass=90, false_fail=10, true_fail=80, false_pass=20)
@@ -423,6 +428,7 @@ def test_a_judge_that_tells_nothing_apart_corrects_nothing(gold: Confusion) -> N
 # --- Deciding ---------------------------------------------------------------------
 
 
+@pytest.mark.slow("exact-rectifier", "exact-rogan-gladen")
 @pytest.mark.parametrize("correction", CORRECTIONS[:2])
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_needed_decides(correction: Correction, method: CorrectionMethod) -> None:
@@ -462,6 +468,7 @@ def test_a_rate_at_the_requirement_is_never_decided() -> None:
     assert isinstance(answer.labels_needed, Undefined)
 
 
+@pytest.mark.slow
 def test_a_bad_rate_fails_and_a_good_one_passes() -> None:
     """The whole interval on one side; the requirement itself is met."""
     gold = labelled(10, 10, 1000)

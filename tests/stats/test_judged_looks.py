@@ -98,6 +98,7 @@ def test_the_counts_of_a_look_are_those_of_its_tests() -> None:
             assert all(shown) is expected
 
 
+@pytest.mark.slow
 def test_labels_that_contradict_the_trials_let_nothing_stop_early() -> None:
     """Pooled labels would otherwise vouch for trials of a service that has become worse."""
     labels = confusion((208, 3, 26, 3))

@@ -86,6 +86,7 @@ def test_the_worked_example_covers_what_the_companion_says() -> None:
     assert math.isclose(binom.cdf(899, 935, 0.95), bound.achieved_coverage, rel_tol=1e-12)
 
 
+@pytest.mark.slow("0.5", "0.9", "0.95", "0.99", "0.55")
 @pytest.mark.parametrize("p", LEVELS)
 def test_every_rank_is_the_first_that_qualifies(p: str) -> None:
     """All sample sizes up to 45 agree with the definition in fractions, floor and saturation."""

@@ -42,6 +42,7 @@ def test_the_ranks_of_two_hundred_latencies_are_the_companions() -> None:
     assert ranks == [100, 180, 190, 198]
 
 
+@pytest.mark.slow
 def test_every_percentile_is_the_first_value_that_covers_its_share() -> None:
     """All hundredths and every sample size up to 120 agree with the definition in fractions."""
     for n in range(1, 121):

@@ -275,6 +275,7 @@ def test_exceedances_decide_where_no_rank_exists() -> None:
     assert exceedance_cutoff(300, 100, 0.99).cutoff is not None
 
 
+@pytest.mark.slow
 def test_exceedances_have_the_power_at_two_hundred_against_five_hundred() -> None:
     """Against slower tests with distribution function F^θ, both powers by quadrature."""
     nb, nt = 200, 500

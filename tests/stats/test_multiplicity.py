@@ -85,6 +85,7 @@ def test_by_divides_alpha_by_the_harmonic_number() -> None:
     assert float(expected) == pytest.approx(benjamini_yekutieli(family).adjusted[0], rel=1e-14)
 
 
+@pytest.mark.slow
 @given(grid_families, grid_levels, corrections)
 @settings(max_examples=400, deadline=None)
 def test_rejections_follow_the_step_rule_in_rationals(
@@ -117,6 +118,7 @@ def test_by_ties_are_decided_in_rationals(family: list[float], alpha: float) -> 
     assert not benjamini_yekutieli(above, alpha=alpha).rejected[0]
 
 
+@pytest.mark.slow
 @given(families, st.sampled_from([0.01, 0.05, 0.2]))
 @settings(max_examples=6)  # every Holm there collects all garbage of the process
 def test_adjustments_agree_with_statsmodels(p_values: list[float], alpha: float) -> None:

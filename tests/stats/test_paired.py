@@ -535,6 +535,7 @@ def coverages(pairs: int, method: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(covered)
 
 
+@pytest.mark.slow("50-tango-0.944-0.951", "50-newcombe-0.944-0.951", "50-wald-0.9-0.94")
 @pytest.mark.parametrize(
     ("pairs", "method", "least", "mean"),
     [
@@ -554,6 +555,7 @@ def test_the_documented_coverage(pairs: int, method: str, least: float, mean: fl
     assert covered.mean() == pytest.approx(mean, abs=0.0006)
 
 
+@pytest.mark.slow("50")
 @pytest.mark.parametrize("pairs", [20, 50])
 def test_the_default_has_the_best_worst_case(pairs: int) -> None:
     """Tango's least coverage is at least Newcombe's, and Newcombe's above Wald's."""

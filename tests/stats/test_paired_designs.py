@@ -62,6 +62,7 @@ def follow_pairs(
     return better, worse, expected
 
 
+@pytest.mark.slow("different")
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_chances_and_pairs_are_those_of_every_path(question: DesignQuestion) -> None:
     """With a limit on pairs and without one, which 400 pairs come near to."""
@@ -77,6 +78,7 @@ def test_chances_and_pairs_are_those_of_every_path(question: DesignQuestion) -> 
         assert endless.mean_pairs == pytest.approx(followed[2], abs=1e-3)
 
 
+@pytest.mark.slow("different")
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_equal_arms_are_told_apart_in_at_most_alpha_of_comparisons(
     question: DesignQuestion,
@@ -194,6 +196,7 @@ def test_a_fixed_sample_is_the_exact_sign_test() -> None:
     assert power(n - 1) < 0.80
 
 
+@pytest.mark.slow
 def test_arms_that_fail_on_the_same_inputs_take_fewer_pairs() -> None:
     """Pairing helps by as much as the arms agree."""
     apart, alike = (plan(0.8, 0.9, question="better", both=both) for both in (None, 0.79))

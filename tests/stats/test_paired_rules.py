@@ -118,6 +118,7 @@ def small_rule(request: pytest.FixtureRequest) -> PairedRule:
     return SMALL_RULES[request.param]
 
 
+@pytest.mark.slow("equivalent within 30 points, at most 24 pairs")
 def test_chances_and_pairs_are_those_of_every_path(small_rule: PairedRule) -> None:
     """The closed form of the chances against the enumeration."""
     assert small_rule.max_pairs is not None
@@ -176,6 +177,12 @@ def test_no_wrong_statement_is_likelier_than_half_of_alpha(small_rule: PairedRul
                 assert chances[decision] <= small_rule.alpha / 2 + 1e-12
 
 
+@pytest.mark.slow(
+    "different, at most 40 pairs",
+    "not worse by 20 points, 10 pairs",
+    "equivalent within 30 points, 10 pairs",
+    "better by 20 points, at most 40 pairs",
+)
 def test_p_values_and_intervals_agree_with_the_outcome_at_every_end(small_rule: PairedRule) -> None:
     """What is shown is what the interval leaves out."""
     assert small_rule.max_pairs is not None

@@ -129,6 +129,7 @@ def test_at_least_one_and_none_are_complements(counts: tuple[int, int, int]) -> 
     assert pass_at_k(n, c, k) == pytest.approx(1 - pass_hat_k(n, n - c, k), abs=2e-16)
 
 
+@pytest.mark.slow
 @given(counts=COUNTS)
 def test_one_more_success_or_attempt_never_hurts_pass_at_k(counts: tuple[int, int, int]) -> None:
     """pass@k rises in k and c; pass^k falls in k and rises in c; k = 1 is the rate."""

@@ -201,6 +201,7 @@ def test_the_prior_is_named() -> None:
 # --- what it really does -----------------------------------------------------------------------
 
 
+@pytest.mark.slow("0.6-500-80-0.01-prior5", "0.4-120-100-1e-12-prior6")
 @pytest.mark.parametrize(
     ("rate", "nb", "n", "alpha", "prior"),
     [

@@ -72,6 +72,7 @@ def required(cutoff: int | None) -> int:
 # The Wilson rule
 
 
+@pytest.mark.slow("0.001", "0.05", "0.25")
 @pytest.mark.parametrize("alpha", [0.001, 0.01, 0.05, 0.1, 0.25])
 def test_the_wilson_cutoff_is_the_bound_rounded_up(alpha: float) -> None:
     """⌈n · WilsonLower(p̂_b, n)⌉ for every count of several baselines, perfect ones included."""
@@ -117,6 +118,7 @@ def test_a_zero_baseline_of_any_size_has_cutoff_zero() -> None:
                 assert regression_cutoff(0, nb, n, rule=rule).cutoff == 0
 
 
+@pytest.mark.slow
 def test_at_one_half_the_wilson_cutoff_is_the_baselines_rate() -> None:
     """At alpha = ½ the bound is the rate: ⌈n k / n_b⌉ exactly, also where that is whole."""
     for nb in (3, 7, 10, 49, 100):
@@ -141,6 +143,7 @@ def test_a_perfect_baseline_is_replaced_by_its_own_bound(nb: int, n: int) -> Non
     assert design.cutoff == math.ceil(n * second)
 
 
+@pytest.mark.slow
 def test_the_wilson_cutoff_rises_with_the_baseline_except_at_the_perfect_one() -> None:
     """More baseline successes never lower the bar until the last one."""
     for nb, n in ((10, 10), (100, 100), (100, 500), (37, 20), (1000, 100)):
@@ -372,6 +375,7 @@ FALSE_ALARMS = {
 }
 
 
+@pytest.mark.slow("0.9-300", "0.99-300")
 @pytest.mark.parametrize(
     ("rate", "nb"),
     [pytest.param(*one, marks=[pytest.mark.slow] if one[1] > 300 else []) for one in FALSE_ALARMS],
@@ -433,6 +437,7 @@ def test_the_wilson_rule_does_not_keep_its_level() -> None:
     assert design.design_false_alarm > 0.25
 
 
+@pytest.mark.slow("951-1000-100")
 @pytest.mark.parametrize(
     ("k", "nb", "n"), [(951, 1000, 100), (9, 10, 10), (1, 30, 30), (50, 50, 50)]
 )

@@ -196,6 +196,7 @@ def test_the_required_trials_against_a_baseline_by_brute_force(
             assert sizing.first_crossing == reached
 
 
+@pytest.mark.slow("0.8-38-40-0.7", "0.8-30-30-0.7")
 @pytest.mark.parametrize(("k", "nb", "p1"), [(38, 40, 0.7), (30, 30, 0.7), (12, 20, 0.2)])
 @pytest.mark.parametrize("target", [0.5, 0.8])
 def test_the_required_trials_of_the_exact_rule_are_those_of_boschloos_test(

@@ -134,6 +134,7 @@ def test_the_interval_contains_the_observed_difference_and_stays_within_one(
         assert low == -1
 
 
+@pytest.mark.slow
 @given(two_runs(), interval_methods)
 def test_swapping_the_runs_negates_the_interval(
     table: tuple[int, int, int, int], method: IntervalMethod
@@ -185,6 +186,7 @@ def test_the_ends_solve_the_score_equation(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nb", "nt"), [(20, 30), (40, 15)])
 def test_coverage_by_enumeration(nb: int, nt: int) -> None:
     """Over a grid of rates Miettinen–Nurminen covers 95 % on average and never below 92 %."""
@@ -231,6 +233,7 @@ def test_statsmodels_agrees_at_margin_0(table: tuple[int, int, int, int], method
     assert result.degradation_p_value == pytest.approx(expected["smaller"].pvalue, rel=1e-10)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(two_runs(), st.floats(1e-6, 0.999), methods)
 def test_fifty_digit_likelihoods_agree(

@@ -62,6 +62,7 @@ def test_the_chances_of_a_staged_comparison_are_those_of_its_definition(
     assert found.mean_trials == pytest.approx(mean)
 
 
+@pytest.mark.slow
 def test_a_staged_comparison_keeps_alpha_at_every_common_rate() -> None:
     """20 and 24 trials, every baseline with its own boundaries, at 60 rates."""
     nb, n = 20, 24

@@ -114,6 +114,7 @@ def test_the_chances_of_a_scheme_are_those_of_its_paths() -> None:
     assert average(scheme, 0.9, 0.6) == pytest.approx((float(fails), float(mean)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "margin", "most"), [(12, 0.4, None), (20, 0.3, 15)])
 def test_no_common_rate_fails_more_often_than_alpha(
     size: int, margin: float, most: int | None
@@ -146,6 +147,7 @@ def replace_rule(k: int, size: int, trials: int) -> RegressionCutoff:
     return staged_regression(k, size, trials, k / size - 0.1, alpha=ALPHA)
 
 
+@pytest.mark.slow("180-200-146", "190-200-100", "475-500-74")
 @pytest.mark.parametrize(
     ("k", "size", "trials"), [(95, 100, 171), (180, 200, 146), (190, 200, 100), (475, 500, 74)]
 )
@@ -167,6 +169,7 @@ def test_a_scheme_needs_fewer_trials_than_the_rule_before_and_finds_as_much(
     )
 
 
+@pytest.mark.slow
 def test_a_scheme_takes_half_the_trials_of_a_fixed_test_with_the_same_power() -> None:
     """475 of 500: Boschloo's test of the fewest trials that find 85 % as often."""
     scheme = scheme_for(500, 0.1)
@@ -178,6 +181,7 @@ def test_a_scheme_takes_half_the_trials_of_a_fixed_test_with_the_same_power() ->
     assert average(scheme, 0.95, 0.5)[1] < 0.12 * fixed
 
 
+@pytest.mark.slow
 def test_boundaries_are_in_order_and_end_in_a_decision() -> None:
     """They never fall, a failure at a time, and what cannot FAIL any more has passed."""
     for size, margin in ((30, 0.2), (100, 0.1), (300, 0.1)):
@@ -193,12 +197,14 @@ def test_boundaries_are_in_order_and_end_in_a_decision() -> None:
                 assert accept[m] >= accept[n] - (n - m)
 
 
+@pytest.mark.slow
 def test_a_baseline_too_small_for_its_margin_still_finds_a_broken_service() -> None:
     """80 of 100 and no loss, or a tenth of a point: half the rate is found nearly always."""
     for margin in (0.0, 0.001):
         assert average(scheme_for(100, margin), 0.8, 0.4)[0] > 0.99
 
 
+@pytest.mark.slow("3", "7")
 @pytest.mark.parametrize("place", [0, 1, 3, 7])
 def test_shipped_schemes_keep_their_level(place: int) -> None:
     """Those of the usual sizes; higher limits would not."""
@@ -223,6 +229,7 @@ def assert_level(size: int, margin: float) -> StagedScheme:
     return scheme
 
 
+@pytest.mark.slow
 def test_a_search_finds_what_ships() -> None:
     """50 and 100 trials, a loss of 10 points."""
     for size in (50, 100):

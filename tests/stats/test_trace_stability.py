@@ -215,6 +215,7 @@ def test_order_of_calls_does_not_matter() -> None:
 # Canonical arguments
 
 
+@pytest.mark.slow
 @given(args=st.dictionaries(st.text(max_size=3), JSON), seed=st.integers())
 def test_shuffled_keys_are_the_same_call(args: dict[str, object], seed: int) -> None:
     """At every depth, and after a round trip through JSON text."""
@@ -424,6 +425,7 @@ def test_any_json_is_read(envelope: Any) -> None:
     assert result == agent_stability(envelope)
 
 
+@pytest.mark.slow
 def test_endless_and_bottomless_arguments_end() -> None:
     """A value that contains itself, or is nested deeper than the stack, is still compared."""
     assert distinct(endless(), endless()) == 1

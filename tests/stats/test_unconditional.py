@@ -210,6 +210,7 @@ def test_it_never_exceeds_fishers_p_value(table: tuple[int, int, int, int]) -> N
     ) == table
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(two_runs())
 def test_it_orders_outcomes_as_fisher_does(table: tuple[int, int, int, int]) -> None:
@@ -254,6 +255,7 @@ def test_a_p_value_beyond_doubles_is_bounded_by_fishers() -> None:
 # --- the rule ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("15-10", "10-20")
 @pytest.mark.parametrize(("nb", "nt"), [(8, 8), (15, 10), (10, 20), (3, 12)])
 def test_the_cutoff_is_the_first_count_that_is_not_rejected(nb: int, nt: int) -> None:
     """PASS iff K ≥ cutoff is PASS iff the p-value exceeds alpha, at every baseline count."""
@@ -265,6 +267,7 @@ def test_the_cutoff_is_the_first_count_that_is_not_rejected(nb: int, nt: int) ->
             assert boschloo_cutoff(k, nb, nt, alpha=alpha) == accepted.index(True)
 
 
+@pytest.mark.slow("60-40")
 @pytest.mark.parametrize(("nb", "nt"), [(60, 40), (25, 25)])
 def test_the_cutoff_is_never_below_fishers(nb: int, nt: int) -> None:
     """The rule is at least as strict everywhere, and stricter somewhere."""
@@ -295,6 +298,7 @@ def test_the_size_is_the_largest_attainable_p_value_within_alpha(
     assert boschloo_size(nb, nt, alpha=alpha) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow("50-50")
 @pytest.mark.parametrize(("nb", "nt"), [(30, 20), (20, 45), (50, 50)])
 def test_false_alarms_stay_at_or_below_alpha_and_use_more_of_it_than_fisher(
     nb: int, nt: int
@@ -318,6 +322,7 @@ def test_false_alarms_stay_at_or_below_alpha_and_use_more_of_it_than_fisher(
     assert fisher < size <= 0.05
 
 
+@pytest.mark.slow
 def test_its_power_is_fishers_or_more_exactly() -> None:
     """At every pair of rates, in rationals, Boschloo detects at least what Fisher detects."""
     nb, nt, alpha = 12, 10, Fraction(1, 20)

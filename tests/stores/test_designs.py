@@ -35,6 +35,7 @@ def test_a_damaged_file_counts_as_absent(tmp_path: Path, text: str) -> None:
     assert cache.load("key") is None
 
 
+@pytest.mark.slow
 def test_a_tampered_design_is_not_believed(tmp_path: Path) -> None:
     """A kept design whose errors exceed its claim is searched for again."""
     cache = FileDesignCache(tmp_path)

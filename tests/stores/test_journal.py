@@ -116,6 +116,7 @@ def test_not_a_number_is_refused_before_it_is_written(tmp_path: Path) -> None:
     assert 1 == len(list(read_journal(tmp_path / "journal")))
 
 
+@pytest.mark.slow
 def test_killed_at_random_instants_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
     """kill -9, twelve times, resuming each time: what the writer saw acknowledged is there."""
     path = tmp_path / "journal"

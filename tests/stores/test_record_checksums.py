@@ -81,6 +81,7 @@ def test_what_no_trial_tells_cannot_be_changed(run: Path, file: str, path: str) 
     assert f"{file}: checksum" in text or path.rpartition(".")[2] in text
 
 
+@pytest.mark.slow
 def test_every_value_of_both_files_is_under_the_checksum(run: Path) -> None:
     """Each is changed in turn, and the checksum itself is removed."""
     stored = RunStore(run.parents[1]).open(run)

@@ -578,6 +578,7 @@ for number in range(20):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_do_not_meet(tmp_path: Path) -> None:
     """Four that try the same names at the same moment: eighty runs, each with its own journal."""
     from trialwise.stores.journal import read_journal

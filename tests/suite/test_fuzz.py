@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def test_any_bytes(content: bytes, tmp_path: Path) -> None:
     check(content, tmp_path)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(words=st.lists(st.sampled_from(WORDS), max_size=25))
 def test_any_yaml(words: list[str], tmp_path: Path) -> None:
@@ -83,6 +85,7 @@ def test_any_yaml(words: list[str], tmp_path: Path) -> None:
     check("".join(words).encode(), tmp_path)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(data=st.data())
 def test_a_suite_with_any_change(data: st.DataObject, tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ def mutated(draw: st.DrawFn) -> Any:
     return document
 
 
+@pytest.mark.slow
 @settings(
     max_examples=50,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -184,6 +184,7 @@ def test_a_service_that_does_not_conform_is_named(monkeypatch: pytest.MonkeyPatc
         assert_service_conforms(lambda: _Deaf(["yes"]), ["a"])
 
 
+@pytest.mark.slow
 def test_the_example_records_hold_every_decision() -> None:
     found = {record.verdict.decision for record in example_records()}
 

@@ -148,6 +148,7 @@ def test_other_words_for_the_same() -> None:
     assert ('{"q": 1}', 0.5) == (call.args, call.duration_s)
 
 
+@pytest.mark.slow
 def test_hostile_sizes_are_bounded() -> None:
     """Texts are cut, and what is left out is counted."""
     long = "x" * (2 * limits.MAX_ANSWER)

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 PROGRAMS = ("accepted.py", "refused.py")
 
 
+@pytest.mark.slow
 def test_mypy_accepts_and_refuses_what_it_should(tmp_path: Path) -> None:
     """Strict, without this project's settings: no error where none is marked, one where one is."""
     pytest.importorskip("mypy")

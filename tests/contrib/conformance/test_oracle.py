@@ -26,6 +26,7 @@ def published(request: pytest.FixtureRequest) -> FolderResult:
     return result
 
 
+@pytest.mark.slow("1.6")
 def test_every_published_case_matches(published: FolderResult) -> None:
     """Every binding field of every case, within its suite's tolerance."""
     assert not published.mismatches, render_conformance([published])

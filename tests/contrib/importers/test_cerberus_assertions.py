@@ -292,6 +292,7 @@ class Author:
         return f"{one} && {self.comparison()}" if self.random.random() < 0.3 else one
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="there is no node to ask")
 @pytest.mark.parametrize("seed", range(2))
 def test_no_output_passes_here_that_javascript_fails(seed: int) -> None:

@@ -236,6 +236,7 @@ def agent(folder: Path) -> str:
     return path.name
 
 
+@pytest.mark.slow
 def test_an_imported_study_runs_to_the_same_verdict(
     write: Write, load: Load, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def test_what_the_two_languages_do_not_share_is_refused(
     assert 7 == caught.value.at
 
 
+@pytest.mark.slow("0")
 @pytest.mark.skipif(NODE is None, reason="there is no node to ask")
 @pytest.mark.parametrize("seed", range(2))
 def test_random_patterns_are_found_in_the_same_texts(seed: int) -> None:

@@ -34,6 +34,7 @@ def plan(**given: Any) -> CriterionPlan:
     return whole.criteria[0]
 
 
+@pytest.mark.slow("optimal")
 @pytest.mark.parametrize("method", ["optimal", "calibrated", "wald", "fixed"])
 def test_each_method_gives_the_design_of_its_name(method: str) -> None:
     """The design is the one that the method makes for the same rates, levels and cap."""
@@ -45,6 +46,7 @@ def test_each_method_gives_the_design_of_its_name(method: str) -> None:
     assert f"sequential/{method}/2" == found.decision_rule
 
 
+@pytest.mark.slow
 def test_without_a_method_the_design_is_the_optimal_one() -> None:
     """Nothing changes for a criterion that does not choose."""
     found = plan(at_least=0.9, margin=0.1, power=0.8, max_trials=60)

@@ -156,6 +156,7 @@ def test_the_files_themselves_are_imported(tmp_path: Path) -> None:
     assert all(check(text.encode(), tmp_path) is not None for text in FILES)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(st.binary(max_size=200))
 @example(b"\xff\xfe")
@@ -167,6 +168,7 @@ def test_bytes(tmp_path: Path, content: bytes) -> None:
     check(content, tmp_path)
 
 
+@pytest.mark.slow
 @FUZZ
 @given(st.sampled_from(FILES), st.data())
 def test_files_with_changes_anywhere(tmp_path: Path, text: str, data: st.DataObject) -> None:
@@ -184,6 +186,7 @@ VALUES: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @FUZZ
 @given(st.sampled_from(FILES), st.data())
 @example(VALLY.replace('[{name: "^bash$"}]', "true"), None)

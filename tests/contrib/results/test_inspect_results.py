@@ -316,6 +316,7 @@ def is_installed(module: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.integers(0, 600), st.binary(min_size=1, max_size=6), st.booleans())
 def test_a_damaged_archive_is_read_or_refused(

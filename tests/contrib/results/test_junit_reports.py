@@ -196,6 +196,7 @@ def test_long_outputs_are_cut(tmp_path: Path) -> None:
     assert 4000 == len(outcomes.rows[0].evidence)
 
 
+@pytest.mark.slow
 def test_a_report_that_pytest_writes_is_read(tmp_path: Path) -> None:
     """With failures, errors, skips, parameters and classes, as pytest itself counts them."""
     (tmp_path / "test_agent.py").write_text(

@@ -507,6 +507,7 @@ def _replace(document: Any, place: tuple[Any, ...], value: Any) -> Any:
     return changed
 
 
+@pytest.mark.slow("openinference", "vercel's ai sdk")
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_change_in_one_place_hides_the_call(name: str) -> None:
     """The document is refused, the call is seen, or the calls are unknown."""

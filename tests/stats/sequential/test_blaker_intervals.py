@@ -34,6 +34,7 @@ def ends(design: SequentialDesign, p: float) -> Iterator[tuple[int, int, float]]
                 yield n, failures, chance
 
 
+@pytest.mark.slow("strict")
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: str(design.method))
 def test_it_covers_every_rate_and_is_shorter_than_the_central_one(design: SequentialDesign) -> None:
     intervals = {
@@ -49,6 +50,7 @@ def test_it_covers_every_rate_and_is_shorter_than_the_central_one(design: Sequen
     assert np.mean(widths) < 0.99
 
 
+@pytest.mark.slow
 def test_with_one_look_it_is_blakers_interval_of_a_binomial_count() -> None:
     """The rates whose acceptability exceeds the error, on a fine grid in scipy."""
     design = SequentialDesign.fixed(0.90, 0.80, batch=78)

@@ -42,6 +42,7 @@ def test_the_fixed_sample_is_the_smallest_that_serves(p0: float, p1: float, n: i
     assert not any(serves(m, p0, p1, 0.05, 0.2) for m in range(1, n))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     p0=st.floats(0.3, 0.99),
@@ -93,6 +94,7 @@ def test_the_undecided_share_is_the_neyman_pearson_limit(cap: int) -> None:
     assert found.smallest_cap == 78
 
 
+@pytest.mark.slow
 def test_fifty_trials_leave_at_least_7_and_14_percent() -> None:
     """The published limits at 0.90 and 0.80, told in one sentence."""
     short = SequentialDesign.optimal(0.9, 0.8, cap=50).shortfall
@@ -120,6 +122,7 @@ def test_a_cap_that_no_look_can_use_falls_short() -> None:
     assert not SequentialDesign.optimal(0.95, 0.85, cap=58, batch=30).always_decides
 
 
+@pytest.mark.slow("0.9-0.8-least0", "0.95-0.85-least1", "0.8-0.7-least2")
 @pytest.mark.parametrize(
     ("p0", "p1", "least"),
     [
@@ -186,6 +189,7 @@ def test_the_bound_is_the_optimum_of_a_linear_programme(p: float) -> None:
     assert bound == pytest.approx(best, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_no_design_beats_the_bound() -> None:
     """Designs that always decide need at least that many trials, at every rate."""
     designs = [

@@ -21,6 +21,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow("case3", "case5")
 @pytest.mark.parametrize("case", CASES)
 def test_the_exact_errors_are_kept(
     case: tuple[float, float, float, float, int | None, int],
@@ -34,6 +35,7 @@ def test_the_exact_errors_are_kept(
     assert design.always_decides == (design.shortfall is None)
 
 
+@pytest.mark.slow
 def test_far_from_the_cap_it_is_the_calibrated_test_of_the_table() -> None:
     """Exact expected trials of calibrated lines without a cap: 13.7 … 53.9 … 14.0."""
     design = SequentialDesign.calibrated(0.9, 0.8, cap=500)
@@ -43,6 +45,7 @@ def test_far_from_the_cap_it_is_the_calibrated_test_of_the_table() -> None:
     assert trials == pytest.approx([13.7, 21.9, 43.5, 53.9, 36.7, 20.0, 14.0], abs=0.06)
 
 
+@pytest.mark.slow
 def test_it_spends_what_wald_wastes() -> None:
     """Fewer trials than Wald's lines at both ends, and no open end."""
     ours, wald = SequentialDesign.calibrated(0.9, 0.8), SequentialDesign.wald(0.9, 0.8)

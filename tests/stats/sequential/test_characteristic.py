@@ -124,6 +124,7 @@ def test_a_rate_outside_0_to_1_is_refused(p: Any) -> None:
         design.operating_characteristic(0.5).quantile(2)
 
 
+@pytest.mark.slow
 def test_equal_designs_are_worked_out_once() -> None:
     """A contract may have hundreds of criteria that ask the same."""
     first, second = (SequentialDesign.strict(0.9, cap=60) for _ in range(2))

@@ -78,6 +78,7 @@ def test_a_row_is_what_path_counting_gives(row: tuple[str, str, str, str, str]) 
     assert row[4] == f"{errors} | {ended} | {trials}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", BOUNDS, ids=" ".join)
 def test_a_bound_is_the_designs_own(bound: tuple[str, str, str]) -> None:
     """The least expected trials of any test that always decides."""
@@ -106,6 +107,7 @@ def test_the_stated_coverages_are_the_least_over_a_thousand_rates() -> None:
     assert f"{least[1]:.4f} for the Wilson interval" in PAGE
 
 
+@pytest.mark.slow
 def test_the_strict_table_is_what_a_walk_gives() -> None:
     """P(PASS), P(FAIL) and mean trials of the strict design, to the digits shown."""
     lines = PAGE.split("| at most 200 trials, true rate |")[1].splitlines()

@@ -76,6 +76,7 @@ def test_it_is_no_worse_than_the_published_prototype(exactly: Exactly) -> None:
     assert objective(SequentialDesign.optimal(0.9, 0.8, cap=50)) <= published
 
 
+@pytest.mark.slow("None-0.9-0.8", "None-0.8-0.7", "None-0.99-0.97")
 @pytest.mark.parametrize(("p0", "p1"), PAIRS)
 @pytest.mark.parametrize("cap", [50, None])
 def test_it_beats_wald_and_calibrated_lines(p0: float, p1: float, cap: int | None) -> None:
@@ -118,6 +119,7 @@ def test_looks_every_ten_trials() -> None:
         assert not any(w for n, w in enumerate(stops) if n % 10)
 
 
+@pytest.mark.slow
 def test_a_mix_moves_the_effort() -> None:
     """Made for a true rate of 0.85, expected trials there come within 2 % of the least possible."""
     middle = SequentialDesign.optimal(0.9, 0.8, cap=156, mix=((0.85, 1.0),))
@@ -143,6 +145,7 @@ def test_an_impossible_request_still_does_what_can_be_done() -> None:
     assert short.smallest_cap == 16
 
 
+@pytest.mark.slow("77")
 @pytest.mark.parametrize("cap", [30, 50, 77])
 def test_the_open_end_is_never_below_the_neyman_pearson_limit(cap: int) -> None:
     """What no rule can do, this one does not do either."""
@@ -191,6 +194,7 @@ def least_by_programme(hypotheses: Hypotheses, cap: int, price: float | None) ->
     return float(solved.fun)
 
 
+@pytest.mark.slow("hypotheses1-16-None")
 @pytest.mark.parametrize(
     ("hypotheses", "cap", "price"),
     [
@@ -227,6 +231,7 @@ def every_rule(cap: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     yield from grow((-1,), (1,))
 
 
+@pytest.mark.slow
 def test_no_rule_without_coins_is_better(exactly: Exactly) -> None:
     """Every rule of up to 5 trials, one by one, for 0.9 against 0.3 at 0.15 and 0.15."""
     design = SequentialDesign.optimal(0.9, 0.3, alpha=0.15, beta=0.15, cap=5)
@@ -243,6 +248,7 @@ def test_no_rule_without_coins_is_better(exactly: Exactly) -> None:
     assert objective(design) == pytest.approx(best, abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     p0=st.floats(0.15, 0.995),
@@ -290,6 +296,14 @@ def grid() -> list[dict[str, Any]]:
     return cases
 
 
+@pytest.mark.slow(
+    "optimal-{'p0': 0.7, 'p1': 0.6, 'cap': 60, 'batch': 1, 'alpha': 0.01, 'beta': 0.1}",
+    "optimal-{'p0': 0.8, 'p1': 0.65, 'cap': 60, 'batch': 1, 'alpha': 0.01, 'beta': 0.1}",
+    "optimal-{'p0': 0.85, 'p1': 0.65, 'cap': 60, 'batch': 1, 'alpha': 0.01, 'beta': 0.1}",
+    "optimal-{'p0': 0.93, 'p1': 0.91, 'cap': 60, 'batch': 1, 'alpha': 0.01, 'beta': 0.1}",
+    "optimal-{'p0': 0.95, 'p1': 0.9, 'cap': 150, 'batch': 5, 'alpha': 0.1, 'beta': 0.1}",
+    "optimal-{'p0': 0.97, 'p1': 0.87, 'cap': 80, 'batch': 10, 'alpha': 0.05, 'beta': 0.05}",
+)
 @pytest.mark.parametrize("case", grid()[::40], ids=str)
 @pytest.mark.parametrize("method", ["optimal", "calibrated"])
 def test_errors_are_kept_on_a_few_of_the_grid(method: str, case: dict[str, Any]) -> None:
@@ -333,6 +347,7 @@ def certificates(cases: list[tuple[float, float, float, float, int]]) -> list[fl
     return [d.certificate for d in designs if isinstance(d.certificate, float)]
 
 
+@pytest.mark.slow
 def test_a_few_problems_are_within_a_percent_of_the_least_possible() -> None:
     """Of any test with the same cap, coins included."""
     small = [case for case in problems() if case[-1] <= 130][::5]

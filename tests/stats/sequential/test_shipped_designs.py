@@ -58,6 +58,7 @@ def test_the_usual_margin_ships_at_the_usual_caps(p0: float, cap: int | None) ->
     assert shipped_design(hypotheses, design.cap, 1) is not None
 
 
+@pytest.mark.slow("hypotheses0-200", "hypotheses1-200", "hypotheses2-100")
 @pytest.mark.parametrize(
     ("hypotheses", "cap"), random.Random(20260801).sample([s for s in SHIPPED if s[1] <= 200], 4)
 )
@@ -72,6 +73,7 @@ def test_a_few_shipped_designs_are_as_good_as_what_the_search_finds(
     assert shipped.certificate == pytest.approx(found.objective / found.bound, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_every_usual_margin_ships_as_contracts_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """At 5 % and 5 %, for one criterion and for several on the same trials, without a search."""
 
@@ -89,6 +91,7 @@ def test_every_usual_margin_ships_as_contracts_ask_for_it(monkeypatch: pytest.Mo
         assert design.operating_characteristic(hypotheses.p1).passes <= 0.05 + 1e-12
 
 
+@pytest.mark.slow("hypotheses1-127-shared")
 @pytest.mark.parametrize(
     ("hypotheses", "cap", "name"),
     random.Random(20261116).sample([s for s in MARGINS if s[1] <= 200], 2),
@@ -131,6 +134,7 @@ def test_other_requests_do_not_ship() -> None:
     assert shipped_design(Hypotheses(0.9, 0.79, 0.05, 0.20), 50, 1) is None
 
 
+@pytest.mark.slow
 def test_a_kept_design_is_not_searched_for_again(tmp_path: Path) -> None:
     """The second request reads what the first one saved."""
     folder = Folder(tmp_path)

@@ -55,6 +55,7 @@ MORE: dict[str, Callable[[], SequentialDesign]] = {
 }
 
 
+@pytest.mark.slow("looks every 10")
 @pytest.mark.parametrize("name", DESIGNS)
 def test_coverage_is_at_least_nominal(name: str) -> None:
     """At 199 true rates, exactly."""

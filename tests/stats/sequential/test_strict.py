@@ -79,6 +79,7 @@ def shipped(request: pytest.FixtureRequest) -> SequentialDesign:
 
 
 class TestErrors:
+    @pytest.mark.slow("0.9", "0.95", "0.99")
     def test_a_wrong_pass_or_fail_happens_in_at_most_five_percent_of_runs(
         self, shipped: SequentialDesign
     ) -> None:
@@ -95,6 +96,7 @@ class TestErrors:
         for rate in (required, *above):
             assert verdicts(shipped, rate)["FAIL"] <= 0.05 + 1e-12
 
+    @pytest.mark.slow("0.99")
     def test_chances_move_with_the_rate(self, shipped: SequentialDesign) -> None:
         """
         P(PASS) never falls and P(FAIL) never rises as the true rate grows.
@@ -116,6 +118,7 @@ class TestErrors:
 
 
 class TestTable:
+    @pytest.mark.slow
     def test_the_table_of_the_meaning_is_met_or_beaten(self) -> None:
         """
         Required 90 %, at most 200 trials: every cell, to the digits that the table prints.
@@ -140,6 +143,7 @@ class TestTable:
 
 
 class TestIntervals:
+    @pytest.mark.slow("0.9")
     def test_the_interval_agrees_with_the_verdict_at_every_end(
         self, shipped: SequentialDesign
     ) -> None:
@@ -155,6 +159,7 @@ class TestIntervals:
             assert (verdict == "FAIL") == (high <= required)
             assert low <= shipped.estimate(n, f) <= high
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("rate", "cap"), [(0.8, 40), (0.9, 60)])
     def test_the_interval_covers_every_rate(self, rate: float, cap: int) -> None:
         """
@@ -171,6 +176,7 @@ class TestIntervals:
 
 
 class TestCertificate:
+    @pytest.mark.slow("0.9-200", "0.95-300")
     @pytest.mark.parametrize(("rate", "cap"), [(0.9, 200), (0.8, 92), (0.95, 300)])
     def test_no_test_is_better_by_more_than_one_percent(self, rate: float, cap: int) -> None:
         """
@@ -245,6 +251,7 @@ class TestLongHorizons:
     RATES = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.99)
     LEVELS = (0.05, 0.025, 0.01)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("rate", "cap", "level"),
         [(0.7, 2000, 0.025), (0.97, 2000, 0.05), (0.99, 1000, 0.00625), (0.2, 700, 0.05)],
@@ -276,6 +283,7 @@ class TestLongHorizons:
         """
         check_long(rate, 2000, level, walks)
 
+    @pytest.mark.slow("0.7-400-0.025")
     @pytest.mark.parametrize(
         ("rate", "cap", "level"),
         [
@@ -297,6 +305,7 @@ class TestLongHorizons:
         assert own / bound <= 1.01
         assert design.certificate == pytest.approx(own / bound, abs=3e-3)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("rate", "cap"), [(0.99, 800), (0.985, 400)])
     def test_a_high_rate_with_few_failures_is_certified_too(self, rate: float, cap: int) -> None:
         """
@@ -308,6 +317,7 @@ class TestLongHorizons:
         assert own / dual_bound(rate, cap, default_objective(rate, cap)) <= 1.01
         assert design.certificate <= 1.01
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("rate", "cap"), [(0.5, 300), (0.7, 360)])
     def test_the_interval_agrees_with_the_verdict_at_every_end(self, rate: float, cap: int) -> None:
         """
@@ -376,6 +386,7 @@ class TestDefaultCap:
             power = design.operating_characteristic((1 + rate) / 2).passes
             assert power >= 0.8 or cap == 1000
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("rate", [0.55, 0.83, 0.93])
     def test_rates_in_between_are_close(self, rate: float) -> None:
         """
@@ -396,6 +407,7 @@ class TestDefaultCap:
 
 
 class TestDesigns:
+    @pytest.mark.slow
     @settings(max_examples=6, deadline=None)
     @given(
         rate=st.floats(0.3, 0.97),
@@ -415,6 +427,7 @@ class TestDesigns:
         assert own["PASS"] <= beta + 1e-12
         assert SequentialDesign.from_dict(design.to_dict()) == design
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("rate", "level"), [(0.5, 0.01), (0.8, 0.01), (0.9, 0.0125)])
     def test_a_service_without_failures_passes_at_stricter_levels(
         self, rate: float, level: float
@@ -427,6 +440,7 @@ class TestDesigns:
         assert verdicts(design, (1 + rate) / 2)["PASS"] > 0.5
         assert verdicts(design, rate)["PASS"] <= level + 1e-12
 
+    @pytest.mark.slow
     def test_batches_decide_at_their_looks_only(self) -> None:
         """
         With a batch of ten, verdicts fall at multiples of ten.
@@ -436,6 +450,7 @@ class TestDesigns:
             assert {n % 10 for _, n, _, w in walk(design, rate) if w} == {0}
             assert verdicts(design, rate)["PASS"] <= level + 1e-12
 
+    @pytest.mark.slow
     def test_boundaries_are_in_order_where_nobody_can_pass(self) -> None:
         """
         A perfect service needs 5,296 trials here; the PASS boundary used to fall after a while.
@@ -456,6 +471,7 @@ class TestDesigns:
         assert verdicts(design, 1.0)["PASS"] == 0
         assert verdicts(design, rate)["FAIL"] <= 0.05
 
+    @pytest.mark.slow
     def test_two_rates_are_refused(self) -> None:
         """
         A strict design has one rate.

@@ -48,6 +48,7 @@ def test_the_characteristic_agrees_with_rationals(p: Fraction) -> None:
     assert float(expected["rounds"]) == pytest.approx(curve.mean_rounds, abs=1e-12)
 
 
+@pytest.mark.slow("0.9-0.8-8", "0.95-0.85-4", "0.8-0.6-16")
 @pytest.mark.parametrize(
     ("p0", "p1", "concurrency"), [(0.9, 0.8, 8), (0.95, 0.85, 4), (0.8, 0.6, 16), (0.9, 0.7, 1)]
 )
@@ -60,6 +61,7 @@ def test_the_errors_are_kept(p0: float, p1: float, concurrency: int) -> None:
     assert 0 == pytest.approx(design.characteristic(p0).inconclusive, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_eight_side_by_side_cost_two_percent_more_trials_and_a_seventh_of_the_rounds() -> None:
     """The goal at .90/.80: at most 1.03 × the sequential trials with at least 7 × fewer rounds."""
     sequential = SequentialDesign.optimal(0.90, 0.80, cap=116)

@@ -242,6 +242,7 @@ def test_the_mean_is_the_sum_of_the_survival_probabilities(
     assert design.average_run_length(0.7) == pytest.approx(total, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_cusum_notices_a_small_drop_sooner_than_shewhart() -> None:
     """At equal run length in control, a drop from 0.9 to 0.86 in runs of 50."""
     shewhart = shewhart_design(0.9, 50, arl=370)
@@ -307,6 +308,7 @@ def test_cusum_mirrors(p0: float, p1: float, trials: int) -> None:
 # --- EWMA ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow("below-0.9-50-0.2", "below-0.5-20-0.1", "above-0.9-50-0.2", "above-0.5-20-0.1")
 @pytest.mark.parametrize(("p0", "trials", "weight"), EWMAS)
 @pytest.mark.parametrize("direction", ["below", "above"])
 def test_ewma_run_lengths_solve_the_linear_system(

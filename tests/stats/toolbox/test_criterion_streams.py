@@ -202,6 +202,9 @@ def any_fail(method: StreamCorrection, coupling: str, alpha: float, trials: int)
     return total
 
 
+@pytest.mark.slow(
+    "bonferroni-independent", "holm-independent", "by-independent", "e-bh-independent"
+)
 @pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("method", ["bonferroni", "holm", "by", "e-bh"])
 def test_no_dependence_breaks_the_promise(method: StreamCorrection, coupling: str) -> None:

@@ -80,6 +80,7 @@ def test_spending_rises_from_nothing_to_alpha(
     assert alpha == spend(1, alpha=alpha, kind=kind)
 
 
+@pytest.mark.slow
 @given(plans, st.integers(1, 19), st.sampled_from([0.01, 0.05, 0.1, 0.25]), kinds)
 @settings(max_examples=80, deadline=None)
 def test_boundaries_spend_at_most_the_budget_and_no_lower_one_would(
