@@ -32,9 +32,9 @@ DOCUMENTS = {
 }
 _HEAD = """# What the source documents ask for
 
-trialwise follows five [source documents](bibliography.md). Each row names what one of them asks
-for, the key, option, function or command that fulfils it, and the test that shows it. Where
-trialwise does not do what is asked, the row gives the reason.
+trialwise follows five [source documents](bibliography.md). Each item names what one of them asks
+for, then the key, option, function or command that fulfils it (or why trialwise does not do it), then
+the test that shows it.
 
 `python -m tools.requirements` writes this page from the markers of the tests.
 """
@@ -77,7 +77,7 @@ def find_requirements(folder: Path = ROOT / "tests") -> list[Requirement]:
 
 
 def write_page(requirements: list[Requirement]) -> str:
-    """Write the page, one table for each document.
+    """Write the page, one list for each document.
 
     Args:
         requirements: What the tests name, in the order of the page.
@@ -86,8 +86,7 @@ def write_page(requirements: list[Requirement]) -> str:
     for name, title in DOCUMENTS.items():
         rows = [one for one in requirements if one.document == name]
         if rows:
-            table = ["| part | asked | answer | test |", "|---|---|---|---|", *map(_row, rows)]
-            parts.append(f"## {title}\n\n" + "\n".join(table) + "\n")
+            parts.append(f"## {title}\n\n" + "\n".join(map(_row, rows)) + "\n")
     return "\n".join(parts)
 
 
@@ -124,9 +123,9 @@ def _read_marker(call: ast.Call, test: str, place: str) -> Requirement:
 
 
 def _row(one: Requirement) -> str:
-    """Write one row of a table."""
-    cells = (one.place, one.asks, one.answer, f"`{one.test.removeprefix('tests/')}`")
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    """Write one item of a list."""
+    test = f"`{one.test.removeprefix('tests/')}`"
+    return f"- **{one.place}:** {one.asks}\n  {one.answer}\n  {test}"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def _write_test(folder: Path, *arguments: str) -> None:
 def test_rows_follow_the_order_of_the_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sections are ordered as numbers, and a bar in a text does not end its cell."""
+    """Sections are ordered as numbers, and an item has its three parts."""
     monkeypatch.setattr(requirements, "ROOT", tmp_path)
     _write_test(tmp_path, "'scoring lift'", "'c'", "'`a|b`'")
     _write_test(tmp_path, "'companion 10.2'", "'b'", "'x'")
@@ -36,7 +36,7 @@ def test_rows_follow_the_order_of_the_documents(
         ("companion", "10.2"),
         ("scoring", "lift"),
     ]
-    assert "| lift | c | `a\\|b` | `test_0.py::test_it` |" in write_page(found)
+    assert "- **lift:** c\n  `a|b`\n  `test_0.py::test_it`\n" in write_page(found)
 
 
 @pytest.mark.parametrize("arguments", [("'novel 1'", "'a'", "'b'"), ("'companion 1'", "name")])
