@@ -16,11 +16,11 @@ from trialwise.lazy_exports import lazy_names
 _MODULES = {
     "calibrating": "Judged NothingJudged calibrate calibrate_pairwise",
     "calibration": "Calibration CalibrationError GoldFiles read_calibration write_calibration",
-    "gold": "GoldSet GoldSetError GoldUnit draw_unlabelled read_gold",
-    "jurors": "CacheUnusable Expenses Juror VoteCache",
-    "preference": (
-        "Comparison Pairwise Preference WinRate pairwise win_rate PairGold PairUnit read_pair_gold"
+    "gold": (
+        "GoldSet GoldSetError GoldUnit PairGold PairUnit draw_unlabelled read_gold read_pair_gold"
     ),
+    "jurors": "CacheUnusable Expenses Juror VoteCache",
+    "preference": ("Comparison Pairwise Preference WinRate pairwise win_rate"),
     "rubric": "Judge judge",
     "similarity": "Similar similar",
     "votes": "Choice Vote decide_panel quorum_of read_choice read_vote votes_needed",

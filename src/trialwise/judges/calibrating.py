@@ -11,8 +11,8 @@ from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import gather
 from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
-from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit
-from trialwise.judges.preference import Comparison, PairGold, PairUnit, Pairwise, Preference
+from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit, PairGold, PairUnit
+from trialwise.judges.preference import Comparison, Pairwise, Preference
 from trialwise.judges.rubric import Judge
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass, FailReason

@@ -7,7 +7,15 @@ In YAML or JSON::
       - {input: How do I cancel?, output: Just stop paying., label: fail}
 
 or as JSON lines, `{"provenance": …}` on one of them and an entry on each other. Where the judge
-sees what a right output says, each entry says it as `expected`.
+sees what a right output says, each entry says it as `expected`. An entry of a set of pairs says
+which of two outputs people prefer::
+
+    {input: How do I cancel?, first: Just stop paying., second: Open Billing., better: second,
+     candidate: first}
+
+Pairs that people find equal are left out. `candidate` says which side is of the arm, or has the
+style, that is the candidate in a comparison. A judge that favours the style of one arm errs more
+often to its side, and only then can that be corrected for.
 
 Outputs to be labelled can be drawn from the trials of a run. Labels correct a judged rate by the
 rectifier only if the labelled outputs were drawn as the judged ones were: here every trial with a
@@ -18,11 +26,12 @@ the output and not the judge.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -30,13 +39,14 @@ from trialwise.model.claim import Sampling
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
 from trialwise.model.run import RunRecord
 from trialwise.regular_files import read_regular
-from trialwise.validation import require_count, require_text
+from trialwise.validation import require_choice, require_count, require_text
+
+S = TypeVar("S")
 
 _MAX_BYTES = 50_000_000
 _LABELS = {"pass": True, "fail": False, True: True, False: False}
-_KNOWN = {"id", "input", "expected", "output", "label", "note"}
+_COMMON = ("id", "input", "expected", "note")
 _SUFFIXES = (".yaml", ".yml", ".json")
-_FORM = "such as `{output: Just stop paying., label: fail}`"
 #: A file that is wrong in one entry is usually wrong in many.
 _SHOWN = 5
 #: How the record of a run ends a reply that it does not hold in full.
@@ -84,11 +94,8 @@ class GoldSet:
 
     def __post_init__(self) -> None:
         seen: dict[str, bool] = {}
-        known: set[str] = set()
+        _refuse_same_names([unit.id for unit in self.units], "unit")
         for unit in self.units:
-            if unit.id in known:
-                raise InvalidArgument("id", unit.id, "be that of one unit only")
-            known.add(unit.id)
             content = fingerprint([unit.input, unit.output, unit.expected])
             if seen.setdefault(content, unit.label) is not unit.label:
                 allowed = "have one label: the same input and output are labelled pass and fail"
@@ -106,6 +113,80 @@ def _content(unit: GoldUnit) -> str:
     return fingerprint([unit.input, unit.output, unit.label, *expected])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairUnit:
+    """Two outputs and which of them people prefer."""
+
+    id: str
+    first: str
+    second: str
+    better: str
+    """`first` or `second`."""
+    input: Any = None
+    expected: Any = None
+    note: str = ""
+    """Why, for people."""
+    candidate: str | None = None
+    """The side of the candidate's arm or style, `first` or `second`; None where nobody says."""
+
+    def __post_init__(self) -> None:
+        require_text("id", self.id, "be a text that names the pair")
+        for name, text in (("first", self.first), ("second", self.second)):
+            if not isinstance(text, str):
+                raise InvalidArgument(name, text, "be text")
+        require_choice("better", self.better, ("first", "second"))
+        if self.candidate is not None:
+            require_choice("candidate", self.candidate, ("first", "second"))
+
+    @property
+    def prefers_first(self) -> bool:
+        """Whether people prefer the first output."""
+        return self.better == "first"
+
+    @property
+    def prefers_candidate(self) -> bool:
+        """Whether people prefer the candidate's output: the first one, where nobody says."""
+        return self.better == (self.candidate or "first")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairGold:
+    """Pairs of outputs with people's preferences, and where those come from.
+
+    >>> unit = PairUnit(id="1", first="Wait, please.", second="Wait.", better="first")
+    >>> PairGold(units=(unit,), provenance="by hand").units[0].prefers_first
+    True
+    """
+
+    units: tuple[PairUnit, ...]
+    provenance: str = ""
+    """Who labelled what, drawn from where; nothing makes it unfit to decide anything."""
+
+    def __post_init__(self) -> None:
+        _refuse_same_names([unit.id for unit in self.units], "pair")
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the labelled contents, without names, notes and order."""
+        contents = (
+            [unit.input, unit.first, unit.second, unit.better, unit.expected]
+            + [unit.candidate] * (unit.candidate is not None)
+            for unit in self.units
+        )
+        return fingerprint(sorted(map(fingerprint, contents)))
+
+    @property
+    def is_oriented(self) -> bool:
+        """Whether every pair says which side is the candidate's."""
+        return all(unit.candidate is not None for unit in self.units)
+
+
+def _refuse_same_names(names: Sequence[str], noun: str) -> None:
+    name, times = max(Counter(names).items(), key=lambda one: one[1], default=("", 0))
+    if times > 1:
+        raise InvalidArgument("id", name, f"be that of one {noun} only")
+
+
 def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
     """Read the gold set that a file holds: YAML or JSON, or JSON lines by its suffix `.jsonl`.
 
@@ -116,27 +197,114 @@ def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
     Raises:
         GoldSetError: There is no such file, or it does not hold one; the first problems are named.
     """
-    provenance, entries = read_entries(path)
+
+    def read(entry: Mapping[str, Any], common: dict[str, Any]) -> GoldUnit:
+        label = entry["label"]
+        if label is None:
+            raise _Wrong(" is not labelled yet: `label` must be pass or fail")
+        if not isinstance(label, str | bool) or label not in _LABELS:
+            raise _Wrong(f": `label` must be pass or fail, got {label!r}")
+        if needs_expected and entry.get("expected") is None:
+            raise _Wrong(" lacks `expected`, which the judge sees (`shows_expected`)")
+        return GoldUnit(output=entry["output"], label=_LABELS[label], **common)
+
+    return _read_set(path, GoldSet, read, _OUTPUTS)
+
+
+def read_pair_gold(path: Path) -> PairGold:
+    """Read the gold set of pairs that a file holds.
+
+    Args:
+        path: The file: YAML or JSON, or JSON lines by its suffix `.jsonl`.
+
+    Raises:
+        GoldSetError: There is no such file, or it does not hold one; the first problems are named.
+    """
+
+    def read(entry: Mapping[str, Any], common: dict[str, Any]) -> PairUnit:
+        return PairUnit(**common | {name: entry.get(name) for name in _PAIRS.keys})
+
+    return _read_set(path, PairGold, read, _PAIRS)
+
+
+class _Form(NamedTuple):
+    """What the entries of a kind of gold set say."""
+
+    noun: str
+    needed: tuple[str, ...]
+    further: tuple[str, ...]
+    example: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What only this kind says."""
+        return (*self.needed, *self.further)
+
+    def take_common(self, entry: Any, number: int) -> dict[str, Any]:
+        """Return what every kind says of an entry that is in this form."""
+        if isinstance(entry, _BrokenLine):
+            raise _Wrong(f" {entry}")
+        if not isinstance(entry, dict):
+            *names, last = (f"`{name}`" for name in self.needed)
+            raise _Wrong(f" must be a mapping with {', '.join(names)} and {last}")
+        if lacking := [name for name in self.needed if name not in entry]:
+            has = ", ".join(f"`{name}`" for name in entry) or "nothing"
+            raise _Wrong(f" lacks `{lacking[0]}`; it has {has}")
+        known = sorted({*_COMMON, *self.keys})
+        if unknown := sorted(map(str, set(entry) - {*known})):
+            raise _Wrong(f" has an unknown key `{unknown[0]}`; known are {', '.join(known)}")
+        return {
+            "id": str(entry.get("id", number)),
+            "input": entry.get("input"),
+            "expected": entry.get("expected"),
+            "note": str(entry.get("note", "")),
+        }
+
+
+_OUTPUTS = _Form(
+    "labelled output", ("output", "label"), (), "such as `{output: Just stop paying., label: fail}`"
+)
+_PAIRS = _Form(
+    "labelled pair",
+    ("first", "second", "better"),
+    ("candidate",),
+    "such as `{first: Stop paying., second: Open Billing., better: second}`",
+)
+
+
+class _Wrong(Exception):
+    """What is wrong with an entry, to be said after its place."""
+
+
+def _read_set(
+    path: Path,
+    kind: Callable[..., S],
+    read: Callable[[Mapping[str, Any], dict[str, Any]], object],
+    form: _Form,
+) -> S:
+    provenance, entries = _read_entries(path, form)
+    units: list[object] = []
     problems: list[str] = []
-    units = list(_units(entries, problems, needs_expected=needs_expected))
-    refuse_problems(path, problems)
+    for number, (where, entry) in enumerate(entries, 1):
+        try:
+            units.append(read(entry, form.take_common(entry, number)))
+        except _Wrong as wrong:
+            problems.append(f"{where}{wrong}")
+        except InvalidArgument as error:
+            problems.append(f"{where}: `{error.argument}` must {error.allowed}")
+    if problems:
+        more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
+        raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
     if not units:
-        raise GoldSetError(f"{path}: the gold set holds no labelled output; {_FORM}")
+        raise GoldSetError(f"{path}: the gold set holds no {form.noun}; {form.example}")
     try:
-        return GoldSet(units=tuple(units), provenance=describe_provenance(provenance))
+        return kind(units=tuple(units), provenance=_describe_provenance(provenance))
     except InvalidArgument as error:
         raise GoldSetError(f"{path}: {error}") from None
 
 
-def read_entries(path: Path) -> tuple[Any, list[tuple[str, Any]]]:
-    """Read the provenance and the entries of a gold set, each entry with its place in the file.
-
-    Args:
-        path: The file: YAML or JSON, or JSON lines by its suffix.
-
-    Raises:
-        GoldSetError: There is no such file, or it is not in one of these forms.
-    """
+def _read_entries(path: Path, form: _Form) -> tuple[Any, list[tuple[str, Any]]]:
+    """Read the provenance and the entries of a gold set, each entry with its place in the file."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise GoldSetError(f"{path}: a gold set has at most {_MAX_BYTES:,} bytes")
@@ -145,18 +313,9 @@ def read_entries(path: Path) -> tuple[Any, list[tuple[str, Any]]]:
         raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GoldSetError(f"{path}: the gold set is not UTF-8 (byte {error.start})") from None
-    return _from_lines(text) if path.suffix == ".jsonl" else _from_document(path, text)
-
-
-def refuse_problems(path: Path, problems: list[str]) -> None:
-    """Refuse a gold set whose entries have problems, and name the first of them.
-
-    Raises:
-        GoldSetError: There are any.
-    """
-    if problems:
-        more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
-        raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
+    return (
+        _from_lines(text) if path.suffix == ".jsonl" else _from_document(path, text, form.example)
+    )
 
 
 def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
@@ -169,11 +328,11 @@ def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            value = BrokenLine(f"is not JSON: {error.msg} in column {error.colno}")
+            value = _BrokenLine(f"is not JSON: {error.msg} in column {error.colno}")
         except ValueError:
-            value = BrokenLine("is not JSON: it holds a number of thousands of digits")
+            value = _BrokenLine("is not JSON: it holds a number of thousands of digits")
         except RecursionError:
-            value = BrokenLine("is not JSON: it nests too deeply")
+            value = _BrokenLine("is not JSON: it nests too deeply")
         if isinstance(value, dict) and set(value) == {"provenance"}:
             provenance = value["provenance"]
         else:
@@ -181,23 +340,23 @@ def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
     return provenance, entries
 
 
-def _from_document(path: Path, text: str) -> tuple[Any, list[tuple[str, Any]]]:
-    document = _document(path, text)
+def _from_document(path: Path, text: str, example: str) -> tuple[Any, list[tuple[str, Any]]]:
+    document = _document(path, text, example)
     listed = document.get("entries") or []
     if not isinstance(listed, list):
-        raise GoldSetError(f"{path}: `entries` must be a list; {_FORM}")
+        raise GoldSetError(f"{path}: `entries` must be a list; {example}")
     return document.get("provenance"), [
         (f"entry {place}", one) for place, one in enumerate(listed, 1)
     ]
 
 
-class BrokenLine(str):
+class _BrokenLine(str):
     """What is wrong with a line that is not JSON."""
 
     __slots__ = ()
 
 
-def _document(path: Path, text: str) -> Mapping[str, Any]:
+def _document(path: Path, text: str, example: str) -> Mapping[str, Any]:
     from trialwise.checks.reply_reading import parse_json, parse_yaml
 
     if path.suffix not in _SUFFIXES:
@@ -209,46 +368,12 @@ def _document(path: Path, text: str) -> Mapping[str, Any]:
         raise GoldSetError(f"{path}: the gold set is not {error}") from None
     if not isinstance(document, dict) or set(document) - {"provenance", "entries"}:
         raise GoldSetError(
-            f"{path}: a gold set is a mapping of `provenance` and `entries`; {_FORM}"
+            f"{path}: a gold set is a mapping of `provenance` and `entries`; {example}"
         )
     return document
 
 
-def _units(
-    entries: Iterable[tuple[str, Any]], problems: list[str], *, needs_expected: bool
-) -> Iterator[GoldUnit]:
-    for number, (where, entry) in enumerate(entries, 1):
-        if isinstance(entry, BrokenLine):
-            problems.append(f"{where} {entry}")
-        elif not isinstance(entry, dict):
-            problems.append(f"{where} must be a mapping with `output` and `label`")
-        elif lacking := [name for name in ("output", "label") if name not in entry]:
-            has = ", ".join(f"`{name}`" for name in entry) or "nothing"
-            problems.append(f"{where} lacks `{lacking[0]}`; it has {has}")
-        elif unknown := sorted(map(str, set(entry) - _KNOWN)):
-            known = ", ".join(sorted(_KNOWN))
-            problems.append(f"{where} has an unknown key `{unknown[0]}`; known are {known}")
-        elif entry["label"] is None:
-            problems.append(f"{where} is not labelled yet: `label` must be pass or fail")
-        elif not isinstance(entry["label"], str | bool) or entry["label"] not in _LABELS:
-            problems.append(f"{where}: `label` must be pass or fail, got {entry['label']!r}")
-        elif needs_expected and entry.get("expected") is None:
-            problems.append(f"{where} lacks `expected`, which the judge sees (`shows_expected`)")
-        else:
-            try:
-                yield GoldUnit(
-                    id=str(entry.get("id", number)),
-                    output=entry["output"],
-                    label=_LABELS[entry["label"]],
-                    input=entry.get("input"),
-                    expected=entry.get("expected"),
-                    note=str(entry.get("note", "")),
-                )
-            except InvalidArgument as error:
-                problems.append(f"{where}: `{error.argument}` must {error.allowed}")
-
-
-def describe_provenance(provenance: Any) -> str:
+def _describe_provenance(provenance: Any) -> str:
     """Provenance as a text; an empty one is none."""
     if not provenance:
         return ""

@@ -25,7 +25,7 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, extension_names
 from trialwise.judges import preference
 from trialwise.judges.calibration import GoldFiles, read_calibration
-from trialwise.judges.gold import GoldSet, read_gold
+from trialwise.judges.gold import GoldSet, PairGold, read_gold, read_pair_gold
 from trialwise.judges.jurors import Juror, VoteCache
 from trialwise.judges.rubric import judge
 from trialwise.judges.votes import quorum_of
@@ -300,9 +300,7 @@ def build_preference(fields: Any, context: Context) -> Any:
     """Build the judge of a comparison's replies; None where there is none or it has a problem."""
     if not isinstance(fields, Fields):
         return None
-    made = _build(
-        preference.pairwise, fields, [fields["juror"]], preference.read_pair_gold, context
-    )
+    made = _build(preference.pairwise, fields, [fields["juror"]], read_pair_gold, context)
     return None if made is INVALID else made
 
 
@@ -318,7 +316,7 @@ def _build(
     make: Callable[..., Any],
     fields: Fields,
     services: Sequence[Fields],
-    read: Callable[[Path], GoldSet | preference.PairGold],
+    read: Callable[[Path], GoldSet | PairGold],
     context: Context,
 ) -> Any:
     jurors = [_juror(one, context) for one in services]
@@ -345,7 +343,7 @@ def _juror(fields: Fields, context: Context) -> Any:
 
 
 def _read_measured(
-    fields: Fields, context: Context, read: Callable[[Path], GoldSet | preference.PairGold]
+    fields: Fields, context: Context, read: Callable[[Path], GoldSet | PairGold]
 ) -> dict[str, Any] | Invalid:
     """Read the files of a judge's calibration, and the calibration where there is one."""
     # Without labels nobody knows how often it is wrong, so that it only advises.
