@@ -33,8 +33,8 @@ DOCUMENTS = {
 _HEAD = """# What the source documents ask for
 
 trialwise follows five [source documents](bibliography.md). Each item names what one of them asks
-for, then the key, option, function or command that fulfils it (or why trialwise does not do it), then
-the test that shows it.
+for, then the key, option, function or command that fulfils it (or why trialwise does not do it),
+then the test that shows it.
 
 `python -m tools.requirements` writes this page from the markers of the tests.
 """
