@@ -5,7 +5,6 @@
     openai, anthropic, responses
                          conversations as the model APIs have them
     otlp, agent_spans    OpenTelemetry GenAI spans
-    event_logs           plain events, one a line
     unknown_parts        what a reader does not know, so that the calls of a trace are unknown
     trace_building       puts a trace together from events, with the rules that all formats share;
                          sessions that a Python function returns

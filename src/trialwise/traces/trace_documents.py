@@ -212,7 +212,7 @@ _MODULES = {
     TraceFormat.ANTHROPIC: "trialwise.traces.anthropic",
     TraceFormat.OTLP: "trialwise.traces.otlp",
     TraceFormat.INSPECT: "trialwise.contrib.traces.inspect_logs",
-    TraceFormat.JSONL: "trialwise.traces.event_logs",
+    TraceFormat.JSONL: "trialwise.contrib.traces.event_logs",
     TraceFormat.RESPONSES: "trialwise.traces.responses",
     TraceFormat.LANGCHAIN: "trialwise.contrib.traces.langchain",
     TraceFormat.PYDANTIC_AI: "trialwise.contrib.traces.pydantic_ai",
@@ -287,7 +287,6 @@ def _detect_format(document: Any) -> TraceFormat:
     """Return the format that a document's shape tells."""
     from trialwise.traces.agent_spans import is_printed_span
     from trialwise.traces.anthropic import is_anthropic
-    from trialwise.traces.event_logs import KINDS
 
     members = list_members(document)
     if isinstance(document, list):
@@ -304,7 +303,8 @@ def _detect_format(document: Any) -> TraceFormat:
         return TraceFormat.ANTHROPIC if blocks else TraceFormat.OPENAI
     if "conversation" in first or ("tool_calls" in first and "role" not in first):
         return TraceFormat.ENVELOPE
-    if "events" in first or any(one.get("type") in KINDS for one in members):
+    # Last, since the types of plain events are words that other formats use, too.
+    if members and import_module(_MODULES[TraceFormat.JSONL]).recognises(members):
         return TraceFormat.JSONL
     raise TraceError(
         f"the format of the trace is not recognised; name it, as one of {', '.join(TraceFormat)}"

@@ -4,6 +4,7 @@
     langchain, pydantic_ai
                          messages of the two frameworks
     framework_objects    what these frameworks, and the OpenAI Agents SDK, return in Python
+    event_logs           plain events, one a line, such as vally's
     coding_agents        sessions of Claude Code and Codex
     inspect_logs         logs of Inspect AI
     span_dialects        spans by other conventions than OpenTelemetry's: OpenInference, OpenLLMetry

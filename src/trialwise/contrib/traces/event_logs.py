@@ -23,10 +23,15 @@ from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 from trialwise.traces.unknown_parts import doubt_unknown
 
-KINDS = (
+_KINDS = (
     *("answer", "assistant_message", "message", "system_message", "token_usage", "tool_call"),
     *("tool_result", "user_message"),
 )
+
+
+def recognises(members: Sequence[TraceFields]) -> bool:
+    """Return whether a document holds events."""
+    return any(one.get("type") in _KINDS for one in members) or "events" in members[0]
 
 
 def read(document: Any) -> list[Trace]:
@@ -52,7 +57,7 @@ def _read_events(events: Sequence[TraceFields], beside: TraceFields) -> Trace:
     building = Building()
     known = [_read_event(building, event) for event in events]
     if not any(known):
-        raise TraceError(f"none of the events is known; known are {', '.join(sorted(KINDS))}")
+        raise TraceError(f"none of the events is known; known are {', '.join(sorted(_KINDS))}")
     took_ms = beside.inner("metrics").amount("wallTimeMs")
     return building.finish(
         answer=beside.text("output"), duration_s=None if took_ms is None else took_ms / 1000
@@ -62,7 +67,7 @@ def _read_events(events: Sequence[TraceFields], beside: TraceFields) -> Trace:
 def _read_event(building: Building, event: TraceFields) -> bool:
     """Take one event in, if it is known."""
     kind = event.get("type") or ("message" if "role" in event else None)
-    if kind not in KINDS:
+    if kind not in _KINDS:
         told = f"has the unknown type {kind!r}" if kind is not None else "has no type"
         building.doubt(f"an event {told}")
         return False
