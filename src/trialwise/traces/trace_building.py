@@ -22,32 +22,10 @@ from trialwise.traces.trace_documents import TraceFields, read_trace
 
 @dataclass(slots=True)
 class _Call:
-    """A call whose result may still come."""
+    """A call whose result may still come, and when it began."""
 
-    name: str | None
-    server: str | None
-    args: Any
+    told: ToolCall
     began: float | None
-    turn: int | None
-    result: str | None = None
-    error: str | None = None
-    ended: float | None = None
-
-    def finish(self, origin: float | None) -> ToolCall:
-        duration = None
-        if self.began is not None and self.ended is not None:
-            duration = max(0.0, self.ended - self.began)
-        started = None if self.began is None or origin is None else self.began - origin
-        return ToolCall(
-            name=self.name,
-            server=self.server,
-            args=self.args,
-            result=self.result,
-            error=self.error,
-            started_s=started,
-            duration_s=duration,
-            turn=self.turn,
-        )
 
 
 class Building:
@@ -95,7 +73,8 @@ class Building:
         if len(self._calls) == MAX_CALLS:
             self._omitted_calls += 1
             return
-        made = _Call(name, server, args, at, self._spoken or None)
+        told = ToolCall(name=name, server=server, args=args, turn=self._spoken or None)
+        made = _Call(told, at)
         self._calls.append(made)
         if key is not None:
             self._open[key] = made
@@ -111,16 +90,18 @@ class Building:
     ) -> None:
         """A tool returned, or failed."""
         self._see(at)
-        found = self._open.pop(key, None) if key is not None else None
-        if found is None and key is None:
-            found = next((one for one in reversed(self._calls) if _awaits(one, name)), None)
+        if key is not None:
+            found = self._open.pop(key, None)
+        else:
+            found = next((one for one in reversed(self._calls) if _awaits(one.told, name)), None)
         if found is None:
             # Somebody must have made this call, and a call that is not seen could be any.
             self.call(name, at=at)
             if self._omitted_calls:
                 return
             found = self._calls[-1]
-        found.result, found.error, found.ended = result, error, at
+        took = None if found.began is None or at is None else max(0.0, at - found.began)
+        found.told = replace(found.told, result=result, error=error, duration_s=took)
 
     def spend(self, usage: Usage | None, cost_usd: float | None = None) -> None:
         """What one reply of the model took."""
@@ -146,12 +127,11 @@ class Building:
         ended: str | None = None,
     ) -> Trace:
         """Return the trace; totals of the document win over the sums of its parts."""
-        seen = self._first <= self._last
-        if duration_s is None and seen and self._first < self._last:
+        if duration_s is None and self._first < self._last:
             duration_s = self._last - self._first
         return Trace(
             turns=tuple(self._turns),
-            tool_calls=tuple(one.finish(self._first if seen else None) for one in self._calls),
+            tool_calls=tuple(map(self._place, self._calls)),
             usage=usage or sum_usages(self._usages),
             total_tokens=total_tokens,
             cost_usd=self._cost() if cost_usd is None else cost_usd,
@@ -163,6 +143,11 @@ class Building:
             calls_unknown=self._unknown,
         )
 
+    def _place(self, call: _Call) -> ToolCall:
+        """Return a call with the time from the beginning of the trace, known once it has ended."""
+        began = call.began
+        return call.told if began is None else replace(call.told, started_s=began - self._first)
+
     def _see(self, at: float | None) -> None:
         if at is not None:
             self._first, self._last = min(self._first, at), max(self._last, at)
@@ -172,8 +157,8 @@ class Building:
         return math.fsum(known) if known and len(known) == len(self._costs) else None
 
 
-def _awaits(call: _Call, name: str | None) -> bool:
-    return call.result is None and call.error is None and name in (None, call.name)
+def _awaits(call: ToolCall, name: str | None) -> bool:
+    return call.failed is None and name in (None, call.name)
 
 
 # Sessions as Python objects: lists of messages, answers of model SDKs, and frameworks' results.
