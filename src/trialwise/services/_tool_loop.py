@@ -5,17 +5,17 @@ Bounded in turns, calls, time and text, so that a trial comes to an end whatever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trialwise.engine.ports import TrialContext
 from trialwise.model.reply import Reply, Setup, Usage, sum_usages
-from trialwise.model.trace import ToolCall, Trace, Turn
 from trialwise.services._mcp import Returned, Toolbox
 from trialwise.services.agent import AgentService
 from trialwise.services.model_apis import input_text
 from trialwise.services.service_factors import MalformedReply
+from trialwise.traces.trace_building import Building
 
 
 class Session:
@@ -30,22 +30,21 @@ class Session:
         self._clock = model.clock
         self._prepared = self._clock()
         self._began: float | None = None
-        self._toolbox = Toolbox(())
-        self._turns: list[Turn] = []
-        self._calls: list[ToolCall] = []
+        self._building = Building()
+        self._calls = 0
         self._usages: list[Usage | None] = []
         self._last: Reply | None = None
         # What is waited for.
         self._asked: TrialContext | None = None
-        self._called: tuple[_Call, float] | None = None
 
     async def run(self, trial: TrialContext, toolbox: Toolbox) -> Reply:
         """Return what the agent answers with tools, and how it came to it."""
-        self._toolbox = toolbox
         self._began = self._clock()
         tools = self._model.offer_tools(toolbox.definitions)
         messages = self._model.open_conversation(trial.input)
-        self._hear(messages)
+        for message in messages:
+            said = input_text(message.get("content") or "")
+            self._building.say(str(message["role"]), said, at=self._began)
         ended = "max-turns"
         for turn in range(self._model.max_turns):
             self._asked = replace(trial)
@@ -56,100 +55,92 @@ class Session:
                 ended = _ending(reply)
                 break
             is_last = turn + 1 == self._model.max_turns
-            returned = await self._work(calls, is_last=is_last)
+            returned = await self._work(calls, toolbox, is_last=is_last)
             if returned is None:
                 ended = "max-turns" if is_last else "max-tool-calls"
                 break
             messages = [*messages, _echo(reply.details["message"]), *returned]
-        return self._reply(ended, self._calls, self._usages)
+        return self._reply(ended)
 
     def so_far(self) -> Reply:
         """Return what was said and done until the session was cut short."""
-        calls, usages = list(self._calls), list(self._usages)
-        if self._called is not None:
-            call, began = self._called
-            calls.append(self._describe(call, None, began))
         # An answer that was of no use cost what it cost.
         unread = None if self._asked is None else self._asked.partial
-        if unread is not None:
-            usages.append(unread.usage)
-        return self._reply("cut-off", calls, usages)
-
-    def _hear(self, messages: list[Any]) -> None:
-        """The turns before the model's first."""
-        for message in messages:
-            said = message.get("content")
-            self._turns.append(Turn(role=str(message["role"]), content=input_text(said or "")))
+        return self._reply("cut-off", () if unread is None else (unread.usage,))
 
     def _take(self, reply: Reply) -> list[_Call]:
         """Return what the model said, and the calls that it asks for."""
         self._last = reply
         self._usages.append(reply.usage)
-        self._turns.append(Turn(role="assistant", content=reply.value))
-        for hosted in reply.details["message"].get("hosted_calls") or ():
-            self._calls.append(replace(ToolCall.from_dict(hosted), turn=len(self._usages)))
-        given = reply.details["message"].get("tool_calls") or ()
-        wanted = zip(given, reply.details["tool_calls"], strict=True)
+        self._building.say("assistant", reply.value)
+        message = reply.details["message"]
+        for hosted in message.get("hosted_calls") or ():
+            self._calls += 1
+            self._building.call(hosted["name"], server=hosted.get("server"), args=hosted["args"])
+        wanted = zip(message.get("tool_calls") or (), reply.details["tool_calls"], strict=True)
         return [_Call.of(place, raw, call) for place, (raw, call) in enumerate(wanted)]
 
-    async def _work(self, calls: list[_Call], *, is_last: bool) -> list[Any] | None:
+    async def _work(
+        self, calls: list[_Call], toolbox: Toolbox, *, is_last: bool
+    ) -> list[Any] | None:
         """Return the messages that answer some calls; None if one of them was not made."""
         answers: list[Any] = []
         for call in calls:
-            # Written down as failed: a check on calls must see that the model wanted it.
-            if is_last or len(self._calls) >= self._model.max_tool_calls:
+            tool, server = toolbox.whose(call.name)
+            began = ended = None
+            is_made = not is_last and self._calls < self._model.max_tool_calls
+            self._calls += 1
+            if is_made:
+                began = self._clock()
+            # Told before it is made: a session that is cut off in a call shows it without an end.
+            self._building.call(tool, key=call.key, server=server, args=call.args, at=began)
+            if is_made:
+                limit_s = self._model.tool_timeout_s
+                returned = await toolbox.call(call.name, call.args, timeout_s=limit_s)
+                ended = self._clock()
+                answers.append(self._answer(call, returned))
+            else:
+                # Written down as failed: a check on calls must see that the model wanted it.
                 limit = "turns" if is_last else "tool calls"
                 returned = Returned(f"not made: out of {limit}", failed=True)
-                self._calls.append(self._describe(call, returned))
-                continue
-            began = self._clock()
-            self._called = call, began
-            returned = await self._toolbox.call(
-                call.name, call.args, timeout_s=self._model.tool_timeout_s
+            self._building.result(
+                key=call.key,
+                result=None if returned.failed else returned.text,
+                error=returned.text if returned.failed else None,
+                at=ended,
             )
-            self._called = None
-            self._calls.append(self._describe(call, returned, began, self._clock()))
-            content = _cut_result(returned.text, self._model.result_limit)
-            # Chat completions have no field for a failed call; other APIs find the word again.
-            if returned.failed and not content.startswith("Error"):
-                content = f"Error: {content}"
-            answers.append({"role": "tool", "tool_call_id": call.key, "content": content})
         return answers if len(answers) == len(calls) else None
 
-    def _describe(
-        self,
-        call: _Call,
-        returned: Returned | None,
-        began: float | None = None,
-        ended: float | None = None,
-    ) -> ToolCall:
-        """Describe a call as the trace holds it: one without a time was not made."""
-        tool, server = self._toolbox.whose(call.name)
-        origin = began if self._began is None else self._began
-        return ToolCall(
-            name=tool,
-            server=server,
-            args=call.args,
-            result=None if returned is None or returned.failed else returned.text,
-            error=returned.text if returned is not None and returned.failed else None,
-            started_s=None if began is None or origin is None else _elapsed(origin, began),
-            duration_s=None if began is None or ended is None else _elapsed(began, ended),
-            turn=len(self._usages),
-        )
+    def _answer(self, call: _Call, returned: Returned) -> dict[str, Any]:
+        """Return the message that tells the model what came of a call."""
+        content = _cut_result(returned.text, self._model.result_limit)
+        # Chat completions have no field for a failed call; other APIs find the word again.
+        if returned.failed and not content.startswith("Error"):
+            content = f"Error: {content}"
+        return {"role": "tool", "tool_call_id": call.key, "content": content}
 
-    def _reply(self, ended: str, calls: list[ToolCall], usages: list[Usage | None]) -> Reply:
+    def _reply(self, ended: str, unread: Sequence[Usage | None] = ()) -> Reply:
         now = self._clock()
         began = now if self._began is None else self._began
-        usage = sum_usages(usages)
-        answer = self._last.value if self._last is not None and ended == "answer" else None
-        trace = Trace(
-            turns=tuple(self._turns),
-            tool_calls=tuple(calls),
+        usage = sum_usages([*self._usages, *unread])
+        trace = self._building.finish(
             usage=usage,
             cost_usd=self._model.find_cost(usage),
-            duration_s=_elapsed(began, now),
-            answer=answer or None,
+            duration_s=_round_time(max(0.0, now - began)),
             ended=ended,
+        )
+        trace = replace(
+            trace,
+            # A refusal, or what was said before the session was cut off, is no answer.
+            answer=trace.answer if ended == "answer" else None,
+            tool_calls=tuple(
+                replace(
+                    one,
+                    started_s=_round_time(one.started_s),
+                    duration_s=_round_time(one.duration_s),
+                )
+                for one in trace.tool_calls
+            ),
         )
         last = {} if self._last is None else self._last.details
         kept = {name: last[name] for name in ("finish_reason", "model", "refusal") if name in last}
@@ -197,9 +188,9 @@ def _ending(reply: Reply) -> str:
     return "answer" if reply.value.strip() else "no-answer"
 
 
-def _elapsed(began: float, ended: float) -> float:
-    """Seconds, to the microsecond: a record is for people to read."""
-    return max(0.0, round(ended - began, 6))
+def _round_time(seconds: float | None) -> float | None:
+    """Seconds to the microsecond: a record is for people to read."""
+    return None if seconds is None else round(seconds, 6)
 
 
 def _cut_result(text: str, limit: int) -> str:
