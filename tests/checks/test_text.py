@@ -124,7 +124,7 @@ BUILD: Any = checks
         (lambda: BUILD.contains(555), "text must be text of at least one character, got 555"),
         (lambda: BUILD.contains(["a", 5]), "got 5"),
         (lambda: BUILD.contains("a", minimum=-1), "minimum must be a whole number"),
-        (lambda: BUILD.contains("a", minimum=3, maximum=2), "maximum must be a whole number"),
+        (lambda: BUILD.contains("a", minimum=3, maximum=2), r"be at least minimum \(3\), got 2"),
         (lambda: BUILD.not_contains(""), "text must be text"),
         (lambda: BUILD.starts_with(""), "text must be text"),
         (lambda: BUILD.ends_with(None), "text must be text"),

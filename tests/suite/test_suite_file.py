@@ -490,7 +490,7 @@ def test_loading_leaves_the_process_as_it_was_but_for_imports(load: Load) -> Non
         (BASE + "criteria: [{name: c, all: [], at_least: 90%}]\n", "did you mean `all_of`?"),
         (
             BASE + "criteria: [{name: c, contains: {text: x, max: 0}, at_least: 90%}]\n",
-            "`maximum` must be a whole number of at least 1",
+            "`maximum` must be at least minimum (1)",
         ),
         (
             BASE + "criteria: [{name: c, length: {min: 1, minimum: 2}, at_least: 90%}]\n",

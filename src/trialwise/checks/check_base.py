@@ -13,14 +13,15 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from trialwise.catalogue import CHECKS as BUILT_IN
-from trialwise.declarations.signatures import Declaration, Natural
-from trialwise.declarations.structures import Key
+from trialwise.declarations.scalars import Choice, Count, Duration, Flag, Kind, Money, Text
+from trialwise.declarations.signatures import Declaration, derive_keys
+from trialwise.declarations.structures import Either, Key
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.extensions import CHECKS, blame_extension, extension_names, find_extension
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.redaction import LOOKED_AT, redact_text, redact_values
-from trialwise.validation import require_count
+from trialwise.validation import require_choice, require_count, require_real
 
 
 class Unset:
@@ -69,6 +70,14 @@ class Check(ABC):
         if spelling:
             cls.spelling = spelling
 
+    def __post_init__(self) -> None:
+        """Refuse arguments that are not of the kinds that their types declare."""
+        for key in _declared_keys(type(self)):
+            value = getattr(self, key.field, None)
+            # A default needs no check, and None stands for nothing given.
+            if value is not key.fallback:
+                self._keep(**{key.field: _check_argument(key.field, value, key.kind)})
+
     @property
     @abstractmethod
     def name(self) -> str:
@@ -113,11 +122,32 @@ class Check(ABC):
         """Return what it says of a reply it can read; it may raise `Unreadable`."""
 
 
-def check_flags(**flags: object) -> None:
-    """Options that are true or false; text such as "no" would count as true."""
-    for argument, value in flags.items():
-        if not isinstance(value, bool):
+@cache
+def _declared_keys(kind: type[Check]) -> tuple[Key, ...]:
+    try:
+        return derive_keys(kind)
+    except (TypeError, NameError):
+        return ()  # no suite can spell such arguments; the check itself looks at them
+
+
+def _check_argument(argument: str, value: Any, kind: Kind) -> Any:
+    """Return an argument as a check keeps it; of other kinds the check itself knows what it may be.
+
+    A suite's reader asks the same of what a suite says.
+    """
+    match kind:
+        case Flag() if not isinstance(value, bool):
+            # Text such as "no" would count as true.
             raise InvalidArgument(argument, value, "be true or false")
+        case Count(form=form):
+            require_count(argument, value, minimum=form["minimum"])
+        case Choice(words=words):
+            require_choice(argument, value, words)
+        case Duration() | Money() if require_real(argument, value) < 0:
+            raise InvalidArgument(argument, value, "be at least 0")
+        case Either(kinds=[Text(), _]):
+            return check_texts(argument, value)
+    return value
 
 
 def check_texts(argument: str, texts: object) -> tuple[str, ...]:
@@ -235,14 +265,16 @@ class Limits:
             raise InvalidArgument("maximum", self.maximum, f"be at least minimum ({self.minimum})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CountLimits(Check):
-    """A check whose count lies within limits."""
+    """A check whose count lies within limits, which are arguments of its own."""
 
-    minimum: Natural | None = None
-    maximum: Natural | None = None
+    __slots__ = ()
+
+    minimum: int | None
+    maximum: int | None
 
     def __post_init__(self) -> None:
+        Check.__post_init__(self)
         self.limits.check(require_count)
 
     @property

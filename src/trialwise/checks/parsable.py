@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from trialwise.checks import check_base, reply_reading
 from trialwise.checks.check_base import Check, Limits, Unreadable, failed, label
@@ -17,21 +17,13 @@ from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.validation import require_choice, require_count, require_real
+from trialwise.validation import require_real
 
 if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery
 
-__all__ = [
-    "Format",
-    "JsonPath",
-    "NumericRange",
-    "Parses",
-    "Require",
-    "json_path",
-    "numeric_range",
-    "parses",
-]
+__all__ = ["Format", "JsonPath", "NumericRange", "Parses", "Require"]
+__all__ += ["json_path", "numeric_range", "parses"]
 
 # --- values that a JSONPath (RFC 9535) selects
 
@@ -84,8 +76,8 @@ class JsonPath(Check, spelling="json_path"):
     def __post_init__(self, between: tuple[float, float] | None) -> None:
         if between is not None:
             self._take_limits(between)
+        Check.__post_init__(self)
         check_path("path", self.path)
-        require_choice("require", self.require, get_args(Require))
         for argument in ("equals", "contains"):
             if (value := getattr(self, argument)) is not check_base.UNSET:
                 self._keep(**{argument: reply_reading.check_json(argument, value)})
@@ -93,10 +85,6 @@ class JsonPath(Check, spelling="json_path"):
             check_pattern("matches", self.matches)
         if self.minimum is not None or self.maximum is not None:
             Limits(self.minimum, self.maximum).check(require_real)
-        if self.exists is not None:
-            check_base.check_flags(exists=self.exists)
-        if self.count is not None:
-            require_count("count", self.count)
         # Both ask how many values there are, and could contradict each other.
         if self.exists is not None and self.count is not None:
             raise InvalidArgument("count", self.count, "not be given beside exists")
@@ -292,9 +280,6 @@ class Parses(Check, spelling="parses"):
     asks_to_read: ClassVar[bool] = True
 
     format: Format
-
-    def __post_init__(self) -> None:
-        require_choice("format", self.format, get_args(Format))
 
     @property
     def name(self) -> str:

@@ -18,7 +18,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trace import MAX_TURNS
 from trialwise.model.trial import CheckResult, FailReason
-from trialwise.validation import require_count, require_integer, require_real
+from trialwise.validation import require_integer
 
 __all__ = ["ExitCode", "MaxCost", "MaxLatency", "MaxTokens"]
 __all__ += ["exit_code", "max_cost", "max_latency", "max_tokens"]
@@ -38,9 +38,6 @@ class MaxTokens(Check, spelling="max_tokens"):
     """
 
     tokens: Natural
-
-    def __post_init__(self) -> None:
-        require_count("tokens", self.tokens)
 
     @property
     def name(self) -> str:
@@ -74,9 +71,6 @@ class MaxCost(Check, spelling="max_cost"):
 
     usd: Dollars
 
-    def __post_init__(self) -> None:
-        _check_amount("usd", self.usd)
-
     @property
     def name(self) -> str:
         """The name in reports."""
@@ -106,9 +100,6 @@ class MaxLatency(Check, spelling="max_latency"):
 
     seconds: Seconds
 
-    def __post_init__(self) -> None:
-        _check_amount("seconds", self.seconds)
-
     @property
     def name(self) -> str:
         """The name in reports."""
@@ -121,11 +112,6 @@ class MaxLatency(Check, spelling="max_latency"):
 
 
 max_latency = MaxLatency
-
-
-def _check_amount(argument: str, value: float) -> None:
-    if require_real(argument, value) < 0:
-        raise InvalidArgument(argument, value, "be at least 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +130,10 @@ class ExitCode(Check, spelling="exit_code"):
     code: int | Sequence[int] = 0
 
     def __post_init__(self) -> None:
-        self._keep(code=tuple(self.code) if isinstance(self.code, (list, tuple)) else (self.code,))
-        if not self._codes:
+        codes = tuple(self.code) if isinstance(self.code, (list, tuple)) else (self.code,)
+        if not codes:
             raise InvalidArgument("code", [], "hold at least one exit code")
-        for code in self._codes:
-            require_integer("code", code)
+        self._keep(code=tuple(require_integer("code", code) for code in codes))
 
     @property
     def name(self) -> str:
@@ -209,11 +194,9 @@ class FinalAnswer(Check, spelling="final_answer"):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        check_base.check_flags(ignore_case=self.ignore_case)
+        Check.__post_init__(self)
         if self.equals is not None:
             check_base.check_texts("equals", (self.equals,))
-        if self.contains:
-            self._keep(contains=check_base.check_texts("contains", self.contains))
         list(self._build_checks())  # each refuses what it cannot use
 
     @property
@@ -281,9 +264,6 @@ class MaxTurns(Check, spelling="max_turns"):
 
     turns: Natural
 
-    def __post_init__(self) -> None:
-        require_count("turns", self.turns)
-
     @property
     def name(self) -> str:
         """The name in reports."""
@@ -331,9 +311,6 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
     """
 
     repeats: Natural
-
-    def __post_init__(self) -> None:
-        require_count("repeats", self.repeats)
 
     @property
     def name(self) -> str:

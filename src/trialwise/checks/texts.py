@@ -25,14 +25,13 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.redaction import LOOKED_AT, redact_text
-from trialwise.validation import require_count
 
 __all__ = ["Contains", "EndsWith", "Length", "Matches", "NotContains", "StartsWith"]
 __all__ += ["contains", "ends_with", "length", "matches", "not_contains", "starts_with"]
 
 
 @dataclass(frozen=True, slots=True)
-class Contains(Check, spelling="contains"):
+class Contains(CountLimits, spelling="contains"):
     """Each given text occurs in the reply.
 
     Args:
@@ -51,20 +50,11 @@ class Contains(Check, spelling="contains"):
     minimum: Natural = 1
     maximum: Natural | None = None
 
-    def __post_init__(self) -> None:
-        check_base.check_flags(ignore_case=self.ignore_case)
-        self._keep(text=check_base.check_texts("text", self.text))
-        require_count("minimum", self.minimum)
-        if self.maximum is not None:
-            require_count("maximum", self.maximum, minimum=self.minimum)
-
     @property
     def name(self) -> str:
         """The name in reports."""
         parts = " and ".join(map(label, self.text))
-        if (self.minimum, self.maximum) == (1, None):
-            return f"contains {parts}"
-        return f"contains {parts} {Limits(self.minimum, self.maximum).times}"
+        return f"contains {parts}" + (f" {self.limits.times}" if self.limits != Limits(1) else "")
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
@@ -73,13 +63,12 @@ class Contains(Check, spelling="contains"):
             sought = part.casefold() if self.ignore_case else part
             # Without overlaps, as Python counts: "aa" occurs once in "aaa".
             count = searched.count(sought)
-            if self.minimum <= count and (self.maximum is None or count <= self.maximum):
+            if self.limits.hold(count):
                 continue
             if count == 0:
                 return failed(f"{label(part)} is not in the reply", preview(text))
             return failed(
-                f"{label(part)} occurs {as_count(count, 'time')}, "
-                f"expected {Limits(self.minimum, self.maximum)}",
+                f"{label(part)} occurs {as_count(count, 'time')}, expected {self.limits}",
                 check_base.around(searched, searched.find(sought), len(sought)),
             )
         return CheckResult.ok()
@@ -103,10 +92,6 @@ class NotContains(Check, spelling="not_contains"):
     text: str | Sequence[str]
     _: KW_ONLY
     ignore_case: bool = False
-
-    def __post_init__(self) -> None:
-        check_base.check_flags(ignore_case=self.ignore_case)
-        self._keep(text=check_base.check_texts("text", self.text))
 
     @property
     def name(self) -> str:
@@ -138,7 +123,7 @@ class _TextAtEnd(Check):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        check_base.check_flags(ignore_case=self.ignore_case)
+        Check.__post_init__(self)
         check_base.check_texts("text", (self.text,))
 
     @property
@@ -211,6 +196,9 @@ class Length(CountLimits, spelling="length"):
     'the reply has 4 characters, expected at most 3'
     """
 
+    minimum: Natural | None = None
+    maximum: Natural | None = None
+
     @property
     def name(self) -> str:
         """The name in reports."""
@@ -264,8 +252,7 @@ class Matches(Check, spelling="matches"):
 
     def __post_init__(self) -> None:
         check_pattern("pattern", self.pattern)
-        check_base.check_flags(ignore_case=self.ignore_case, whole=self.whole)
-        require_count("max_length", self.max_length, minimum=1)
+        Check.__post_init__(self)
 
     @property
     def name(self) -> str:

@@ -26,19 +26,12 @@ from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
-from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:
     from trialwise.checks.expressions import Expression
 
-__all__ = [
-    "ToolCalled",
-    "ToolCalledWith",
-    "ToolNotCalled",
-    "tool_called",
-    "tool_called_with",
-    "tool_not_called",
-]
+__all__ = ["ToolCalled", "ToolCalledWith", "ToolNotCalled"]
+__all__ += ["tool_called", "tool_called_with", "tool_not_called"]
 __all__ += ["ToolCallCount", "ToolsInOrder", "tool_call_count", "tools_in_order"]
 
 
@@ -47,7 +40,7 @@ Tool = Annotated[str, Arg(aliases=("name",))]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalled(Check, spelling="tool_called"):
+class ToolCalled(CountLimits, spelling="tool_called"):
     """A tool was called at least `minimum` and at most `maximum` times.
 
     Args:
@@ -68,31 +61,23 @@ class ToolCalled(Check, spelling="tool_called"):
     server: str | None = None
 
     def __post_init__(self) -> None:
+        CountLimits.__post_init__(self)
         _check_tool(self.tool, self.server)
-        require_count("minimum", self.minimum)
-        if self.maximum is not None:
-            require_count("maximum", self.maximum, minimum=self.minimum)
 
     @property
     def name(self) -> str:
         """The name in reports."""
         called = f"calls {_tool(self.tool, self.server)}"
-        if (self.minimum, self.maximum) == (1, None):
-            return called
-        return f"{called} {Limits(self.minimum, self.maximum).times}"
+        return called if self.limits == Limits(1) else f"{called} {self.limits.times}"
 
     def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply, seen=True)
         count = sum(call.is_of(self.tool, self.server) for call in calls)
-        limits = Limits(self.minimum, self.maximum)
-        # Asks for the whole trace, which refuses where calls may be missing.
-        if not _is_settled(count, limits):
-            calls_of(reply)
-        if limits.hold(count):
+        if _holds(self.limits, count, reply):
             return CheckResult.ok()
         found = f"called {as_count(count, 'time')}" if count else "not called"
         tool = _tool(self.tool, self.server)
-        return failed(f"{tool} was {found}, expected {limits}", names(calls))
+        return failed(f"{tool} was {found}, expected {self.limits}", names(calls))
 
 
 tool_called = ToolCalled
@@ -116,7 +101,7 @@ class ToolNotCalled(Check, spelling="tool_not_called"):
     server: str | None = None
 
     def __post_init__(self) -> None:
-        self._keep(tool=check_base.check_texts("tool", self.tool))
+        Check.__post_init__(self)
         _check_tool(self.tool[0], self.server)
 
     @property
@@ -153,10 +138,6 @@ class ToolsInOrder(Check, spelling="tools_in_order"):
     tools: Annotated[str | Sequence[str], Arg(aliases=("names",))]
     _: KW_ONLY
     exact: bool = False
-
-    def __post_init__(self) -> None:
-        check_base.check_flags(exact=self.exact)
-        self._keep(tools=check_base.check_texts("tools", self.tools))
 
     @property
     def name(self) -> str:
@@ -214,8 +195,8 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
     _source: str = field(init=False, repr=False, compare=False, default="")
 
     def __post_init__(self) -> None:
+        Check.__post_init__(self)
         _check_tool(self.tool, self.server)
-        require_choice("require", self.require, ("all", "any"))
         if sum(one is not None for one in (self.args, self.schema, self.expression)) != 1:
             allowed = "be given, or schema, or expression, and only one of them"
             raise InvalidArgument("args", self.args, allowed)
@@ -297,6 +278,9 @@ class ToolCallCount(CountLimits, spelling="tool_call_count"):
     True
     """
 
+    minimum: Natural | None = None
+    maximum: Natural | None = None
+
     @property
     def name(self) -> str:
         """The name in reports."""
@@ -304,9 +288,7 @@ class ToolCallCount(CountLimits, spelling="tool_call_count"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply, seen=True)
-        if not _is_settled(len(calls), self.limits):
-            calls_of(reply)
-        if self.limits.hold(len(calls)):
+        if _holds(self.limits, len(calls), reply):
             return CheckResult.ok()
         return failed(f"{len(calls)} tool calls, expected {self.limits}", names(calls))
 
@@ -314,12 +296,14 @@ class ToolCallCount(CountLimits, spelling="tool_call_count"):
 tool_call_count = ToolCallCount
 
 
-def _is_settled(count: int, limits: Limits) -> bool:
-    """Return whether further calls could not change what a count says."""
-    # More calls can only make it worse.
-    if limits.maximum is not None and count > limits.maximum:
-        return True
-    return limits.maximum is None and limits.hold(count)
+def _holds(limits: Limits, count: int, reply: Reply) -> bool:
+    """Return whether a number of calls lies within limits."""
+    holds = limits.hold(count)
+    is_over = limits.maximum is not None and count > limits.maximum
+    # Where further calls could change the answer, a trace that may not show all calls is refused.
+    if not is_over and not (holds and limits.maximum is None):
+        calls_of(reply)
+    return holds
 
 
 def _check_tool(tool: object, server: object) -> None:
@@ -355,14 +339,11 @@ def _tool(tool: str, server: str | None) -> str:
 def _beyond(expected: Any, actual: Any, place: str) -> tuple[str, str] | None:
     """Return the first place where `actual` lacks what is expected, and what is there."""
     if not isinstance(expected, dict) or not isinstance(actual, dict):
-        return (
-            None
-            if same(expected, actual)
-            else (f"{place} to be {check_base.shown(expected)}", check_base.shown(actual))
-        )
+        wrong = f"{place} to be {check_base.shown(expected)}", check_base.shown(actual)
+        return None if same(expected, actual) else wrong
     for key, value in expected.items():
         if key not in actual:
             return f"{place}.{key} to be {check_base.shown(value)}", "it is missing"
-        if wrong := _beyond(value, actual[key], f"{place}.{key}"):
-            return wrong
+        if inner := _beyond(value, actual[key], f"{place}.{key}"):
+            return inner
     return None

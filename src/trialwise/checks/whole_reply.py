@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, Unreadable, failed, label, shown
@@ -24,7 +24,6 @@ from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.validation import require_choice
 
 __all__ = ["AsExpected", "Comparison", "Equals", "JsonSchema"]
 __all__ += ["as_expected", "equals", "json_schema"]
@@ -59,7 +58,7 @@ class Equals(Check, spelling="equals"):
     trim: bool = False
 
     def __post_init__(self) -> None:
-        check_base.check_flags(ignore_case=self.ignore_case, trim=self.trim)
+        Check.__post_init__(self)
         if not isinstance(self.expected, str):
             # They would do nothing to a number, and somebody relies on them.
             if self.ignore_case or self.trim:
@@ -134,8 +133,7 @@ class AsExpected(Check, spelling="as_expected"):
     trim: bool = False
 
     def __post_init__(self) -> None:
-        require_choice("how", self.how, get_args(Comparison))
-        check_base.check_flags(ignore_case=self.ignore_case, trim=self.trim)
+        Check.__post_init__(self)
         if self.trim and self.how != "equals":
             raise InvalidArgument("trim", self.trim, "be left out for contains")
 

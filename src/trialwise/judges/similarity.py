@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 
-from trialwise.checks.check_base import Check, check_texts, failed, label, preview
+from trialwise.checks.check_base import Check, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -43,7 +43,7 @@ class Similar(Check, spelling="similar"):
     minimum: float = 0.8
 
     def __post_init__(self) -> None:
-        self._keep(text=check_texts("text", self.text))
+        Check.__post_init__(self)
         require_open_rate("minimum", self.minimum)
         _check_installed()
 
