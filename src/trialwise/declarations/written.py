@@ -72,6 +72,11 @@ class Node:
         """Yield the items of a list."""
         yield from self.value
 
+    def with_entries(self, entries: Entries) -> Node:
+        """Return a mapping that stands where this node stands."""
+        start, end = (self.line, self.column), (self.end_line, self.end_column)
+        return Node(entries, self.source, start, end)
+
     def __repr__(self) -> str:
         return f"Node({self.value!r} at line {self.line + 1}, column {self.column + 1})"
 
@@ -85,6 +90,22 @@ def to_node(value: Any) -> Node:
     if isinstance(value, Mapping):
         return Node({str(key): (Node(key), to_node(one)) for key, one in value.items()})
     return Node([*map(to_node, value)] if isinstance(value, list | tuple) else value)
+
+
+def lay_over(base: Node, change: Node) -> Node:
+    """Return a value with a change: mappings are joined key by key, all else is replaced."""
+    if not (base.is_mapping and change.is_mapping):
+        return change
+    return change.with_entries(dict(_join(base.entries, change.entries)))
+
+
+def _join(ours: Entries, theirs: Entries) -> Iterator[tuple[str, tuple[Node, Node]]]:
+    for name in {**ours, **theirs}:
+        if name not in theirs:
+            yield name, ours[name]
+        elif theirs[name][1].value is not None:
+            key, value = theirs[name]
+            yield name, (key, lay_over(ours[name][1], value) if name in ours else value)
 
 
 class Reader(Protocol):

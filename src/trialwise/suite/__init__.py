@@ -7,7 +7,7 @@ A name loads its module on first use; type checkers read `__init__.pyi`.
     keys                              the keys of a suite, derived from declarations, and those of
     check_keys, suite_services        checks; services and judges: with how they are built
     inputs, gates                     inputs; gates: likewise
-    contract_building, contract_parts, contract_arms    contracts from what was read
+    contract_building, contract_parts contracts from what was read
     loading, loaded_suite             the whole suite: how it is found and read, and what it says
     reference                         the reference page and the JSON Schema
 """

@@ -1,11 +1,14 @@
 """One contract of a suite: its own keys over those at the top, made into the model's nouns.
 
-A contract that names several models becomes one contract for each of them.
+A contract that names several models becomes one contract for each of them. Its arms are variants
+that are compared with it and never run by themselves. An arm says only what it changes. Its
+mappings are laid over those of the contract, key by key, as in a JSON merge patch (RFC 7396): a
+value replaces the contract's, and null takes it away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,10 +20,14 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.suite import contract_parts
-from trialwise.suite.contract_arms import SEPARATOR, check_arm_names, overlay_arm
 from trialwise.suite.loaded_suite import SuiteContract
 from trialwise.suite.reading_context import Context, EnvironmentText, check_sampling, make_model
-from trialwise.suite.suite_services import build_service, hash_service, service_label
+from trialwise.suite.suite_services import (
+    build_service,
+    change_service,
+    hash_service,
+    service_label,
+)
 
 #: A key of one's own takes the place of the other, too, that the top may hold.
 _INSTEAD = {
@@ -32,6 +39,8 @@ _INSTEAD = {
 #: What one contract is called says nothing about the others.
 _NOT_SHARED = ("name", "description")
 PLACEHOLDER = "{model}"
+#: It stands between the name of a contract and that of its arm.
+SEPARATOR = "/"
 #: They would be filled in themselves; blanks, as bad, would make two arguments of one.
 _UNFIT = frozenset("{}")
 
@@ -222,6 +231,40 @@ def _arms(
         made = making.make(f"{base.name}{SEPARATOR}{name}", service, changed, **parts)
         if made is not None:
             yield replace(made, arm=name)
+
+
+def overlay_arm(
+    fields: Fields, arm: Fields, services: Mapping[str, Node], context: Context
+) -> Fields | None:
+    """Return the keys of a contract as an arm changes them; None once a problem is reported.
+
+    Args:
+        fields: The contract's, with those of the top.
+        arm: What the arm changes.
+        services: The suite's services by name, as they are written.
+        context: The suite being read.
+    """
+    # A mistake is reported where it stands, and the arm is not read any further.
+    before = len(context.problems)
+    changed = fields.copy(arm.node)
+    changed.take(arm, arm.nodes)
+    if "service" in arm.nodes:
+        changed.values["service"] = change_service(
+            fields.nodes.get("service"), arm.nodes["service"], services, context
+        )
+    ours, theirs = fields.get("factors"), arm.get("factors")
+    if isinstance(ours, Fields) and isinstance(theirs, Fields):
+        changed.values["factors"] = joined = ours.copy(theirs.node)
+        joined.take(theirs, theirs.values)
+    return None if len(context.problems) > before else changed
+
+
+def check_arm_names(arms: Fields, context: Context) -> None:
+    """Refuse names that no command could tell from another."""
+    for name, node in arms.keys.items():
+        # `agent/short` names the arm of a contract, and would name two things.
+        if SEPARATOR in name or name != name.strip():
+            context.refuse(node, "the name of an arm has no `/` and no blanks around it")
 
 
 def _overlaid(own: Fields, top: Fields) -> Fields:

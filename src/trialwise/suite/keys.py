@@ -34,11 +34,10 @@ from trialwise.suite.check_keys import (
     RUN_GRADERS,
     check_keys,
 )
-from trialwise.suite.contract_arms import ServiceChange
 from trialwise.suite.gates import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.inputs import INPUT_LIST, INPUTS, SAMPLING
 from trialwise.suite.loaded_suite import CompareSection
-from trialwise.suite.suite_services import SERVICE, DeclaredService
+from trialwise.suite.suite_services import SERVICE, DeclaredService, ServiceChange
 
 #: The clock gives their values, so that their kind says all.
 _BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)

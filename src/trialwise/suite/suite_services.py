@@ -7,7 +7,7 @@ and built and checked before the first trial.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -20,7 +20,16 @@ from trialwise.declarations.resources import PythonFunction, SecretName
 from trialwise.declarations.scalars import Schema, Text
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, More, Record, Short
-from trialwise.declarations.written import INVALID, Invalid, Node, Reader, show_value
+from trialwise.declarations.written import (
+    INVALID,
+    Entries,
+    Invalid,
+    Node,
+    Reader,
+    lay_over,
+    show_value,
+    suggest_name,
+)
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, extension_names
 from trialwise.judges import preference
@@ -196,6 +205,118 @@ _SAME = (
     "retries",
     "name",
 )
+
+
+# --- A service as an arm of a contract changes it -------------------------------------------------
+
+
+class ServiceChange(scalars.Kind):
+    """What an arm changes in a service: another one by name, or some of its keys.
+
+    It is read as a service once it is laid over the contract's own.
+    """
+
+    expected = "the name of a service, or keys of a service that change"
+    spelled = "service"
+
+    def read(self, node: Node, label: str, reader: Reader) -> Node | Invalid:
+        """Return the node itself."""
+        if node.is_list or (node.is_scalar and not isinstance(node.value, str)):
+            return self.refuse(node, label, reader)
+        return node
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Return the services with their keys, of which none is required."""
+        installed = extension_names(SERVICES) if getattr(defs, "installed", False) else ()
+        services = {name: _describe_change(name) for name in (*service_names(), *installed)}
+        change = {**_describe_keys(services), "minProperties": 1}
+        return {"anyOf": [{"type": "string", "pattern": r"\S"}, change]}
+
+
+def _describe_change(name: str) -> Schema:
+    declared = find_service(name)
+    assert declared is not None
+    change = _describe_keys({key.name: {"description": key.doc} for key in declared.keys})
+    return {"anyOf": [{"type": ["string", "array"]}, change]} if declared.is_short else change
+
+
+def _describe_keys(keys: Schema) -> Schema:
+    """Describe a mapping of which no key is required, and which may be included."""
+    return {
+        "type": "object",
+        "properties": {**keys, "include": {"$ref": "#/$defs/includes"}},
+        "additionalProperties": False,
+    }
+
+
+def change_service(
+    base: Node | None, change: Node, services: Mapping[str, Node], context: Context
+) -> Any:
+    """Return an arm's service: the name of another one, or what is read once it is changed.
+
+    Args:
+        base: The contract's service, as it is written.
+        change: What the arm says.
+        services: The suite's services by name, as they are written.
+        context: The suite being read.
+    """
+    if not change.is_mapping:
+        return change.value
+    if base is not None and isinstance(base.value, str):
+        base = services.get(base.value)  # a name that is not there is reported by the contract
+    # There is nothing to lay the change over, so it has to be a whole service.
+    if base is None or not base.is_mapping:
+        return SERVICE.read(change, "`service`", context)
+    return SERVICE.read(_lay_over_service(base, change, context), "`service`", context)
+
+
+def _lay_over_service(base: Node, change: Node, context: Context) -> Node:
+    """Lay the change over a service; one of another kind replaces it as a whole."""
+    ours, theirs = context.entries(base), context.entries(change)
+    kind = next(iter(ours), "")
+    declared = find_service(kind) if kind else None
+    if declared is None:
+        return change
+    for name, (key, _) in theirs.items():
+        if name != kind and name in {one.name for one in declared.keys}:
+            hint = f"write it into the service: `service: {{{kind}: {{{name}: …}}}}`"
+            context.refuse(key, f"`{name}` is a key of `{kind}`; {hint}")
+            return base
+    if kind not in theirs:
+        return change
+    key, value = theirs[kind]
+    whole = _lay_over_keys(declared, ours[kind][1], value, context)
+    return change.with_entries({**theirs, kind: (key, whole)})
+
+
+def _lay_over_keys(
+    declared: ServiceDeclaration, base: Node, change: Node, context: Context
+) -> Node:
+    ours = _expand_short(declared, base, context)
+    theirs = _expand_short(declared, change, context)
+    if ours is None or theirs is None:
+        return change
+    kinds = {key.name: key.kind for key in declared.keys}
+    joined = dict(ours)
+    for name, (key, value) in theirs.items():
+        # Some keys take null as a value of their own, which then takes nothing away.
+        if value.value is None and name in kinds and not kinds[name].takes_null:
+            if name not in ours:
+                hint = suggest_name(name, ours, "the contract's service does not have it")
+                context.refuse(key, f"null takes `{name}` away; {hint}")
+            joined.pop(name, None)
+        elif name in ours:
+            joined[name] = key, lay_over(ours[name][1], value)
+        else:
+            joined[name] = key, value
+    return change.with_entries(joined)
+
+
+def _expand_short(declared: ServiceDeclaration, node: Node, context: Context) -> Entries | None:
+    """Return the keys of a service that may be written as its main key's value alone."""
+    if node.is_mapping:
+        return context.entries(node)
+    return {declared.main.name: (node, node)} if declared.is_short else None
 
 
 class _Quorum(scalars.Scalar):
