@@ -141,7 +141,9 @@ def test_fixed_sizes_hold_at_each_discordance_and_one_pair_fewer_falls_short(
 
 def test_a_drop_is_found_by_the_whole_error_unless_both_ways_are_asked() -> None:
     """Both ways share the error, of which a drop alone may take all."""
-    one, both = (tw.planning.plan_compare(0.9, drop=0.1, pairs=20, two_sided=two) for two in (0, 1))
+    one, both = (
+        tw.planning.plan_compare(0.9, drop=0.1, pairs=20, two_sided=two) for two in (False, True)
+    )
     (named,), (shared,) = (answer.to_dict()["methods"] for answer in (one, both))
 
     assert named["rows"][0]["fails"] == pytest.approx(mcnemar_chances(20, 0.18, 0.08, 0.1)[1])

@@ -70,8 +70,7 @@ def test_each_part_of_a_chat_service_changes_its_factor_and_no_other(
 
 def test_an_agent_records_its_servers_as_tools() -> None:
     pytest.importorskip("mcp")
-    from trialwise.services._mcp import McpServer
-    from trialwise.services.agent import AgentService
+    from trialwise.services.agent import AgentService, McpServer
 
     def agent(*tools: str) -> dict[str, str]:
         servers = {"shop": McpServer(url="https://tools.example.com/mcp", tools=tools)}

@@ -332,17 +332,17 @@ def _service(contracts: str, service: Any) -> Iterator[Check]:
     name = f"service of {contracts}"
     match service:
         case CommandService():
-            yield _program(name, service._argv[0], service._cwd or "", service._env.get("PATH"))
+            yield _program(name, service.argv[0], str(service.cwd or ""), service.env.get("PATH"))
         case HttpService():
-            yield _endpoint(name, resolve(service._url, service._environment))
+            yield _endpoint(name, resolve(service.url, service.environment))
         case ChatService():
-            yield _endpoint(name, service._base_url)
+            yield _endpoint(name, service.base_url)
         case AgentService():
-            yield _endpoint(name, service._model._base_url)
-            for tools, server in service._servers.items():
+            yield _endpoint(name, service.base_url)
+            for tools, server in service.servers.items():
                 name = f"server {tools} of {contracts}"
                 if server.url is not None:
-                    yield _endpoint(name, resolve(server.url, service._environment))
+                    yield _endpoint(name, resolve(server.url, service.environment))
                 else:
                     search = server.env.get("PATH")
                     yield _program(name, server.command[0], server.cwd or "", search)
