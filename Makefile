@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-faults fuzz lint bench stubs shape docs calibration clean
+.PHONY: help demo test test-all test-faults fuzz mutants lint bench stubs shape docs calibration clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -54,6 +54,13 @@ MINUTES ?= 5
 
 fuzz: $(VENV)/.dev $(VENV)/.fuzz  ## Fuzz every reader for MINUTES and write docs/reliability.md
 	$(BIN)/python -m tools.fuzz_readers --minutes $(MINUTES)
+
+# How many mutants to draw, and from which seed.
+COUNT ?= 200
+SEED  ?= 1
+
+mutants: $(VENV)/.dev  ## Change the code at COUNT places and count what the tests notice
+	$(BIN)/python -m tools.mutants --count $(COUNT) --seed $(SEED)
 
 lint: $(VENV)/.dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .
