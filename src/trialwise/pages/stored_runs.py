@@ -129,7 +129,7 @@ def _list_session(trial: Trial) -> Iterator[tuple[str, str]]:
     session = trial_cards.build_timeline(trial, trial_cards.PLAIN)
     steps = [] if session is None else [*session.steps]
     # The reply is shown below the session, so that its last message would stand there twice.
-    if trial.reply and trial_cards.ends_with(session, trial.reply):
+    if trial.reply and trial_cards.shows_last(session, trial.reply):
         steps.pop()
     for step in steps:
         if isinstance(step, str):

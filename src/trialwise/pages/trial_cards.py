@@ -346,11 +346,11 @@ def _list_reply(
         yield compare_texts(*shown)
     elif expected is not None:
         yield blocks.Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
-    elif trial.reply and not ends_with(session, trial.reply):
+    elif trial.reply and not shows_last(session, trial.reply):
         yield blocks.Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
 
 
-def ends_with(session: blocks.Timeline | None, reply: str) -> bool:
+def shows_last(session: blocks.Timeline | None, reply: str) -> bool:
     """Return whether the last step of a session shows a reply in full."""
     last = session.steps[-1] if session is not None and session.steps else None
     return isinstance(last, blocks.Message) and last.text.text == reply

@@ -9,8 +9,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-import anyio
-
 from trialwise.declarations.resources import Url
 from trialwise.declarations.scalars import Count
 from trialwise.declarations.signatures import Arg, Positive, Seconds
@@ -126,6 +124,9 @@ class EndpointService(ABC):
 
     async def send(self, request: Request) -> Answer:
         """Return the answer to a request, whatever its status."""
+        # Judges are made where a suite is only checked: the first question loads the event loop.
+        import anyio
+
         with anyio.move_on_after(self.timeout_s):
             answer = await self._answer(request)
             if isinstance(answer, Answer):
