@@ -556,7 +556,7 @@ def test_no_gate_asks_a_model(bench: Bench, gate: str, matcher: str) -> None:
     target = {"reliability": "pass_at_k", "stability": "score", "metrics": "score"}[gate]
     for written in (f"{{{matcher}: {{rubric: kind}}}}", f"{{all_of: [{{not: {{{matcher}: x}}}}]}}"):
         (problem,) = bench.refused(asks(gate, target, written)).problems
-        assert problem.message.startswith(f"`{matcher}` asks a model")
+        assert problem.message.startswith(f"unknown key `{matcher}`: it asks a model")
 
 
 @pytest.mark.parametrize(
