@@ -95,7 +95,7 @@ SAMPLES = {
 _ARMS = re.compile(
     r"compar|cho(ice|os)|explor|prefer|(^|[/_])arms?(_|\.|$)|pair(ed|ing|_)|relabel|guardrail|amounts\.py"
 )
-#: What is no part of comparing although its name sounds like it.
+#: What is not part of comparing although its name sounds like it.
 _NO_ARMS = re.compile(r"declarations/|journal_repair|chosen_")
 #: Types of designs and evidence that only their own modules may tell apart.
 _DESIGNS = re.compile(r"\w*(Design|Evidence)\b")

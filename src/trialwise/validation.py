@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     T = TypeVar("T")
     E = TypeVar("E", bound=Enum)
 
-#: The order of so many trials fits into memory.
+#: The order of this many trials fits into memory.
 _MOST_TRIALS = 10_000_000
 #: Beyond this the square of a count overflows a double, and nobody has run as many trials.
 _LARGEST_COUNT = 10**150

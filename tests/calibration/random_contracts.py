@@ -322,7 +322,7 @@ def _prepare(
     return run_again
 
 
-#: After so many runs a comparison looks for the first time.
+#: After this many runs a comparison looks for the first time.
 _FIRST_LOOK = 20
 
 
@@ -335,7 +335,7 @@ def _compare_state(
     draws: bool,
     runs: int,
 ) -> list[str]:
-    """Run a contract at one state until a number is seen to be wrong, or so many times."""
+    """Run a contract at one state until a number is seen to be wrong, or this many times."""
     # A criterion that the FAIL of another has cut short decides nothing of its own.
     alone = all(one.where == "check" for one in statements)
     run_again = _prepare(drawn, rates, baselines, keep_going=alone)

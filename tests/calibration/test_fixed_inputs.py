@@ -542,7 +542,7 @@ def test_one_block_is_a_shuffled_list() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("design", [DESIGNS[0], DESIGNS[2], DESIGNS[7], DESIGNS[10]])
 def test_blocks_that_hold_every_input_once_raise_no_error_either(design: SequentialDesign) -> None:
-    """For two kinds of inputs; blocks are not exchangeable, so this is no proof for all."""
+    """For two kinds of inputs; blocks are not exchangeable, so this proves nothing for others."""
     for verdict, rate in (("FAIL", design.p0), ("PASS", design.p1)):
         _, own = worst_errors(design)[verdict]
         for rates in populations(rate):

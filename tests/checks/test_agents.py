@@ -101,7 +101,7 @@ def test_it_fails_and_says_why(check: Postcondition, explanation: str, evidence:
 
 
 def test_an_agent_that_a_limit_stopped_has_no_answer() -> None:
-    """What it said before is no answer, however right it sounds."""
+    """What it said before is not an answer, however right it sounds."""
     result = checks.final_answer().check(STOPPED.to_reply())
 
     assert "the agent ended without an answer ('max-turns')" == result.explanation

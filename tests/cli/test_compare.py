@@ -131,7 +131,7 @@ def test_files_hold_what_the_terminal_shows() -> None:
         (("five", "eigth"), click.UsageError, "did you mean 'eight'"),
         (("five", "five"), click.UsageError, "is named twice"),
         (("five", "eight", "-o", "c.pdf"), InvalidArgument, "end with .html, .md, .xml"),
-        (("neither", "nor"), click.UsageError, "'neither' is no contract or arm of"),
+        (("neither", "nor"), click.UsageError, "'neither' is not a contract or arm of"),
     ],
 )
 @pytest.mark.usefixtures("folder")

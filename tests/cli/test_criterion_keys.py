@@ -71,7 +71,7 @@ def test_one_criterion_may_be_a_quick_check() -> None:
 
     assert 0 == done.exit_code
     assert "rare  SMOKE PASS" in done.output
-    assert "both criteria passed, 1 by a smoke check, which is no evidence" in done.output
+    assert "both criteria passed, 1 by a smoke check, which is not evidence" in done.output
     assert "fine  PASS " in done.output
 
 

@@ -171,7 +171,7 @@ def test_the_folders_that_a_run_writes_to_are_tried(folder: Path) -> None:
 
 
 def test_a_function_was_imported_and_is_not_called(folder: Path) -> None:
-    """Looking is no trial."""
+    """Looking is not a trial."""
     (folder / "doctored.py").write_text("def answer(q):\n    1 / 0\n", encoding="utf-8")
     write(folder, '{python: "doctored:answer"}')
 

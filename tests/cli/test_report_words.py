@@ -216,7 +216,7 @@ def test_the_terminal_says_how_often_several_decisions_err() -> None:
 
 
 def _tail(trials: int, fewest: int, rate: Fraction) -> Fraction:
-    """The probability of at least so many passes."""
+    """The probability of at least this many passes."""
     return sum(
         (comb(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in range(fewest, trials + 1)),
         Fraction(0),

@@ -92,7 +92,7 @@ def test_alone_it_gives_no_pass() -> None:
     done = do(ALONE, "run")
 
     assert 3 == done.exit_code
-    assert "INCONCLUSIVE  nothing decides: 1 criterion is only reported" in done.output
+    assert "INCONCLUSIVE  no verdict: 1 criterion is only reported" in done.output
 
 
 def test_its_interval_leaves_out_five_percent_on_each_side() -> None:

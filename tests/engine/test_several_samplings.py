@@ -44,7 +44,7 @@ def _contract(
 
 
 def _service(says: Says, waits: Callable[[int], int]) -> Callable[[TrialContext], Any]:
-    """A service that takes so many turns of the event loop for a trial."""
+    """A service that takes this many turns of the event loop for a trial."""
 
     async def answer(trial: TrialContext) -> str:
         for _ in range(waits(trial.seed)):

@@ -1,4 +1,4 @@
-"""Text that attacks whoever reads it is inert in the terminal and in every report."""
+"""Text that attacks its readers is inert in the terminal and in every report."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def unseal_lines(path: Path) -> list[bytes]:
     ids=["half", "empty", "bytes", "control character", "deep", "two"],
 )
 def test_a_sealed_line_without_a_record(run: StoredRun, name: str, line: bytes) -> None:
-    """A line of a journal whose checksum fits and that is no JSON object gave a traceback."""
+    """A line of a journal whose checksum fits and that is not a JSON object gave a traceback."""
     path = run.path / name
     lines = unseal_lines(path)
     seal_lines(path, [lines[0], line, *lines[2:]])

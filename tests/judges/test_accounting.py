@@ -393,7 +393,7 @@ def test_only_unproven_judges_are_no_pass(juror: Start, says: Says) -> None:
     plain = Capabilities(unicode=True)
     text = render_summary([verdict], capabilities=plain)
     assert "PASS (advisory)" in text
-    assert "INCONCLUSIVE  nothing decides: 1 criterion only advises" in text
+    assert "INCONCLUSIVE  no verdict: 1 criterion only advises" in text
 
 
 def test_an_abort_says_why_nobody_answered(juror: Start, no_waiting: Any) -> None:

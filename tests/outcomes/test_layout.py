@@ -52,7 +52,7 @@ def test_words_for_broken_trials_name_their_class(value: str, error_class: Error
 
 
 def test_a_skipped_trial_is_told_apart_from_a_missing_result() -> None:
-    """Skipping is no trial, a missing result is a failed one."""
+    """Skipping is not a trial, a missing result is a failed one."""
     assert read_mark("skipped", PLAIN).skipped
     assert not read_mark("", PLAIN).skipped
 
@@ -119,7 +119,7 @@ def test_every_value_is_read_or_refused(value: Any) -> None:
 
 
 def test_numbers_and_times_of_others_are_read_or_none() -> None:
-    """A bool is no number, and an infinite one is none either."""
+    """A bool is not a number, and neither is an infinite one."""
     assert (None, None, 2.5) == (number(True), number("1e999"), number("2.5"))
     assert (None, 0.0) == (amount(-1), amount(0))
     assert (None, None, 7) == (count(1.5), count(1e300), count("7"))

@@ -139,7 +139,7 @@ def test_the_calls_time_counts_every_moment_once(spans: list[tuple[int, int]]) -
 
 
 def test_setup_is_told_apart_from_the_session() -> None:
-    """It is no part of the axis: the same bars with it and without."""
+    """It is not part of the axis: the same bars with it and without."""
     plain = trial_of(*SESSION, latency_s=2.0)
     prepared = replace(plain, setup_s=0.7)
     bars = [[bar.attrib["style"] for row in rows_of(one) for lane in by_class(row, "lane")

@@ -22,7 +22,7 @@ Outcomes = dict[tuple[int, float], Fraction]
 
 
 def list_outcomes(pairs: int, share: Fraction) -> Outcomes:
-    """All results of so many discordant pairs of which the candidate wins a share on average."""
+    """All results of this many discordant pairs of which the candidate wins a share on average."""
     chances: Outcomes = {}
     for won in range(pairs + 1):
         key = ((2 * won > pairs) - (2 * won < pairs), sign_test(won, pairs - won).p_value)
@@ -133,7 +133,7 @@ def compare(*services: Any, criteria: list[str], **settings: Any) -> Comparison:
 
 
 def passes(**lost: int) -> Any:
-    """A service that fails each criterion in so many of its first trials."""
+    """A service that fails each criterion in this many of its first trials."""
     return lambda _, index: " ".join(name for name, most in lost.items() if index >= most)
 
 

@@ -285,7 +285,7 @@ def together(m: int, cells: Floats) -> Floats:
 
 
 def by_class(m: int, good: int, sensitivity: float, specificity: float) -> Floats:
-    """The chance of every table where so many good and so many bad units were collected."""
+    """The chance of every table where this many good and this many bad units were collected."""
     right, _, caught, missed = tables(m)
     chance = binom.pmf(right, good, sensitivity) * binom.pmf(caught, m - good, specificity)
     return np.asarray(np.where(right + missed == good, chance, 0.0))
@@ -298,12 +298,12 @@ def at_least(n: int, share: float) -> Floats:
 
 
 def passes(chance: Floats, first: Ints, n: int, share: float) -> float:
-    """The chance of a PASS: of every table, and of so many judged passes or more."""
+    """The chance of a PASS: of every table, and of this many judged passes or more."""
     return float(chance @ at_least(n, share)[first])
 
 
 def fails(chance: Floats, last: Ints, n: int, share: float) -> float:
-    """The chance of a FAIL: of every table, and of so many judged passes or fewer."""
+    """The chance of a FAIL: of every table, and of this many judged passes or fewer."""
     # P(K ≤ k) is that of n − k failures or more: no difference of nearly equal numbers.
     return float(chance @ at_least(n, 1 - share)[n - last])
 
@@ -626,7 +626,7 @@ def test_a_trial_without_a_reply_is_no_error_of_the_judge() -> None:
 
 
 def with_replies(m: int, n: int, replies: int, rates: tuple[float, float]) -> tuple[Ints, Ints]:
-    """From how many judged passes of so many replies it PASSes and up to how many it FAILs.
+    """From how many judged passes of this many replies it PASSes and up to how many it FAILs.
 
     A fifth of the level goes to the share of replies, by which the limit is divided. Where not all
     replies being good would be enough it FAILs at any count.

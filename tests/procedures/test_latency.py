@@ -20,7 +20,7 @@ from trialwise.stats.result_types import RULES, Refusal, Rule
 
 
 def split(within: int, beyond: int) -> list[float]:
-    """So many latencies at the limit of 500 and so many above it."""
+    """So many latencies at the limit of 500 and this many above it."""
     return [500.0] * within + [501.0] * beyond
 
 

@@ -184,7 +184,7 @@ def test_the_rule_is_the_exact_one_sided_binomial_test(trials: int, rate: float)
         assert is_withdrawn(Decision.PASS, passed, trials, required=0.995, low=rate) == (
             passed <= limit
         )
-        # The chance of so many passes at the rate is that of so few failures at its complement.
+        # The chance of this many passes at the rate is that of so few failures at its complement.
         mirrored = trials >= 10 and 1 - (tail_below(passed - 1, trials, rate)) <= 0.01
         assert is_withdrawn(Decision.FAIL, passed, trials, required=rate) == mirrored
 

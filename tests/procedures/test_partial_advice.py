@@ -38,7 +38,7 @@ def test_the_chance_of_a_decision_from_a_state_is_that_of_every_path(
 
 
 def cut_short(failing: Container[int], after: int, **criterion: Any) -> Finding:
-    """A criterion whose budget ended its run after so many trials."""
+    """A criterion whose budget ended its run after this many trials."""
     one = tw.Criterion("ok", tw.contains("yes"), at_least=0.9, **criterion)
     contract = tw.Contract("c", lambda _, index: "no" if index in failing else "yes", [one])
     usual: dict[str, Any] = {"store": None, "progress": False, "seed": 1}

@@ -18,7 +18,7 @@ INPUTS = [f"question {k}" for k in range(10)]
 
 
 def unreachable(lost: int, *, says: str = "yes") -> Callable[[str, int], str]:
-    """A service that cannot be reached in so many trials, every fourth of the first."""
+    """A service that cannot be reached in this many trials, every fourth of the first."""
 
     def reply(_: str, index: int) -> str:
         if index in range(0, 4 * lost, 4):

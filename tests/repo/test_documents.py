@@ -28,7 +28,7 @@ ELSEWHERE = {
 SHOWN = {"", "text", "sh", "json", "xml", "toml", "ini"}
 #: What stands in no comment of the page: how it begins, and where it is run.
 UNMARKED = {"result.to_frame(": "tests/runtime/test_frames.py"}
-#: Whose commands start so many servers or test sessions that they take half a minute.
+#: Whose commands start this many servers or test sessions that they take half a minute.
 LONG = {
     "docs/examples.md",
     "docs/guides/agents.md",

@@ -37,6 +37,18 @@ NOT_USED = {
     "gone on with": "resumed",
     "judged": "decided; a judge is a model that grades replies",
     "all run": "all planned trials run",
+    "belongs into": "belongs in",
+    "so many": "this many, or the number",
+    "whoever": "the people who",
+    "of one's own": "own",
+    "nothing decides": "no verdict",
+    "nobody beats": "may be best",
+}
+#: Habits of other languages, as patterns, and what a reader expects instead.
+HABITS = {
+    r"(?<!there )(?<!that )\b(is|are) no (?!longer|more|less|worse|fewer|better)": "is not a",
+    r"(?<!many )\bany more\b": "no longer",
+    r"\bis refused that\b": "is refused if it",
 }
 
 
@@ -79,8 +91,8 @@ def list_messages(file: Path) -> Iterator[str]:
 
 
 def is_free(place: str, word: str) -> bool:
-    """Whether a place may use a word: judges judge."""
-    return word == "judged" and any(one in place for one in JUDGES)
+    """Whether a place may use a word: judges judge, and their prompt is part of their identity."""
+    return place == "judges/votes.py" or (word == "judged" and any(one in place for one in JUDGES))
 
 
 @pytest.mark.parametrize("term", [one for terms in read_glossary() for one in terms.split(", ")])
@@ -121,4 +133,16 @@ def test_no_page_message_or_help_uses_a_word_with_two_meanings(word: str) -> Non
         (place, text)
         for place, text in list_shown()
         if pattern.search(text) and not is_free(place, word)
+    ]
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_sentences_have_the_order_and_the_words_of_plain_english(habit: str) -> None:
+    """Readers are busy, and most of them did not grow up with the language."""
+    pattern = re.compile(habit, re.IGNORECASE)
+
+    assert [] == [
+        (place, text)
+        for place, text in list_shown()
+        if pattern.search(text) and not is_free(place, habit)
     ]

@@ -148,7 +148,7 @@ def _references(baseline: Baseline) -> dict[str, BaselineReference]:
 
 
 def run(plan: Plan, service: Service, *, stop_after: int | None = None) -> list[Trial]:
-    """Trials in issue order until every criterion is settled or so many are in."""
+    """Trials in issue order until every criterion is settled or this many are in."""
     sampling = plan.experiments[0]
     each_input = any(one.counting.each_input for one in plan.criteria)
     streams = {
@@ -606,7 +606,7 @@ UNMEASURED = "the judge has no gold set"
 
 
 def judged(passed: int = 406, trials: int = 500, **question: Any) -> RunRecord:
-    """A measured judge that passes so many trials; its errors may leave open what that shows."""
+    """A measured judge that passes this many trials; its errors may leave open what that shows."""
     asked = [Criterion("helpful", Asks(errors=LABELS), **{"at_least": 0.75, **question})]
     plan = plan_of("shop", QUESTIONS[:4], asked, trials=trials, curtail=False)
     failure: Failure = ("judged", "the judge says no", "", FailReason.CONDITION)

@@ -20,7 +20,7 @@ import trialwise as tw
 def test_the_page_of_a_run_says_its_horizon(
     tmp_path: Path, horizon: int | tw.model.Horizon, shown: str
 ) -> None:
-    """A horizon in gates or days is written as it was declared, and a number as so many runs."""
+    """A horizon in gates or days is written as it was declared, and a number as this many runs."""
     criterion = tw.Criterion("right", tw.contains("yes"), at_least=0.5)
     contract = tw.Contract("sums", lambda _: "yes", [criterion])
     result = tw.run(contract, inputs=["a"], store=None, seed=1, horizon=horizon)

@@ -82,7 +82,7 @@ def test_both_corrections_are_kept_and_named() -> None:
 
 @pytest.mark.parametrize("passed", [378, 386, 394, 402, 406])
 def test_what_is_missing_suffices_for_both_corrections(passed: int) -> None:
-    """With so many trials at the same rate either decides; what suffices for one would not do."""
+    """With this many trials at the same rate either decides; what suffices for one would not do."""
     found = finding(judged(passed)).judged
     assert found is not None
     assert Decision.INCONCLUSIVE is found.decision
@@ -258,7 +258,7 @@ def test_what_only_advises_is_marked_on_the_page_with_the_reason() -> None:
 def test_a_run_in_which_nothing_decides_says_so() -> None:
     """Everywhere where the run has a line of its own."""
     record = advisory()
-    said = "Nothing decides: 1 criterion only advises."
+    said = "No verdict: 1 criterion only advises."
 
     assert said == explain_advisory_run(record.verdict)
     assert said in render_markdown([record])

@@ -149,7 +149,7 @@ TWO = planned(criterion("valid-json"), criterion("grounded", at_least=0.9, trial
 
 
 def before_end(events: Iterator[Event], trials: int) -> list[Event]:
-    """The beginning of a run, up to so many trials."""
+    """The beginning of a run, up to this many trials."""
     heard: list[Event] = []
     for event in events:
         heard.append(event)
@@ -577,7 +577,7 @@ def test_before_the_first_trial_there_is_no_pace() -> None:
 
 @given(st.integers(0, 1), st.lists(st.booleans(), min_size=1, max_size=40))
 def test_the_shortest_ways_are_the_shortest(which: int, outcomes: list[bool]) -> None:
-    """Played on, the stream is decided after exactly so many more passes, or failures."""
+    """Played on, the stream is decided after exactly this many more passes, or failures."""
     plan = TWO.criteria[which]
     stream = Stream(plan.limits)
     for place, passed in enumerate(outcomes):

@@ -240,7 +240,7 @@ def test_several_samplings_are_compared_each_in_its_own_order() -> None:
 
 
 def test_without_a_number_of_pairs_the_runs_end_when_the_pairs_decide() -> None:
-    """Wins only: as soon as so many in a row are rarer than half of 5 % between equals."""
+    """Wins only: as soon as this many in a row are rarer than half of 5 % between equals."""
     found = compare(contract(never), contract(always), inputs=QUESTIONS, seed=1, store=None)
     pairs = found.findings[0].pairs
     assert pairs is not None

@@ -20,7 +20,7 @@ ANSWERS = tw.Criterion("answers", tw.contains("yes"), at_least=0.3)
 
 
 class Agent:
-    """An agent whose sessions repeat a call so many times."""
+    """An agent whose sessions repeat a call this many times."""
 
     def __init__(self, calls: int, answers: str = "yes") -> None:
         self.calls, self.answers = calls, answers

@@ -271,7 +271,7 @@ def test_a_record_with_gates_can_be_decided_again(suite: Suite, outcomes: str) -
 
 
 def test_a_service_without_traces_is_undecided(suite: Suite) -> None:
-    """No trace is no evidence of stability."""
+    """No trace is not evidence of stability."""
     found = gate(suite("stability: {}\n", "PPP"), "stability")
 
     assert Decision.INCONCLUSIVE is found.decision

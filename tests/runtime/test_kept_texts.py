@@ -36,7 +36,7 @@ def run(folder: Path, **settings: Any) -> tw.Result:
 
 
 def test_inputs_and_expected_answers_are_read_back(tmp_path: Path) -> None:
-    """A value that is no text is kept as JSON, as people write it."""
+    """A value that is not a text is kept as JSON, as people write it."""
     result = run(tmp_path)
     for record in (result.record, RunStore(tmp_path).load(result.record.run_id)):
         asked = record.texts.inputs

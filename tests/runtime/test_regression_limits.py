@@ -39,7 +39,7 @@ def first_pass(passing: int, margin: float | None = None) -> tw.Contract:
 def compare(
     tmp_path: Path, baseline: tuple[int, int], test: tuple[int, int], **given: object
 ) -> tw.Result:
-    """Measure a baseline of so many passes of so many trials, then test so many of so many."""
+    """Measure a baseline of (passes, trials), then test one of (passes, trials)."""
     quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
     tw.measure(first_pass(baseline[0]), trials=baseline[1], **quiet)  # type: ignore[arg-type]
     return tw.run(first_pass(test[0]), trials=test[1], curtail=False, **quiet, **given)  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def smoke(passing: int, rule: str = "exact") -> tw.Result:
 
 
 def exact_bound(passed: int, trials: int) -> float:
-    """The rate at which so many passes or more have a chance of 5 %, for a run without failures."""
+    """The rate at which a run of this many trials has no failure with a chance of 5 %."""
     assert passed == trials
     return float(0.05 ** (1 / trials))
 

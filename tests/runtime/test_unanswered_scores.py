@@ -53,7 +53,7 @@ def test_a_trial_without_a_score_is_one_score_of_its_outcome(trials: int, passed
 
 @pytest.mark.parametrize("trials", [40, 41])
 def test_a_service_that_never_replies_has_as_many_scores_as_trials(trials: int) -> None:
-    """Its mean is 0, and the bound on it is that of so many zeros, not of an eighth of them."""
+    """Its mean is 0, and the bound on it is that of this many zeros, not of an eighth of them."""
     (found,) = _run(_raise, _graded(mean_at_least=0.5, trials=trials)).verdict.findings
 
     assert (found.decision, found.scores.mean, found.scores.trials) == ("FAIL", 0.0, trials)

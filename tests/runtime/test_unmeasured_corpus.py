@@ -48,7 +48,7 @@ def _run(service: Any, analysis: str, *more: tw.Criterion, **question: Any) -> A
 
 
 def _shows(passed: int, trials: int) -> bool:
-    """By enumeration: whether so many of a part rule out one success too few in the corpus."""
+    """By enumeration: whether this many of a part rule out one success too few in the corpus."""
     few = SIZE // 2 - 1
     ways = sum(
         comb(few, k) * comb(SIZE - few, trials - k) for k in range(passed, min(few, trials) + 1)

@@ -70,7 +70,7 @@ def long(characters: int) -> str:
 
 @server.tool(structured_output=False)
 def picture() -> Image:
-    """Something that is no text."""
+    """Something that is not a text."""
     return Image(data=b"\x89PNG", format="png")
 
 

@@ -187,7 +187,7 @@ async def test_tools_are_called_until_the_model_answers(
 
 
 async def test_what_the_model_does_wrong_is_told_to_it(serve: Serve, tools_url: str) -> None:
-    """Tools that do not exist, arguments that are no object, too few, or not to be written."""
+    """Tools that do not exist, arguments that are not an object, too few, or not to be written."""
     wrong = calls(
         ("subtract", {"a": 1}),
         ("add", '{"a": 1,'),
@@ -202,7 +202,7 @@ async def test_what_the_model_does_wrong_is_told_to_it(serve: Serve, tools_url: 
 
     told = [one["content"] for one in script.requests[1]["messages"][2:] if one["role"] == "tool"]
     assert told[0].startswith("Error: there is no tool 'subtract'; there are: add, count,")
-    assert ["Error: the arguments are no JSON object"] * 2 == told[1:3]
+    assert ["Error: the arguments are not a JSON object"] * 2 == told[1:3]
     assert told[3].startswith("Error")
     assert "Field required" in told[3]
     assert "Error: the arguments cannot be written as JSON in UTF-8" == told[4]
@@ -462,7 +462,7 @@ def old_server(
 
 
 async def test_servers_of_the_older_protocol_are_understood(serve: Serve) -> None:
-    """With a handshake, several pages of tools, and a greeting that is no message."""
+    """With a handshake, several pages of tools, and a greeting that is not a message."""
     call = "answer(asked, result={'structuredContent': {'n': 1}, 'content': []})"
     server = old_server(call, "{None: ['go'], 'b': ['stop']}", "{None: 'b'}")
     script = Script(calls(("go", {}), ("stop", {})), says("ok"))
@@ -533,7 +533,7 @@ async def test_a_message_without_end_is_the_end_of_the_server(serve: Serve) -> N
         (
             McpServer(command=["sh", "-c", "echo Hello!; echo no licence >&2; sleep 600"]),
             ErrorClass.INFRASTRUCTURE,
-            "within 0.5 s; it said: no licence; it printed what is no message: 'Hello!'",
+            "within 0.5 s; it said: no licence; it printed what is not a message: 'Hello!'",
         ),
         (
             old_server(greeting="error={'code': -32603, 'message': 'no licence'}"),

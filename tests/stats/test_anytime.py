@@ -37,7 +37,7 @@ def mixture_below(s: int, f: int, p0: Fraction) -> Fraction:
 
 
 def ever_crosses(stops: Callable[[int, int], bool], p: float, trials: int) -> float:
-    """P(the rule stops within so many trials) at a true rate, by counting paths over (n, s)."""
+    """P(the rule stops within this many trials) at a true rate, by counting paths over (n, s)."""
     alive, total = [1.0], 0.0
     for n in range(1, trials + 1):
         alive = [

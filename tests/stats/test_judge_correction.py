@@ -46,7 +46,7 @@ Array = npt.NDArray[np.float64]
 
 
 def labelled(fp: int, fn: int, m: int, good: int | None = None) -> Confusion:
-    """`m` labels with so many false passes and false fails; half of them good where not said."""
+    """`m` labels with this many false passes and false fails; half of them good where not said."""
     passes = m // 2 if good is None else good
     return Confusion(true_pass=passes - fn, false_pass=fp, true_fail=m - passes - fp, false_fail=fn)
 
@@ -432,7 +432,7 @@ def test_a_judge_that_tells_nothing_apart_corrects_nothing(gold: Confusion) -> N
 @pytest.mark.parametrize("correction", CORRECTIONS[:2])
 @pytest.mark.parametrize("method", METHODS)
 def test_what_is_needed_decides(correction: Correction, method: CorrectionMethod) -> None:
-    """So many trials with these labels, or so many labels with endless trials."""
+    """So many trials with these labels, or this many labels with endless trials."""
     options: dict[str, Any] = {"correction": correction, "method": method}
     few_trials = decide_judged(51, 60, labelled(10, 10, 1000), 0.80, **options)
     # Rogan and Gladen take 0.76 for (0.76 − 0.1)/0.8 = 0.825.
@@ -498,7 +498,7 @@ def test_a_sequence_says_what_keeps_it_open() -> None:
 
 
 def test_a_sequence_decides_when_it_is_over() -> None:
-    """PASS, FAIL, or what is missing: more trials, or so many labels by the planning formula."""
+    """PASS, FAIL, or what is missing: more trials, or this many labels by the planning formula."""
 
     def decided(gold: Confusion, passed: int, trials: int, required: float) -> JudgedDecision:
         state = JudgedSequence.start(gold)

@@ -42,7 +42,7 @@ def defined(rate: float | Undefined) -> float:
 
 
 def chances(counts: tuple[int, ...], weights: tuple[Fraction, ...]) -> Fraction:
-    """The multinomial probability of a sample with so many of each value."""
+    """The multinomial probability of a sample with this many of each value."""
     ways = factorial(sum(counts)) // prod(map(factorial, counts))
     powers = (w**c for w, c in zip(weights, counts, strict=True))
     return ways * prod(powers, start=Fraction(1))

@@ -57,7 +57,7 @@ def test_a_tail_of_exactly_alpha_is_admitted(p: str, n: int, y: int) -> None:
 
 
 def test_what_a_raw_pass_leaves_unproved_fails() -> None:
-    """95 of 100 within the limit puts the p95 within it and is no evidence that it is."""
+    """95 of 100 within the limit puts the p95 within it and is not evidence that it is."""
     result = evaluate_latency_limit(run(95, 5), 0.95, 500)
 
     assert (result.trials, result.within, result.y_min) == (100, 95, 99)

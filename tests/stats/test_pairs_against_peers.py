@@ -80,7 +80,7 @@ def follow_looks(at: tuple[int, ...], needed: tuple[int, ...], share: float) -> 
 
 
 def find_fixed_power(rate_a: float, rate_b: float, n: int) -> float:
-    """The power of McNemar's exact test of so many pairs, by the losses that it allows."""
+    """The power of McNemar's exact test of this many pairs, by the losses that it allows."""
     only_a, only_b = discordant_rates(rate_a, rate_b)
     d = np.arange(n + 1)
     # The most losses at which the lower tail is small enough.

@@ -505,6 +505,6 @@ def test_a_hundred_thousand_trials(rule: Rule) -> None:
     else:
         assert cutoff == wilson_cutoff_by_definition(95_000, nb, n, 0.05)
         assert design.achieved_size == pytest.approx(binom.cdf(cutoff - 1, n, 0.95), rel=1e-8)
-    # For so many trials the two-sample statistic is normal: Φ(−1.645) or Φ(−1.645/√2).
+    # For this many trials the two-sample statistic is normal: Φ(−1.645) or Φ(−1.645/√2).
     limit = 0.05 if rule == "fisher" else 0.1224
     assert design.design_false_alarm == pytest.approx(limit, abs=2e-3)

@@ -335,7 +335,7 @@ def test_miettinen_and_nurminen_are_the_more_careful(
 def test_where_neither_run_varies_a_margin_of_0_shows_nothing(
     table: tuple[int, int, int, int],
 ) -> None:
-    """0/0 is no evidence: z is 0 and the p-value one half."""
+    """0/0 is not evidence: z is 0 and the p-value one half."""
     result = noninferiority(*table, margin=0)
 
     assert (result.z, result.p_value, result.noninferior) == (0.0, 0.5, False)
@@ -354,7 +354,7 @@ def test_the_decision_says_what_it_claims() -> None:
     )
     assert not missed.noninferior
     assert missed.decision.startswith("non-inferiority not shown at alpha = 0.05")
-    assert missed.decision.endswith("which is no evidence that it is")
+    assert missed.decision.endswith("which is not evidence that it is")
     assert superior.decision == "superior: the rate is above the baseline's, at alpha = 0.05"
     assert level.decision.startswith("superiority not shown")
 

@@ -393,12 +393,12 @@ def test_loading_leaves_the_process_as_it_was_but_for_imports(load: Load) -> Non
         # keys
         (BASE + CRITERIA + "trails: 5\n", "unknown key `trails`; did you mean `trials`?"),
         (BASE + CRITERIA + "rate_per_s: 5\n", "unknown key `rate_per_s`; did you mean `rate`?"),
-        (BASE + CRITERIA + "confidence: 99%\n", "it belongs into a criterion"),
-        (BASE + CRITERIA + "weights: {c: 1}\n", "it belongs into `metrics`"),
+        (BASE + CRITERIA + "confidence: 99%\n", "it belongs in a criterion"),
+        (BASE + CRITERIA + "weights: {c: 1}\n", "it belongs in `metrics`"),
         # words of other tools
         (BASE + CRITERIA + "runs: 5\n", "unknown key `runs`; did you mean `trials`?"),
         (BASE + CRITERIA + "epochs: 5\n", "did you mean `trials`?"),
-        (BASE + CRITERIA + "threshold: 0.9\n", "it belongs into a criterion"),
+        (BASE + CRITERIA + "threshold: 0.9\n", "it belongs in a criterion"),
         (BASE + "criteria: [{name: c, contains: x, threshold: 90%}]\n", "mean `at_least`?"),
         (BASE + CRITERIA + "workers: 5\n", "did you mean `concurrency`?"),
         (BASE + CRITERIA + "budget: {usd: 5}\n", "did you mean `money`?"),
@@ -461,7 +461,7 @@ def test_loading_leaves_the_process_as_it_was_but_for_imports(load: Load) -> Non
         (BASE + CRITERIA + "contracts: []\n", "`contracts` must be a list of contracts, it has 0"),
         (
             "name: x\n" + BASE + CRITERIA + "contracts: [{name: a}]\n",
-            "`name` belongs into each of the contracts",
+            "`name` belongs in each of the contracts",
         ),
         (BASE + CRITERIA + "contracts: [{name: a}, {name: a}]\n", "give this one a `name`"),
         # criteria

@@ -215,7 +215,7 @@ def test_a_table_of_one_column_needs_no_name(load: Load, tmp_path: Path) -> None
         ("jsonl", "null\n", "", 1, "an input cannot be null"),
         ("jsonl", '"\\ud800"\n', "", 1, "half a surrogate pair"),
         ("jsonl", "[" * 100_000 + "\n", "", 1, "this is not JSON"),
-        ("jsonl", '{"value": 1, "x": 2}\n', "", 1, "`x` is no field of an input"),
+        ("jsonl", '{"value": 1, "x": 2}\n', "", 1, "`x` is not a field of an input"),
         ("jsonl", '{"value": 1, "expcted": 2}\n', "", 1, "did you mean `expected`?"),
         ("jsonl", '{"value": "a\n', "", 1, "Unterminated string starting at column 11"),
         ("jsonl", '{"value": 1, "weight": "a"}\n', "", 1, "`weight` must be a number above 0"),

@@ -63,7 +63,7 @@ def test_a_function_may_import_its_neighbours_when_it_is_called(load: Load, modu
     [
         ("", "answer", "there is no `answer` in the module"),
         ("def answers(q): ...", "answer", "did you mean `answers`?"),
-        ("answer = 5", "answer", "is no function"),
+        ("answer = 5", "answer", "is not a function"),
         ("import no_such_thing_at_all", "answer", "No module named 'no_such_thing_at_all'"),
         ("raise ValueError('odd')", "answer", "failed: ValueError: odd"),
         ("import sys; sys.exit(3)", "answer", "failed: SystemExit: 3"),

@@ -619,7 +619,7 @@ def test_events_without_ids_are_matched_by_name_and_order() -> None:
     assert "done" == trace.answer
 
 
-# --- what is no trace ---------------------------------------------------------------------------
+# --- what is not a trace --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -638,7 +638,7 @@ def test_events_without_ids_are_matched_by_name_and_order() -> None:
         ({"hello": 1}, None, "name it, as one of envelope, openai"),
         ([], None, "one trace is expected, the document holds 0"),
         ([{"type": "zzz"}], "jsonl", "none of the events is known"),
-        ('{"type": "tool_call", "name": "a"}\n[1]', None, "event 2 is no object"),
+        ('{"type": "tool_call", "name": "a"}\n[1]', None, "event 2 is not an object"),
         ({"events": 5}, "jsonl", "a list of events is expected"),
         ({"a": 1}, "openai", "conversation 1 has no `messages`"),
         ({"a": 1}, "anthropic", "conversation 1 has no `messages`"),

@@ -172,7 +172,7 @@ def test_hostile_sizes_are_bounded() -> None:
 
 
 def test_cut_arguments_are_no_arguments() -> None:
-    """A part of an object is no object, so that no check reads it as the whole."""
+    """A part of an object is not an object, so that no check reads it as the whole."""
     call = ToolCall(name="a", args={"q": "x" * 10**6})
 
     assert isinstance(call.args, str)
@@ -183,7 +183,7 @@ def test_cut_arguments_are_no_arguments() -> None:
 
 @pytest.mark.parametrize("args", [{"a": math.nan}, {"a": object()}, {"a": {1, 2}}])
 def test_arguments_that_json_cannot_hold_are_text(args: Any) -> None:
-    """They are shown, and they are no object."""
+    """They are shown, and they are not an object."""
     assert isinstance(ToolCall(name="a", args=args).args, str)
 
 

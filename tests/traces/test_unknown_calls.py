@@ -1,4 +1,4 @@
-"""A trace that may hold a call nobody read is no evidence that nothing was called."""
+"""A trace that may hold a call nobody read is not evidence that nothing was called."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ SHAPES: dict[str, Any] = {
             {"role": "assistant", "content": [{"type": "tool_use", "name": "delete"}]},
         ],
     },
-    "a message that is no object": {"messages": [ASKED, "delete()", DONE]},
+    "a message that is not an object": {"messages": [ASKED, "delete()", DONE]},
     "an unknown anthropic block": {
         "messages": [
             ASKED,

@@ -22,7 +22,7 @@ from trialwise.model.trial import CheckResult, FailReason
 
 __all__ = ["Expression", "expression"]
 
-#: The longest expression; what is longer belongs into a file of Python.
+#: The longest expression; what is longer belongs in a file of Python.
 MAX_EXPRESSION = 10_000
 #: The longest text an expression is given; concatenation could multiply it.
 MAX_TEXT = 1_000_000

@@ -297,7 +297,7 @@ class Parses(Check, spelling="parses"):
         return CheckResult.ok()
 
     def _examine_object(self, reply: Reply) -> CheckResult:
-        """What is no text may be a JSON value or a number; it is no document."""
+        """What is not a text may be a JSON value or a number; it is no document."""
         if self.format == "number":
             reply_reading.number_of(reply)
         elif self.format == "json":

@@ -389,7 +389,9 @@ class Call:
             problem = f"the arguments of {label(self.name)} cannot be read"
             raise Unreadable(problem, error.explanation) from None
         if not isinstance(arguments, dict):
-            raise Unreadable(f"the arguments of {label(self.name)} are no object", shown(arguments))
+            raise Unreadable(
+                f"the arguments of {label(self.name)} are not an object", shown(arguments)
+            )
         return arguments
 
 
@@ -407,7 +409,7 @@ def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
     if calls is None:
         raise Unreadable("the reply has no trace of tool calls", reason=FailReason.NO_VALUE)
     if not isinstance(calls, (list, tuple)):
-        raise Unreadable("the trace of tool calls is no list", shown(calls))
+        raise Unreadable("the trace of tool calls is not a list", shown(calls))
     omitted = envelope.get("omitted")
     unknown = envelope.get("calls_unknown")
     if unknown is None and isinstance(omitted, Mapping) and omitted.get("calls"):
@@ -434,7 +436,7 @@ def _call(index: int, call: object) -> Call:
         if isinstance(name, str) and (server is None or isinstance(server, str)):
             ending = {key: call[key] for key in ("result", "error") if key in call}
             return Call(name, server, call.get("args", call.get("arguments")), ending)
-    raise Unreadable(f"tool call {index + 1} has no name or is no object", shown(call))
+    raise Unreadable(f"tool call {index + 1} has no name or is not an object", shown(call))
 
 
 def names(calls: list[Call]) -> str:

@@ -28,7 +28,7 @@ __all__ += ["final_answer", "max_repeated_failures", "max_turns"]
 
 @dataclass(frozen=True, slots=True)
 class MaxTokens(Check, spelling="max_tokens"):
-    """The reply took at most so many tokens, input and output together.
+    """The reply took at most this many tokens, input and output together.
 
     Args:
         tokens: The most tokens that are allowed.
@@ -334,7 +334,7 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
                 return failed(f"{label(call.name)} {times}", evidence)
             unknown = f"the trace does not tell how {label(alike[0].name)} ended"
             raise Unreadable(unknown, check_base.shown(alike[0].given), reason=FailReason.NO_VALUE)
-        calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
+        calls_of(reply)  # a trace that may hold more calls than it shows is not evidence
         return CheckResult.ok()
 
 

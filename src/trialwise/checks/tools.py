@@ -2,7 +2,8 @@
 
 They read `reply.details["tool_calls"]`: a list of calls in order, each with a `name`, maybe a
 `server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace fails
-with reason `no-value`, `tool_not_called` included: no trace is no evidence that nothing was called.
+with reason `no-value`, `tool_not_called` included: no trace is not evidence that nothing was
+called.
 A trace of another form fails with reason `transform`. A trace that does not tell all of its calls
 (`Trace.calls_unknown`, or calls beyond those that are kept) is decided where the calls that it
 shows are enough, such as one call of the tool that was to be called; otherwise it is not measured:
@@ -115,7 +116,7 @@ class ToolNotCalled(Check, spelling="tool_not_called"):
             if any(call.is_of(tool, self.server) for tool in self.tool):
                 where = f"{label(call.name)} was called (call {index + 1} of {len(calls)})"
                 return failed(where, check_base.shown(call.given))
-        calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
+        calls_of(reply)  # a trace that may hold more calls than it shows is not evidence
         return CheckResult.ok()
 
 

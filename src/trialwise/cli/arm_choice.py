@@ -166,7 +166,9 @@ class _Names:
         known = [*self._full, *self._entries, *self._short]
         # Entries of a matrix and short names are listed by the full ones already.
         hint = _hint(name, known, self._full)
-        message = f"{name!r} is no contract or arm of {self._suite.path}, and no stored run; {hint}"
+        message = (
+            f"{name!r} is not a contract or arm of {self._suite.path}, and no stored run; {hint}"
+        )
         raise click.UsageError(message)
 
     def list_arms(self, names: Sequence[str], *, with_itself: bool) -> list[SuiteContract]:

@@ -232,8 +232,9 @@ def command(names: tuple[str, ...], **given: Any) -> int:
     any other answer comes in at most 5 % of runs (1 - --confidence), at any rates.
 
     --question describe runs the arms equally often, or takes their stored runs, and shows rates,
-    cost and latency beside each other. The arms nobody beats include a best one in at least 95 % of
-    runs (--confidence). The highest of many rates is high by luck, too; the page says by how much.
+    cost and latency beside each other. The arms that may be best include a best one in at least
+    95 % of runs (--confidence). The highest of many rates is high by luck, too; the page says
+    by how much.
 
     \b
     Exit codes, by --question:

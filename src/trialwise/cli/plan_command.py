@@ -233,7 +233,7 @@ def command() -> None:
 )
 @_option("--trials", TRIALS, "With either: say what this many trials would do.")
 @_power
-@_option("--batch", TRIALS, "Decide after every so many trials.", 1)
+@_option("--batch", TRIALS, "Decide after every N trials.", 1)
 @_option("--criteria", TRIALS, "Criteria decided on the same trials.", 1)
 @_option(
     "--correction", click.Choice(["none", "bonferroni"]), "How the criteria share alpha.", "none"

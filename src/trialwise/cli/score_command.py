@@ -113,7 +113,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         return _score_run(files[0], given)
     for path in files:
         if not path.is_file():
-            raise click.BadParameter(f"{path} is no file", param_hint="FILES")
+            raise click.BadParameter(f"{path} is not a file", param_hint="FILES")
     if given["suite"] is not None:
         return _score_traces(files, given)
     outcomes = _read_outcomes(files, given)

@@ -175,7 +175,7 @@ def _either(annotation: Any, texts: Mode, arg: Arg) -> tuple[Kind, Arg]:
     one, several = kinds[0][0], kinds[1][0]
     if len(kinds) == 2 and isinstance(several, Listing):
         return Either(f"{one.expected} or {several.expected}", scalar=one, listing=several), arg
-    raise TypeError(f"{annotation} is no kind of value: say which with Arg(kind=...)")
+    raise TypeError(f"{annotation} is not a kind of value: say which with Arg(kind=...)")
 
 
 def _plain_kind(annotation: Any, texts: Mode) -> Kind:
@@ -206,7 +206,7 @@ def _plain_kind(annotation: Any, texts: Mode) -> Kind:
             number = {2: "two", 3: "three"}.get(size, str(size))
             return Listing(item, f"{number} {item.plural}", minimum=size, maximum=size)
         return Listing(item, f"a list of {item.plural}")
-    raise TypeError(f"{annotation} is no kind of value: say which with Arg(kind=...)")
+    raise TypeError(f"{annotation} is not a kind of value: say which with Arg(kind=...)")
 
 
 def build_declared(

@@ -423,7 +423,7 @@ class Record(Kind):
             return f"unknown key `{name}`; did you mean `{close}`?"
         homes = [home for home in reader.homes(name) if home != self.name]
         if homes:
-            return f"unknown key `{name}` in {_a(self.name)}; it belongs into {_a(homes[0])}"
+            return f"unknown key `{name}` in {_a(self.name)}; it belongs in {_a(homes[0])}"
         known = _list_names(tuple(self._by_name))
         return f"unknown key `{name}` in {_a(self.name)}; known are {known}"
 

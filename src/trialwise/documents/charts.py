@@ -325,7 +325,7 @@ def list_round_steps(low: float, high: float, *, most: int = 8) -> list[float]:
 
 
 def thin_out(count: int, most: int) -> list[int]:
-    """At most so many of the places 0 to count - 1, evenly spread, both ends among them.
+    """At most this many of the places 0 to count - 1, evenly spread, both ends among them.
 
     >>> thin_out(3, 5), thin_out(101, 3)
     ([0, 1, 2], [0, 50, 100])

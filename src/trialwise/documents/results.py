@@ -205,7 +205,7 @@ class ResultLine:
     below: tuple[str, ...] = ()
     """What stands below the line at every width, such as how later trials came out."""
     unsaid: tuple[str, ...] = ()
-    """What stands below the line and is no part of its reason."""
+    """What stands below the line and is not part of its reason."""
     notes: tuple[str, ...] = ()
     """What qualifies the status without changing it."""
     claim: str = ""

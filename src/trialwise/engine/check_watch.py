@@ -167,7 +167,7 @@ def _no_answer(error: BaseException) -> Appraisal:
     )
 
 
-#: A check that raises on each of so many first replies is broken.
+#: A check that raises on each of this many first replies is broken.
 _FIRST_REPLIES = 3
 
 

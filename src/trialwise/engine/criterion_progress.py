@@ -152,7 +152,7 @@ def combine_stops(stops: Collection[model.StopReason]) -> model.StopReason:
     return next((one for one in early if one in stops), model.StopReason.COMPLETE)
 
 
-#: Beyond this the recursion costs more than the few trials it saves of so many.
+#: Beyond this the recursion costs more than the few trials it saves of this many.
 _LARGEST_CAP = 2_000
 
 

@@ -30,11 +30,12 @@ from trialwise.model.trial import NOT_MEASURED
 from trialwise.model.trial_table import TrialTable
 
 _NONE: Sequence[Progress] = ()
-#: At most so many fresh trials for each planned one: a service that is down must not run for ever.
+#: At most this many fresh trials for each planned one: a service that is down must not run for
+#: ever.
 _MOST_FRESH = 1
-#: A service that refuses so many first trials is set up wrongly.
+#: A service that refuses this many first trials is set up wrongly.
 _FEW_REFUSED = 3
-#: A service that nothing is heard of in so many first trials, retries included, is not there.
+#: A service that nothing is heard of in this many first trials, retries included, is not there.
 _FEW_SILENT = 5
 _CHECK_SETUP = (
     "No trial was answered before, so the service is set up wrongly: check the address, the key, "

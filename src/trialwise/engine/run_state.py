@@ -55,7 +55,7 @@ class TrialStart:
 
 
 class Pause(NamedTuple):
-    """The rate limit allows no start yet: ask again after so many seconds."""
+    """The rate limit allows no start yet: ask again after this many seconds."""
 
     seconds: float
 
@@ -345,7 +345,7 @@ class RunState:
                 may_turn or (plan.others.family and not plan.others.family.keeps_boundaries)
             ):
                 why = (
-                    f"{plan.criterion} failed, so the run cannot pass any more and ended; "
+                    f"{plan.criterion} failed, so the run can no longer pass and ended; "
                     "`keep_going: true` runs the other criteria to their end"
                 )
                 self.stop(model.StopReason.SETTLED, why)

@@ -149,7 +149,7 @@ class ExperimentSummary:
     sampling_mode: str
     stop: StopReason
     repetitions: Mapping[str, int] = field(default_factory=dict)
-    """How many inputs were tried so many times."""
+    """How many inputs were tried this many times."""
 
 
 # Not frozen: listeners are told one after every trial, and freezing would triple what that takes.

@@ -119,7 +119,7 @@ class _Ending(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortRule:
-    """When so many trials never reached the service that going on would waste them."""
+    """When too many trials never reached the service, and going on would waste them."""
 
     max_error_rate: float = setting(
         Rate(),
@@ -148,7 +148,7 @@ class AbortRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """How long a monitor runs: so many runs or release gates, or a window (§8.5)."""
+    """How long a monitor runs: this many runs or release gates, or a window (§8.5)."""
 
     runs: int | None = setting(Count(), "Number of recurring runs.", default=None)
     gates: int | None = setting(Count(), "Number of release gates, one run for each.", default=None)

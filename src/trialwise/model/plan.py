@@ -45,7 +45,7 @@ class Limits:
     """The counts that decide a judged rate before all trials are in."""
 
     def decide_look(self, trials: int, failures: int) -> Decision | None:
-        """Return the verdict of the look after so many trials, if there is one."""
+        """Return the verdict of the look after this many trials, if there is one."""
         for look in self.looks:
             if look.trials == trials:
                 if failures <= look.accept:

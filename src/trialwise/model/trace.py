@@ -70,7 +70,7 @@ class ToolCall:
     server: str | None = None
     """The MCP server that offers the tool."""
     args: Any = field(default=None, hash=False)
-    """An object; text where what was sent is no JSON or was too long to be kept."""
+    """An object; text where what was sent is not JSON or was too long to be kept."""
     result: str | None = None
     error: str | None = None
     """What the tool, or whoever called it, said went wrong."""
@@ -315,7 +315,7 @@ def _plain(args: Any) -> Any:
         text = json.dumps(args, ensure_ascii=False, allow_nan=False)
         if len(text) <= MAX_ARGS:
             return json.loads(text)
-        # Cut text is no JSON any more, so that no check takes a part of the arguments for all; the
+        # Cut text is not JSON any more, so that no check takes a part of the arguments for all; the
         # digest of all of them keeps equal calls equal and others apart.
         whole = json.dumps(args, ensure_ascii=False, allow_nan=False, sort_keys=True)
         return _shorten(whole, MAX_ARGS - _DIGEST) + fingerprint(whole)[:_DIGEST]

@@ -33,7 +33,7 @@ from trialwise.model.trial_columns import (
 )
 from trialwise.model.trial_lines import read_trial
 
-#: Trials in so many first bytes of a journal are held whole: some 10,000 short ones.
+#: Trials in this many first bytes of a journal are held whole: some 10,000 short ones.
 WHOLE_BYTES = 1 << 21
 #: So many combinations of outcomes are remembered: a run either has few, or all are its own.
 _MOST_PATTERNS = 1000

@@ -345,7 +345,7 @@ def _explain_missing_order(criterion: Criterion, asked: Asked) -> Iterator[str]:
         elif not criterion.each_input and is_sorted_by_input(experiment.trials):
             yield (
                 f"{criterion.name}: all trials of one input stand before those of the next, which "
-                "is no random order, so that an early decision would be about the first inputs "
+                "is not a random order, so that an early decision would be about the first inputs "
                 "alone. Decide all of the outcomes together (design=fixed)"
             )
         return

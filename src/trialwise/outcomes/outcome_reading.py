@@ -376,7 +376,7 @@ def read_own_results(
                 rows += _list_trial_rows(one, where)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problems.add(
-                where, f"this is no row of {OWN_SCHEMA}1 ({type(error).__name__}: {error})"
+                where, f"this is not a row of {OWN_SCHEMA}1 ({type(error).__name__}: {error})"
             )
     problems.check()
     if not rows:

@@ -228,7 +228,7 @@ def _list_spending(verdict: Verdict) -> Rows:
         took = ", ".join(filter(None, (*counts, as_duration(spent.seconds), amounts)))
     if spent.abandoned:
         trials = as_count(spent.abandoned, "trial")
-        abandoned = f"{trials}, not needed any more{write_abandoned(spent)}"
+        abandoned = f"{trials}, no longer needed{write_abandoned(spent)}"
     return [
         ("Run", verdict.run_id),
         ("Started", "" if started is None else started.isoformat(" ", "seconds")),

@@ -236,7 +236,7 @@ def _divide_usd(usd: float | None, count: int) -> str:
 
 
 def list_setup(verdict: findings.ComparisonVerdict) -> Iterator[str]:
-    """Describe what preparing the trials of each arm took, which is no part of the amounts."""
+    """Describe what preparing the trials of each arm took, which is not part of the amounts."""
     for arm in verdict.arms:
         if took := _write_setup(arm):
             yield f"setup of {cut_middle(arm.label, _NAME)}, kept apart: {took}"

@@ -100,7 +100,7 @@ def _find_reach(bounds: Bounds, last: int) -> int:
 
 def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[charts.Place, ...]:
     """Find a line of steps: every value holds for half a trial on either side."""
-    # With so many corners steps are smaller than a pixel, and a plain line looks the same.
+    # With this many corners steps are smaller than a pixel, and a plain line looks the same.
     if len(places) > CORNERS // 2:
         return tuple(zip(map(float, places), values, strict=True))
     corners: list[charts.Place] = [(places[0], values[0])]
@@ -165,7 +165,7 @@ def _write_summary(finding: Finding, bounds: Bounds, taken: int, failed: int, la
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """When a stream of trials is decided: at most so many failures PASS, so many or more FAIL."""
+    """When a stream is decided: at most this many failures PASS, this many or more FAIL."""
 
     cap: int
     accept: tuple[int, ...]

@@ -106,7 +106,7 @@ def explain_advisory_run(verdict: Verdict) -> str:
     if not advising or len(advising) < len(verdict.findings) or verdict.latency or gates:
         return ""
     reported = count_reported(verdict)
-    return f"Nothing decides: {describe_left_out(len(advising) - reported, reported)}."
+    return f"No verdict: {describe_left_out(len(advising) - reported, reported)}."
 
 
 def count_reported(verdict: Verdict) -> int:

@@ -225,7 +225,7 @@ def _sum_up(runs: Sequence[results.RunResults]) -> str:
                 line.kind is results.LineKind.REPORTED and line.advisory for line in runs[0].lines
             )
             advising = sum(line.kind is results.LineKind.CRITERION for line in lines)
-            return f"nothing decides: {describe_left_out(advising, reported)}"
+            return f"no verdict: {describe_left_out(advising, reported)}"
         statuses = [line.status for line in deciding]
         only_criteria = all(line.kind is results.LineKind.CRITERION for line in deciding)
         nouns = ("criterion", "criteria") if only_criteria else ("requirement", "requirements")
@@ -243,7 +243,7 @@ def _sum_up(runs: Sequence[results.RunResults]) -> str:
     counts = [(statuses.count(one), *said) for one, said in words.items() if one in statuses]
     if not counts:
         smoke = _count_smoke(runs)
-        marked = f", {smoke} by a smoke check, which is no evidence" if smoke else ""
+        marked = f", {smoke} by a smoke check, which is not evidence" if smoke else ""
         return f"{numbers.as_all(len(statuses), *nouns)} passed{marked}"
     (count, word, sentence), *rest = counts
     if count == len(statuses):

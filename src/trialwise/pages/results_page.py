@@ -135,7 +135,7 @@ def _make_badge(line: results.ResultLine, *, is_smoke: bool) -> blocks.Badge:
     breaks = line.is_red or line.status is not results.Status.FAIL
     tone = line.status.tone if breaks else "open"
     quiet = line.kind is results.LineKind.REPORTED or line.status is results.Status.REFUSED
-    # The PASS of a smoke run is no evidence, and should not look like one at a glance.
+    # The PASS of a smoke run is not evidence, and should not look like one at a glance.
     soft = line.status is results.Status.PASS and (is_smoke or line.word != line.status)
     return blocks.Badge(word=line.word, tone="plain" if quiet else tone, soft=soft)
 

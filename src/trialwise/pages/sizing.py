@@ -376,8 +376,8 @@ def _tabulate_baseline(plan: sizing.LatencyPlan) -> Table:
     notes = ["Rank: the baseline latency, counted from the smallest, that a test may not exceed."]
     if has_test:
         notes.append(
-            "Exceedance FAILs where so many test latencies lie above the baseline latency of that "
-            "rank. Precedence and exceedance keep their level; the order statistic bounds the "
+            "Exceedance FAILs where this many test latencies lie above the baseline latency of "
+            "that rank. Precedence and exceedance keep their level; the order statistic bounds the "
             "baseline's percentile only and ignores that the test varies too."
         )
     return Table(

@@ -141,7 +141,7 @@ def _list_compliance_notes(plan: sizing.CompliancePlan, required: str) -> Iterat
     yield (
         "Power is a sawtooth in the number of trials: first reached at the crossing, and kept "
         "from the trials given on. The normal size is the textbook formula's; what stands beside "
-        "it is what the exact rule really does with so many trials."
+        "it is what the exact rule really does with this many trials."
     )
     if not plan.losses:
         yield (

@@ -264,7 +264,7 @@ def _write_plain(value: object) -> str:
         return value
     try:
         return json.dumps(value, ensure_ascii=False)
-    # Whoever wrote the trace may have put anything in: what is no JSON is shown, not refused.
+    # Whoever wrote the trace may have put anything in: what is not JSON is shown, not refused.
     except (TypeError, ValueError, RecursionError):
         return repr(value)
 
@@ -388,7 +388,7 @@ def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
     if trial.latency_s is not None:
         yield "latency", as_seconds(round(trial.latency_s, 6))
     if trial.setup_s is not None:
-        # What was prepared is no part of what the service took to answer.
+        # What was prepared is not part of what the service took to answer.
         yield "setup", f"{as_seconds(round(trial.setup_s, 6))}, not part of the latency"
     if trial.usage is not None:
         used = trial.usage

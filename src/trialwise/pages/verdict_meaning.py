@@ -294,7 +294,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
             "compliance; a FAIL is to be taken seriously."
         )
     if any(one.error_family == "false-degradation" for one in passed):
-        yield "No degradation signal is no proof of equivalence with the baseline."
+        yield "No degradation signal is not proof of equivalence with the baseline."
     if not all(one.claims_rate for one in passed):
         yield "No failure observed makes no claim about how often failures happen."
     if any(one.caution is Caution.STRANDS_DISAGREE for one in findings):

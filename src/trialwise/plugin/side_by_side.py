@@ -29,7 +29,7 @@ from trialwise.plugin import other_plugins, trial_items
 from trialwise.plugin.other_plugins import held_back
 from trialwise.plugin.trial_items import MakeItem, OneByOne, TrialItem, info_of
 
-# No frame of this module belongs into the traceback of a body or a fixture.
+# No frame of this module belongs in the traceback of a body or a fixture.
 __tracebackhide__ = True
 
 Done = tuple[TrialItem, "pytest.CallInfo[None] | BaseException | None"]

@@ -25,7 +25,7 @@ from trialwise.stats.trace_stability import read_trace
 from trialwise.traces.trace_building import to_trace
 from trialwise.validation import require_count, require_real
 
-# No frame of this module belongs into the traceback of a body or a fixture.
+# No frame of this module belongs in the traceback of a body or a fixture.
 __tracebackhide__ = True
 
 _OK = CheckResult.ok()

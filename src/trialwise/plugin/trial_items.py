@@ -28,7 +28,7 @@ from trialwise.plugin.other_plugins import Reporters, held_back, interrupts_of
 from trialwise.plugin.reasons import Course, Ending, Reasons, ending_of, is_mistake
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 
-# No frame of this module belongs into the traceback of a body or a fixture.
+# No frame of this module belongs in the traceback of a body or a fixture.
 __tracebackhide__ = True
 
 When = Literal["setup", "call", "teardown"]

@@ -16,7 +16,7 @@ from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.verdict import Decision
 from trialwise.stats.binomial import raw_cdf, raw_tail
 
-#: The mean of the trials of a fixed design takes a walk over trials × failures. Beyond so many
+#: The mean of the trials of a fixed design takes a walk over trials × failures. Beyond this many
 #: states nobody waits for it.
 _MOST_STATES = 2_000_000
 

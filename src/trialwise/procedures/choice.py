@@ -136,7 +136,7 @@ class Exploration:
     unbeaten: tuple[str, ...]
     trials: int
     multiplicity: str
-    """How much better the best of so many arms looks than it is, by chance."""
+    """How much better the best of this many arms looks than it is, by chance."""
     notes: tuple[str, ...] = ()
 
 

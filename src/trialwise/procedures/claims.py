@@ -359,7 +359,7 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
     )
     return (
         f"{n} trials over {J} {kind}{listed}{repeated} try some {one} more than once, and "
-        f"a repetition is no new evidence about {claim.population_name}. Give at least {n} "
+        f"a repetition is not new evidence about {claim.population_name}. Give at least {n} "
         f"{kind} and draw each once{estimator}, or claim what the run can show: "
         "fixed-inputs, finite-corpus or no-generalisation"
     )
@@ -379,7 +379,7 @@ def _check_baseline_inputs(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         most = found.repetitions or math.ceil(found.trials / found.inputs)
         yield _refuse_to_verify(
             f"the baseline's {found.trials} trials asked {found.inputs} distinct inputs, one of "
-            f"them {most} times, and a repetition is no new evidence about "
+            f"them {most} times, and a repetition is not new evidence about "
             f"{claim.population_name}: where inputs differ, an unchanged service FAILs several "
             f"times as often as stated. Measure a baseline that asks each of at least "
             f"{found.trials} inputs once (measure --trials with as many inputs), or claim "
@@ -475,6 +475,6 @@ def _no_generalisation(plan: _Plan) -> Iterator[_Doubt]:
             "makes none: give at_least with trials, or claim fixed-inputs"
         )
     yield _warn(
-        "This describes the trials of the run and nothing else: it is no evidence of compliance, "
+        "This describes the trials of the run and nothing else: it is not evidence of compliance, "
         "and none to release on."
     )

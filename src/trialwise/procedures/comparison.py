@@ -80,7 +80,7 @@ class ArmComparison:
             labels: The labels of the arms.
             question: What is asked.
             rates: The rates that are expected of the control and of a candidate.
-            max_pairs: The most pairs; by default so many that more would add no power.
+            max_pairs: The most pairs; by default as many as help: more would add no power.
             cache: Where boundaries that were searched for are kept.
 
         Returns:
@@ -283,7 +283,7 @@ def _describe_arm(arm: ArmRun) -> ComparedArm:
 def _is_tested(finding: ComparisonFinding) -> bool:
     """Return whether a criterion takes part in the family of tests.
 
-    What only advises is no part of it: it changes no other test, and none changes it.
+    What only advises is not part of it: it changes no other test, and none changes it.
     """
     return finding.p_value is not None and not finding.obstacle and not finding.advisory
 

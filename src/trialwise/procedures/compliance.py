@@ -374,7 +374,7 @@ def find_ground(plan: CriterionPlan, tally: Tally, *, is_whole: bool = True) -> 
     """Return why a rate was not passed: it was shown to be lower, or not shown at all.
 
     Where trials were left out because the verdict was certain, the counts at the stop are those of
-    a design that waits for so many failures, and the same tail is its exact p-value.
+    a design that waits for this many failures, and the same tail is its exact p-value.
     """
     required, rule = plan.threshold.required_rate, plan.rule
     if required is None or rule is None or plan.alpha is None or not tally.trials:

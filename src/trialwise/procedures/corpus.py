@@ -60,7 +60,8 @@ class Corpus(compliance.Compliance):
         if planned > size:
             return Refused(
                 f"{planned} trials are more than the corpus's {size} inputs: a finite-corpus claim "
-                "takes each at most once. Run at most so many, or claim these fixed inputs instead"
+                "takes each at most once. Run at most this many, or claim these fixed inputs "
+                "instead"
             )
         alpha = criterion.wrong_pass
         design = stats.finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)

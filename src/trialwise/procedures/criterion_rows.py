@@ -360,7 +360,7 @@ class Stream:
         self.waiting: dict[int, bool | None] = {}
         """Outcomes by their place that wait for an earlier one."""
         self._first_unheard: int | None = None
-        # Before so many trials nothing can be decided.
+        # Before this many trials nothing can be decided.
         self._next_look = limits.next_look(0, 0)
 
     @property

@@ -186,7 +186,7 @@ def find_family_size(contract: Contract, options: RunOptions) -> int:
     if options.family_size is None or options.correction == "none":
         return counted
     if options.family_size < counted:
-        allowed = f"be at least {counted}: so many decisions are made here"
+        allowed = f"be at least {counted}: this many decisions are made here"
         raise InvalidArgument("family_size", options.family_size, allowed)
     return options.family_size
 

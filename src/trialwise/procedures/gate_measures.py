@@ -129,7 +129,7 @@ def _recommendation(gate: Reliability, runs: int) -> RunCount:
 
 _UNSEEN = stats.Undefined("no run told of its session")
 _MINIMUM = stats.Undefined(
-    "the worst of these runs is no quantity of a population: further runs may be worse"
+    "the worst of these runs is not a quantity of a population: further runs may be worse"
 )
 _SINGLE = stats.Undefined("an input has one run only, which has no variance")
 

@@ -35,7 +35,7 @@ DECISION_RULES: dict[stats.Rule, str] = {
 FALSE_ALARM_EXCESS = 1.5
 #: Ends the caveat of a comparison without the power asked for.
 _SAYS_LITTLE = "a PASS then says little"
-#: Until the rate that a test detects is known to so many binary digits.
+#: Until the rate that a test detects is known to this many binary digits.
 _HALVINGS = 60
 
 

@@ -65,7 +65,7 @@ def refuse_weak_regression(
             f"baseline that passes, {_SMOKE}"
         )
     wanted = criterion.wanted_power
-    # One gate for all rules: whether the exact test could find a drop with so many trials.
+    # One gate for all rules: whether the exact test could find a drop with this many trials.
     largest = stats.regression_cutoff(passed, size, size, alpha=design.alpha)
     found = average_power(largest, 0.0) or 0.0
     if found < wanted:
@@ -134,7 +134,7 @@ def _find_feasible(design: stats.RegressionCutoff) -> int:
 def _is_enough(
     criterion: Criterion, design: stats.RegressionCutoff, alternative: float, trials: int
 ) -> bool:
-    """Whether so many trials are feasible, or the exact test finds the drop as often as asked."""
+    """Whether this many trials are feasible, or the exact test finds the drop as often as asked."""
     size, alpha = design.baseline_trials, design.alpha
     rates = design.baseline_successes / size, alternative
     return (
@@ -328,7 +328,7 @@ def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
     fails = decision is Decision.FAIL
     passed, rate = f"{tally.passed} of {tally.trials} passed", as_percent(design.reference_rate)
     lower = "" if design.alternative_rate is None else f" of {as_percent(design.alternative_rate)}"
-    enough = f"after which a rate{lower} would hardly be signalled any more"
+    enough = f"after which a rate{lower} would hardly be signalled"
     if design.scheme is not None:
         enough = f"enough to stop looking for a rate{lower}"
     return Conclusion(
@@ -393,7 +393,7 @@ def plan_chosen(
         design = stats.regression_cutoff(*baseline, trials, alpha=alpha * aside, rule=rule)
         if design.cutoff == cutoff or design.cutoff is None:
             return design
-    return Refused(f"{written} is no threshold of `rule: {rule}` with {trials} trials")
+    return Refused(f"{written} is not a threshold of `rule: {rule}` with {trials} trials")
 
 
 def _imply_alpha(

@@ -228,7 +228,7 @@ def _list_futile(design: SequentialDesign) -> str:
 
 
 def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
-    """(failures, trials): the first look at which so many failures PASS, where a run can be."""
+    """(failures, trials): the first look at which this many failures PASS, where a run can be."""
     shown = -1
     for n, low, _ in _list_reached(design):
         most = design.accept[n]
@@ -238,7 +238,7 @@ def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
 
 
 def list_failing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
-    """(failures, trials): the last look at which so many failures FAIL, where a run can be."""
+    """(failures, trials): the last look at which this many failures FAIL, where a run can be."""
     last: tuple[int, int] | None = None
     for n, _, high in _list_reached(design):
         fewest = design.reject[n]

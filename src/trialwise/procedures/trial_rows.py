@@ -298,7 +298,7 @@ def _warn_dependence(lag_one: float | None, p_value: float | None) -> str | None
     return (
         f"Neighbouring trials are more alike than chance makes them (lag-one autocorrelation "
         f"{lag_one:.2f}, exact runs test p = {p_value:.2g}): they may share a cache, a batch or a "
-        f"moment, and then say less than so many independent trials would. {_BY_CHANCE}"
+        f"moment, and then say less than this many independent trials would. {_BY_CHANCE}"
     )
 
 

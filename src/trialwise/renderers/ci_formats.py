@@ -20,7 +20,7 @@ from trialwise.documents.printable import make_visible
 if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
 
-#: GitHub shows so many annotations of a level in a step and drops the others without a word.
+#: GitHub shows this many annotations of a level in a step and drops the others without a word.
 MOST_ANNOTATIONS = 10
 
 

@@ -284,7 +284,7 @@ class LineProgress(_Display):
         self._write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
 
     def would_be_due(self, done: int) -> bool:
-        """Return whether a line about so many trials is due: after a tenth of them, or a while."""
+        """Return whether a line about this many trials is due: after a tenth or a while."""
         # CI servers end jobs that print nothing for some minutes.
         is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
         return is_quiet or STEPS * done // self._most != self._step

@@ -275,7 +275,7 @@ def load_comparison(name: str | Path, *, store: str | Path = ".trialwise") -> Co
     """
     found = load_answer(name, store=store)
     if not isinstance(found, Comparison):
-        raise RunNotFound(f"{name} is no comparison: `trialwise show` shows it")
+        raise RunNotFound(f"{name} is not a comparison: `trialwise show` shows it")
     return found
 
 

@@ -398,7 +398,7 @@ def find_input(contract: Contract, experiment: str, input_id: str) -> Input:
     if input_id in inputs:
         return inputs[input_id]
     hint = suggest_name(input_id, inputs, "it may have been renamed", quote="'")
-    raise TrialNotFound(f"{contract.name} has no input {input_id!r} any more; {hint}")
+    raise TrialNotFound(f"{contract.name} no longer has an input {input_id!r}; {hint}")
 
 
 def rerun_trial(

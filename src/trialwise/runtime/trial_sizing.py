@@ -139,7 +139,7 @@ def plan(
         expect: The true rate at which the ways to ask are compared; by default the one with half
             the allowed failures.
         max_trials: Upper limit on trials; by default twice the exact fixed sample.
-        batch: Decide after every so many trials.
+        batch: Decide after every N trials.
         criteria: How many criteria are decided on the same trials.
         correction: How the criteria share alpha: "none" or "bonferroni".
         concurrency: How many trials may run at once.
@@ -262,7 +262,7 @@ def plan_precision(
     trials: int | None = None,
     **settings: Unpack[EstimateSettings],
 ) -> SizingAnswer:
-    """How many trials estimate a rate to within a margin, or how precise are so many trials?
+    """How many trials estimate a rate to within a margin, or how precise is a number of them?
 
     Args:
         rate: The rate that you expect.

@@ -394,7 +394,7 @@ def _definition(offer: _Offer) -> dict[str, Any]:
 def _unusable(args: Any) -> str:
     """Return why arguments cannot be passed on, or nothing."""
     if not isinstance(args, dict):
-        return "the arguments are no JSON object"
+        return "the arguments are not a JSON object"
     try:
         to_json(args).encode()
     except (UnicodeError, ServiceError):

@@ -298,7 +298,7 @@ def _belongs(pid: int, leader: int) -> bool:
 # --- A tool server's process, spoken to over its standard input and output ------------------------
 #
 # In place of the SDK's own transport for three reasons: one message may not fill the memory, what
-# the server wrote to standard error belongs into the message that says it died, and everything it
+# the server wrote to standard error belongs in the message that says it died, and everything it
 # started is ended with it, also when it leaves by itself.
 
 #: Bytes of one message; the largest tool results are a fraction of that.
@@ -376,7 +376,9 @@ class PipedServer:
         said = self._stderr.kept.decode(errors="replace").strip()
         how += f"; it said: {said}" if said else ""
         # What was meant for a terminal is the commonest reason why a server is not understood.
-        return how + (f"; it printed what is no message: {self._rubbish}" if self._rubbish else "")
+        return how + (
+            f"; it printed what is not a message: {self._rubbish}" if self._rubbish else ""
+        )
 
     async def _receive(
         self, process: anyio.abc.Process, to_session: MemoryObjectSendStream[Any]

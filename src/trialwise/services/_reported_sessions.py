@@ -42,7 +42,7 @@ _NO_ERROR: tuple[object, ...] = (None, False, "", "none", [], {})
 
 @dataclass(frozen=True, slots=True)
 class _Unparsed:
-    """A reply that is no JSON document, and why; it may be lines of JSON."""
+    """A reply that is not a JSON document, and why; it may be lines of JSON."""
 
     why: str
     text: bytes

@@ -131,7 +131,7 @@ class Session:
         )
         trace = replace(
             trace,
-            # A refusal, or what was said before the session was cut off, is no answer.
+            # A refusal, or what was said before the session was cut off, is not an answer.
             answer=trace.answer if ended == "answer" else None,
             tool_calls=tuple(
                 replace(

@@ -94,13 +94,13 @@ class AgentService(ChatModel):
     `trace`, its `tool_calls`, the `finish_reason` and the `model`. Tokens are those of all turns.
     The latency is that of the session, starting the servers left aside (`Reply.setup`).
 
-    A tool that fails, is unknown, takes too long or is called with arguments that are no object is
-    told so to the model, and is in the trace. A server that cannot be started or is lost is an
-    infrastructure error, and so are 429 and 5xx of the endpoint; what the endpoint refuses is a
-    failure of the agent's own, as for `ChatService`. A call beyond a limit is not made, and is in
-    the trace as a failed one. A session that fails or runs out of time leaves its trace, its tokens
-    and its cost so far in `TrialContext.partial`, its last call without an end where it was cut off
-    in one.
+    A tool that fails, is unknown, takes too long or is called with arguments that are not an
+    object is reported so to the model, and is in the trace. A server that cannot be started or is
+    lost is an infrastructure error, and so are 429 and 5xx of the endpoint; what the endpoint
+    refuses is a failure of the agent's own, as for `ChatService`. A call beyond a limit is not
+    made, and is in the trace as a failed one. A session that fails or runs out of time leaves its
+    trace, its tokens and its cost so far in `TrialContext.partial`, its last call without an end
+    where it was cut off in one.
 
     >>> AgentService(
     ...     "https://api.example.com/v1", "small", api_key_env=None,

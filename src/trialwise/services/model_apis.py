@@ -359,7 +359,7 @@ def _make_items(message: Mapping[str, Any]) -> list[Any]:
     for call in Fields(message).objects("tool_calls"):
         function = call.inner("function").values
         items.append({"type": "function_call", "call_id": call.get("id"), **function})
-    # What is no message of a chat is an item already.
+    # What is not a message of a chat is an item already.
     return items or [dict(message)]
 
 

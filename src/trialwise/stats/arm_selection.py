@@ -19,7 +19,7 @@ may be any, and the arms may pass and fail together in any way.
    others by δ.
 3. *Is arm j as good as every other?* Rounds in which i passes and j fails are then no likelier than
    the contrary (`measure_sign_evidence`, averaged over i). An arm is beaten where this is ruled
-   out. The arms nobody beats include a best one with probability at least 1 − α.
+   out. The arms that may be best include a best one with probability at least 1 − α.
 
 The size of a bet maximises the expected logarithm of the capital at the estimated rates of wins and
 losses, and is never larger than what a single win needs to reach 1/α.

@@ -196,7 +196,7 @@ class BettingRule(PairedRule):
     def _list_stops(
         self, pairs: int, losses: int, row: range
     ) -> Iterator[tuple[int, paired.PairedOutcome]]:
-        """Yield the wins with which a comparison stops, for so many losses.
+        """Yield the wins with which a comparison stops, for this many losses.
 
         They lie at both ends of the row, and for "equivalent" also in the middle.
         """

@@ -31,7 +31,7 @@ from trialwise.stats.unconditional import (
 _REACH = 0.35
 #: Binomial probabilities rarer than this, relative to the likeliest, are left out.
 _NEGLIGIBLE = 1e-15
-#: From so many trials together on, Fisher's region serves: the two differ by less than a 40th of
+#: From this many trials together on, Fisher's region serves: the two differ by less than a 40th of
 #: alpha there, and the search would take seconds.
 LARGEST_SEARCH = 12_000
 

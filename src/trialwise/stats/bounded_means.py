@@ -158,7 +158,7 @@ def _kl(a: float, b: float) -> float:
 # geometric mean; Maclaurin's inequality where an incomplete round draws some of the inputs). So the
 # bound is about the mean over fixed inputs, in whatever order they are asked.
 
-#: More different scores are rounded down to so many, which costs less than 0.0003 of a bound.
+#: More different scores are rounded down to this many, which costs less than 0.0003 of a bound.
 _MOST_SCORES = 4096
 #: How closely the ends are found.
 _PRECISION = 1e-10

@@ -14,9 +14,9 @@ spread over prompts in a beta shape, and for a few bad prompts among good ones. 
 - ``"prompts"`` (as many trials as prompts) never exceeds it in either, at any correlation, and a
   better record never lowers it. It is the default.
 
-Each is Clopper and Pearson's interval for so many trials. Wilson's, the score interval that decided
-earlier plans, declares 6.9 % of runs compliant at exactly 80 % with 12 prompts that always or never
-succeed, and 7.2 % at 90 % with 25, where 5 % is asked for.
+Each is Clopper and Pearson's interval for this many trials. Wilson's, the score interval that
+decided earlier plans, declares 6.9 % of runs compliant at exactly 80 % with 12 prompts that always
+or never succeed, and 7.2 % at 90 % with 25, where 5 % is asked for.
 
 A group is one input, written as (successes, trials). `stratum_weighted` puts a rate together from
 strata by their declared weights (companion 8.2.1, 1.4.5b). The weights come from outside: the mix
@@ -46,7 +46,7 @@ Bounds: TypeAlias = Literal["exact", "score"]
 ClusterMethod: TypeAlias = Literal[
     "prompts", "korn-graubard", "gee", "cluster-bootstrap", "beta-binomial"
 ]
-"""How the interval is found: by so many independent trials, or by a model (`cluster_models`)."""
+"""How the interval is found: by this many independent trials, or by a model (`cluster_models`)."""
 
 
 ESTIMANDS: tuple[Estimand, ...] = ("call-weighted", "prompt-weighted")

@@ -125,7 +125,7 @@ def _find_cutoff(p: float, n: int, level: float, rule: Rule) -> ComplianceCutoff
 def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) -> int:
     """Find the most successes that show a rate below the required one; −1 where none would.
 
-    The same rule in the other direction: so many failures show more failures than are allowed.
+    The same rule in the other direction: this many failures show more failures than are allowed.
     """
     allowed = float(1 - as_written(required))
     failures = compliance_cutoff(allowed, trials, alpha=alpha, rule=rule).cutoff

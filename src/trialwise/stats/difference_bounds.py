@@ -162,7 +162,7 @@ def _cover(
 # --- Two arms that were not tried on the same inputs ----------------------------------------------
 #
 # The difference is B's rate minus A's. A test of "the difference is at most t" takes two exact tail
-# probabilities, that of so few successes of A and that of so many of B. Each is at least as large
+# probabilities, that of so few successes of A and that of this many of B. Each is at least as large
 # as a uniform variable and the two are independent, so that Fisher's product of them is a valid
 # test of a pair of rates. Its p-value is the largest one over all pairs of rates with this
 # difference, found by covering them with intervals of which each counts with the worst it can hold.

@@ -252,7 +252,7 @@ def _statement(
         return text
     if errors == 0:
         text += " A clean run is not evidence of perfection."
-    return text + " It is no statement about how often harmful content arises or reaches a user."
+    return text + " It is not a statement about how often harmful content arises or reaches a user."
 
 
 def _check_strata(strata: Sequence[ChallengeStratum]) -> list[tuple[str, int, int]]:

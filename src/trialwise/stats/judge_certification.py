@@ -12,7 +12,7 @@ from trialwise.stats.result_types import Undefined
 
 #: Krippendorff 2004, p. 241: rely on 0.800 and above, conclude tentatively from 0.667 on.
 RELIABLE, TENTATIVE = 0.800, 0.667
-#: Below so many labelled units an alpha says little, however high it is.
+#: Below this many labelled units an alpha says little, however high it is.
 FEWEST_UNITS = 20
 
 

@@ -36,7 +36,7 @@ CORRECTIONS: tuple[Correction, ...] = ("rectifier", "rogan-gladen", "pooled")
 OpenBecause: TypeAlias = Literal["nothing", "trials", "labels"]
 """What keeps a decision open: nothing, too few trials, or too few labels."""
 
-#: Before so many trials a judged rate says too little to blame the labels for it.
+#: Before this many trials a judged rate says too little to blame the labels for it.
 SETTLED_TRIALS = 50
 #: More trials, or more labels, than anybody will pay for: what is open then stays open.
 MOST = 10**7
@@ -315,7 +315,7 @@ def _estimate_needs(test: JudgedTest, required: float, alpha: float) -> tuple[Op
 
 
 def _find_error(test: JudgedTest, rate: float, trials: int, labels: int | None = None) -> float:
-    """Return the standard error of the corrected rate with so many trials and labels.
+    """Return the standard error of the corrected rate with this many trials and labels.
 
     Half a label is added to each error count, since no error among the labels does not mean that
     the judge makes none.

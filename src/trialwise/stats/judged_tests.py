@@ -46,12 +46,12 @@ UNLIKE = 0.01
 SET_SHARE = 0.02
 #: Counts this much rarer than the likeliest are not summed; their chance counts as a rejection.
 _NEGLIGIBLE = 1e-8
-#: The grid of error rates has so many steps each way. Around its best point they are halved.
+#: The grid of error rates has this many steps each way. Around its best point they are halved.
 _STEPS, _HALVINGS = 4, 4
 _AROUND = ((-1, -1), (-1, 0), (-1, 1), (0, -1), (0, 1), (1, -1), (1, 0), (1, 1))
 #: Bounds on a rate are found with this precision.
 _PRECISION = 4e-4
-#: Counts of labels are summed in at most so many groups.
+#: Counts of labels are summed in at most this many groups.
 _MOST_GROUPS = 24
 
 

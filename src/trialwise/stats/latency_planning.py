@@ -259,7 +259,7 @@ def nondegeneracy_decision(
     intent: Intent = "VERIFICATION",
     threshold_source: ThresholdSource = "baseline-derived",
 ) -> NondegeneracyDecision:
-    """What becomes of a latency assertion after a run with so many successful trials.
+    """What becomes of a latency assertion after a run with this many successful trials.
 
     Below the emission minimum a baseline-derived assertion is INCONCLUSIVE under verification and
     INDICATIVE under smoke (§12.5.4); an explicit limit is decided by its own rule.

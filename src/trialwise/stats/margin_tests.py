@@ -220,7 +220,7 @@ class NonInferiority:
                 return f"superior: the rate is above the baseline's, {level}"
             return (
                 f"superiority not shown {level}: a margin of 0 asks whether the rate is above the "
-                "baseline's, and is no evidence of degradation"
+                "baseline's, and is not evidence of degradation"
             )
         if self.noninferior:
             return (
@@ -228,7 +228,7 @@ class NonInferiority:
             )
         return (
             f"non-inferiority not shown {level}: the rate may be {self.margin:g} or more below "
-            "the baseline's, which is no evidence that it is"
+            "the baseline's, which is not evidence that it is"
         )
 
 

@@ -31,7 +31,7 @@ from trialwise.stats.binomial import binomial_weight, find_end, upper_z
 _SLACK = 0.025
 #: How wide the two ends of the range of d are, in standard deviations of a count.
 _EDGE = 0.01
-#: A coarse search looks at every so many points of the grid.
+#: A coarse search looks at every N points of the grid.
 _STRIDE = 6
 #: How finely an end of an interval is found; it is rounded outward.
 _RESOLUTION = 1e-4

@@ -158,7 +158,7 @@ class PairedRule(ABC):
 
     def conclude_counts(self, counts: paired.PairCounts) -> PairedConclusion:
         """Return what `conclude` returns for every path that stops with these counts."""
-        # No pair is no evidence, whatever the rule would make of an empty table.
+        # No pair is not evidence, whatever the rule would make of an empty table.
         outcome = self.decide(counts) if counts.pairs else None
         return PairedConclusion(
             question=self.question,
@@ -227,7 +227,7 @@ def plan_paired_rule(
     both : float, optional
         The share of inputs that both arms pass; the product of the rates unless given.
     pairs : int, optional
-        Make exactly so many pairs: McNemar's exact test, or with a margin an exact unconditional
+        Make exactly this many pairs: McNemar's exact test, or with a margin an exact unconditional
         test. Without it the rule may stop early.
     max_pairs : int, optional
         The most pairs of a rule that may stop early.

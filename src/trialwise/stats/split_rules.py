@@ -44,7 +44,7 @@ from trialwise.validation import require_rate
 
 #: The share of each end's error that is spent on the rate of discordant pairs.
 _ON_DISCORDANCE = 0.1
-#: What has a p-value of up to so many times its level was nearly shown.
+#: What has a p-value of up to this many times its level was nearly shown.
 _NEARLY = 1.2
 #: The lower end of an interval that holds every difference above 0, but not 0 itself.
 JUST_ABOVE_0 = sys.float_info.min
@@ -249,7 +249,7 @@ class SplitRule(PairedRule):
 
 
 class _Arrivals:
-    """How soon so many discordant pairs come, where each pair is one with the same probability."""
+    """How soon this many discordant pairs come, if each pair is one with the same probability."""
 
     def __init__(self, discordant: float, max_pairs: int | None, cap: int) -> None:
         self._discordant = discordant

@@ -36,7 +36,7 @@ _TIMES = tuple(1 - (1 - i / 10) ** 2 for i in range(11))
 #: Where both limits start, relative to Wald's, and how they approach each other.
 _FAIL_START, _FAIL_BEND = -0.45, 0.5
 _PASS_START, _PASS_BEND = 1.8, 0.4
-#: Stopping early costs power: so much more is aimed at, with so many more trials.
+#: Stopping early costs power: this much more is aimed at, with this share more trials.
 _MORE_POWER, _MORE_TRIALS, _FEW_TRIALS = 0.04, 1.3, 8
 #: How many more trials than the approximation says are wanted where nothing stops early.
 _MORE_AT_ONCE = 1.04

@@ -28,7 +28,7 @@ def read_trials(path: Path, plan: model.Plan, *, is_empty: bool = False) -> Tria
         is_empty: Whether the journal is known to have no line yet, so that it is not read.
 
     Raises:
-        JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
+        JournalDamaged: A line is not as written, is not a trial of the plan, or contradicts an
             earlier one.
     """
     reader = JournalReader(path)
@@ -189,7 +189,7 @@ def read_set_aside(folder: Path, plan: model.Plan) -> list[model.Trial]:
         plan: What was run.
 
     Raises:
-        JournalDamaged: A line is not as written, or is no trial of the plan.
+        JournalDamaged: A line is not as written, or is not a trial of the plan.
     """
     found: dict[tuple[str, int], model.Trial] = {}
     for path in sorted(folder.glob(_NAME.format("*"))):

@@ -151,7 +151,7 @@ class StoredRun:
         """Return every trial in the journal, in the order of inputs, experiment by experiment.
 
         Raises:
-            JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
+            JournalDamaged: A line is not as written, is not a trial of the plan, or contradicts an
                 earlier one.
         """
         path = self.path / "journal.jsonl"

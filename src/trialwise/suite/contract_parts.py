@@ -81,7 +81,7 @@ def read_parts(
 
 
 def _is_written(value: object) -> bool:
-    """Return whether a value is written as a suite would, and is no object of the model."""
+    """Return whether a value is written as a suite would, and is not an object of the model."""
     items = value if isinstance(value, list | tuple) else [value]
     return all(isinstance(item, Mapping | str) for item in items)
 
@@ -177,7 +177,7 @@ def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
         elif value.sound and "environment" in value:
             variable = value["environment"]
             found = context.variables.get(variable)
-            # An unset variable is no value: a baseline would be compared with a factor nobody
+            # An unset variable is not a value: a baseline would be compared with a factor nobody
             # knows.
             if found is None:
                 message = f"the environment variable {variable} is not set"

@@ -120,7 +120,7 @@ EXPECTATION = Record(
     ),
     required=("target", "matcher"),
     notes={
-        word: f"it belongs into the matcher: `matcher: {{{said}}}`"
+        word: f"it belongs in the matcher: `matcher: {{{said}}}`"
         for word, said in (
             *((word, f"schema: {{{limit}: …}}") for word, limit in _LIMITS.items()),
             *((name, f"{name}: …") for name in _MATCHERS),

@@ -199,7 +199,7 @@ class _Table:
             if chosen is None:
                 self._put(number, {"value": value}, "value")
             else:
-                self._refuse(number, "this is no object, so that it has no fields")
+                self._refuse(number, "this is not an object, so that it has no fields")
             return
         if chosen is not None:
             self._put(number, value, chosen)
@@ -214,7 +214,7 @@ class _Table:
             hint = suggest_name(unknown[0], _FIELDS)
             meant = f"{hint} If not, " if hint else ""
             advice = "say `value: value` in the suite to take that field and leave the others"
-            self._refuse(number, f"`{unknown[0]}` is no field of an input; {meant}{advice}")
+            self._refuse(number, f"`{unknown[0]}` is not a field of an input; {meant}{advice}")
         else:
             self._put(number, value, "value")
 

@@ -250,7 +250,7 @@ def _contracts(fields: Fields, context: Context) -> tuple[SuiteContract, ...]:
     if "contracts" in fields.nodes:
         for name in ("name", "description"):
             if name in fields.nodes:
-                message = f"`{name}` belongs into each of the contracts, where there are several"
+                message = f"`{name}` belongs in each of the contracts if there are several"
                 context.refuse(fields.keys[name], message)
         given: list[Fields | None] = fields.get("contracts", [])
     else:

@@ -343,7 +343,7 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
             return context.refuse(node, _missing(name, attributes, attribute, found))
     # Said here with a place; in a trial it would be a failure of the service.
     if not callable(found):
-        return context.refuse(node, f"`{attributes}` in the module `{name}` is no function")
+        return context.refuse(node, f"`{attributes}` in the module `{name}` is not a function")
     function: Callable[..., Any] = found
     return function
 

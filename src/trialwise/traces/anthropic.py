@@ -50,7 +50,7 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
         building.say("system", spoken)
     read_messages(building, messages)
     if len(fields.objects("messages")) < len(fields.items("messages")):
-        building.doubt("one of the messages is no object")
+        building.doubt("one of the messages is not an object")
     # The usage of a reply is its own, which the message tells already.
     usage = None if is_reply else read_tokens(fields.get("usage"))
     return building.finish(usage=usage, ended=messages[-1].text("stop_reason"))

@@ -48,7 +48,7 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
         # The usage of a response is that of its own reply, not of those before it.
         _read_message(building, TraceFields({**reply.values, "usage": fields.get("usage")}))
     if len(messages) + len(choices) < len(fields.items("messages") + fields.items("choices")):
-        building.doubt("one of the messages is no object")
+        building.doubt("one of the messages is not an object")
     for choice, reply in zip(choices, replies, strict=True):
         ended = choice.get("finish_reason")
         if ended in _READ and not reply.get(*_READ):

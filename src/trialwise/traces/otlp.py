@@ -40,7 +40,7 @@ def read(document: Any) -> list[Trace]:
             "no spans are found: `resourceSpans` with `scopeSpans` are expected, or spans as "
             "`span.to_json()` writes them"
         )
-    # An export holds whatever else was traced, which is no evidence of what an agent did not do.
+    # An export holds whatever else was traced, which is not evidence of what an agent did not do.
     found = [_in_order(spans) for spans in by_trace.values() if any(map(_tells, spans))]
     if not found:
         raise TraceError("no span is of an agent: none has an attribute `gen_ai.…` or `mcp.…`")

@@ -80,7 +80,7 @@ def _read_items(items: Sequence[Any], response: TraceFields) -> Trace:
     for one in items:
         item = TraceFields(one)
         if not item:
-            building.doubt("one of the items is no object")
+            building.doubt("one of the items is not an object")
         speaks = _read_item(building, item, speaks=speaks)
     return building.finish(usage=read_tokens(response.get("usage")), ended=response.text("status"))
 

@@ -28,7 +28,7 @@ _TEXT_PARTS = ("text", "input_text", "output_text")
 
 
 class TraceError(TrialwiseError):
-    """A document is no trace, or not one of the format it was said to be."""
+    """A document is not a trace, or not one of the format it was said to be."""
 
 
 def parse(data: str | bytes | bytearray) -> Any:

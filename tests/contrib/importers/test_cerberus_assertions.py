@@ -19,7 +19,7 @@ from trialwise.model.reply import Reply
 SCENARIO = {"input": "capital?", "metadata": {"expected": "Paris", "limit": 3, "words": ["a"]}}
 NODE = shutil.which("node")
 
-#: What cerberus does with an assertion: an empty object for output that is no JSON object, and a
+#: What cerberus does with an assertion: an empty object for output that is not a JSON object, and a
 #: failure for whatever throws.
 ORACLE = """
 import { runInNewContext } from "node:vm";

@@ -44,10 +44,7 @@ def criteria(*lines: str) -> str:
         (HEAD + CRITERIA, "1:1 a contract needs `inputs`"),
         (HEAD + CRITERIA + INPUTS + "extra: 1\n", "6:1 unknown key `extra` in a contract"),
         (HEAD + CRITERIA + INPUTS + "criterion: 1\n", "did you mean `criteria`?"),
-        (
-            HEAD + CRITERIA + INPUTS + "samples: 50\n",
-            "6:1 `samples` is no key of a contract any more",
-        ),
+        (HEAD + CRITERIA + INPUTS + "samples: 50\n", "6:1 `samples` was removed from contracts"),
         (HEAD + CRITERIA + INPUTS + "budget: 5\n", "6:1 `budget` is reserved"),
         (HEAD + CRITERIA + INPUTS + "intent: fast\n", "6:9 `intent` must be one of verification"),
         (
@@ -169,7 +166,7 @@ def criteria(*lines: str) -> str:
         (HEAD + CRITERIA + INPUTS + "roots: {}\n", "6:8 `roots` must map names to folders"),
         (HEAD + CRITERIA + INPUTS + "roots: {a: ''}\n", "the root `a` must be a relative path"),
         (HEAD + CRITERIA + INPUTS + "roots: {a: 'C:/x'}\n", "the root `a` must be a relative path"),
-        (HEAD + CRITERIA + INPUTS + "roots: {a: nowhere}\n", "the root `a` is no folder"),
+        (HEAD + CRITERIA + INPUTS + "roots: {a: nowhere}\n", "the root `a` is not a folder"),
         (HEAD + CRITERIA + INPUTS + "roots: {a: .}\n", "6:9 the root `a` is declared and nothing"),
         (HEAD + CRITERIA + "inputs: [{file: '@b/x'}]\n", "the root `b` is not declared"),
         (

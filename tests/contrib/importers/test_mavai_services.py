@@ -41,7 +41,7 @@ PROMPT = "system-prompt: Be kind."
             HEAD + "    type: langage-model\n    configuration: {}\n",
             "did you mean `language-model`?",
         ),
-        (model(PROMPT, "    model: x\n"), "6:5 `model` belongs into `configuration`"),
+        (model(PROMPT, "    model: x\n"), "6:5 `model` belongs in `configuration`"),
         (model(PROMPT, "    colour: x\n"), "6:5 unknown key `colour`"),
         (model("model: x"), "5:20 `configuration` of `s` needs `system-prompt`"),
         (model(PROMPT + ", prompt: x"), "unknown key `prompt`"),

@@ -261,7 +261,7 @@ def test_an_archive_that_is_no_log_is_refused_with_the_member(
 
 
 def test_an_archive_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
-    """A few kilobytes of zeros may become gigabytes; only so many are unpacked, of all together."""
+    """A few kilobytes of zeros may become gigabytes; only this many are unpacked, in all."""
     file = tmp_path / "bomb.eval"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("header.json", b" " * 5_000_000)

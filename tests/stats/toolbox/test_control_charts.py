@@ -55,7 +55,7 @@ def follow_ewma(design: EwmaDesign) -> Callable[[int, int], int]:
 
 
 def played(chart: Any, p: float, runs: int) -> float:
-    """P(a signal within so many runs) by playing every stream of counts."""
+    """P(a signal within this many runs) by playing every stream of counts."""
     n = chart.design.trials
     weights = stats.binom.pmf(np.arange(n + 1), n, p)
     total = 0.0

@@ -356,7 +356,7 @@ def _count_planned_trials(header: Mapping[str, Any], found: int) -> int | None:
 
 
 def _count_selected(inputs: int | None, limit: Any) -> int | None:
-    """Of so many inputs those within a limit: the first few, or from one to before another."""
+    """Of this many inputs those within a limit: the first few, or from one to before another."""
     if inputs is None or limit is None:
         return inputs
     if isinstance(limit, list) and len(limit) == 2:

@@ -132,7 +132,7 @@ def _notes(skipped: int, rerun: int, rows: Sequence[OutcomeRow]) -> Iterable[str
     if rerun:
         yield (
             f"Run again because they failed: {as_count(rerun, 'test')}. Reruns end with the first "
-            "success and are no trials, so that each of these tests counts as one that failed."
+            "success and are not trials, so that each of these tests counts as one that failed."
         )
     broken = sum(row.error_class is not ErrorClass.NONE for row in rows)
     if broken:

@@ -279,7 +279,7 @@ def _notes(
     if cached:
         yield (
             f"From promptfoo's cache: {as_count(cached, 'result')}. A cached reply repeats an "
-            "earlier one and is no trial of its own; evaluate with --no-cache."
+            "earlier one and is not a trial of its own; evaluate with --no-cache."
         )
 
 

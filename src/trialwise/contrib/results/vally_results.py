@@ -10,7 +10,7 @@
 - A stimulus is an input. `passed`, the verdict on the whole trial, is the criterion; `result` may
   name graders, or `score` with a `pass_at`.
 - Several models are different services, and each has criteria of its own.
-- A trial whose status is `error` broke; one that was `skipped` is no trial.
+- A trial whose status is `error` broke; one that was `skipped` is not a trial.
 """
 
 from __future__ import annotations

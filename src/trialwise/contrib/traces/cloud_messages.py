@@ -111,7 +111,7 @@ def _read_message(building: Building, message: TraceFields, usage: Usage | None)
         if unknown := _kinds(part) - _PLAIN - {*_CALLS, *_RESULTS, _CODE, _CODE_RESULT}:
             building.doubt(f"a message has a part of the unknown kind {sorted(unknown)[0]!r}")
         elif not part:
-            building.doubt("a message has a part that is no object")
+            building.doubt("a message has a part that is not an object")
     spoken = message.text("content") or "".join(
         one.text("text") or "" for one in parts if one.get("thought") is not True
     )

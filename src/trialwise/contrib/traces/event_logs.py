@@ -41,7 +41,7 @@ def read(document: Any) -> list[Trace]:
         return [_read_whole(members[0])]
     for place, one in enumerate(document if isinstance(document, list) else [], start=1):
         if not isinstance(one, Mapping):
-            raise TraceError(f"event {place} is no object")
+            raise TraceError(f"event {place} is not an object")
     if members and all("events" in one for one in members):
         return [_read_whole(one) for one in members]
     return [_read_events(members, TraceFields({}))]

@@ -80,7 +80,7 @@ def _read_messages(state: TraceFields) -> Trace:
     doubt_beside(building, state)
     for message in messages:
         if not message:
-            building.doubt("one of the messages is no object")
+            building.doubt("one of the messages is not an object")
         _read_message(building, message)
     return building.finish()
 

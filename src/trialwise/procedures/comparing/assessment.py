@@ -208,7 +208,7 @@ def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str
 
 _OUTCOMES = {"win": (False, True), "loss": (True, False)}
 _TIED = (False, False)
-#: A p-value is found on a grid of levels, each so many times the next.
+#: A p-value is found on a grid of levels, each this many times the next.
 _STEP, _ABOVE, _BELOW = 1.25, 13, 40
 
 

@@ -374,7 +374,7 @@ class ArmCost:
     usd_per_success: float | None
     """None where no trial succeeded."""
     setup_usd: float | None = None
-    """What preparing the trials cost, which is no part of the other numbers."""
+    """What preparing the trials cost, which is not part of the other numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

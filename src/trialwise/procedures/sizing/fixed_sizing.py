@@ -34,7 +34,7 @@ class LossSize:
     trials: int | None = None
     """The fewest with both errors exactly within their limits; None beyond 30,000."""
     cutoff: int | None = None
-    """The fewest successes that PASS with so many trials."""
+    """The fewest successes that PASS with this many trials."""
     wrong_fail: float | None = None
     """P(FAIL) at the required rate."""
     wrong_pass: float | None = None
@@ -254,7 +254,7 @@ def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int | None) -> Ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecisionQuestion(sizing_base.SizingQuestion):
-    """How many trials estimate a rate to within a margin, or how precise are so many trials?"""
+    """How many trials estimate a rate to within a margin, or how precise is a number of them?"""
 
     rate: float
     """The rate to expect."""

@@ -378,7 +378,7 @@ def simulate_rule(
         runs: How many comparisons are simulated.
         seed: Of the simulation.
     """
-    # Rules with a margin look after every so many pairs, and it costs them little power.
+    # Rules with a margin look after every few pairs, and it costs them little power.
     batch, last = getattr(rule, "batch", 1), rule.max_pairs or 0
     coins, either = Random(seed), only_a + only_b
     share = only_a / either if either else 0.0

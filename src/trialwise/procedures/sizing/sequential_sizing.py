@@ -50,7 +50,7 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     """The true rate at which the ways to ask are compared; half the allowed failures if None."""
     max_trials: int | None = None
     batch: int = 1
-    """Results are judged every so many trials."""
+    """Results are judged every N trials."""
     criteria: int = 1
     correction: Correction = Correction.NONE
     concurrency: int = 1

@@ -322,7 +322,7 @@ def _weigh(
     procedure = (sequential if way.trials is None else compliance).PROCEDURE
     plan = procedure.plan(way, situation)
     if isinstance(plan, Refused):
-        # Nobody agreed to so many trials; with what `max_trials` would have to be it is planned.
+        # Nobody agreed to this many trials; with the `max_trials` that it needs it is planned.
         most = math.ceil(
             sequential_designs.GENEROUS
             * sequential_designs.count_passes_needed(required, way.wrong_pass)

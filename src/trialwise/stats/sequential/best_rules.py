@@ -208,7 +208,7 @@ class Problem:
     def of_two_rates(
         cls, p0: float, p1: float, looks: tuple[int, ...], mix: Mix, undecided: float | None
     ) -> Problem:
-        """Two rates to tell apart; an open end costs so many trials, and None forbids it."""
+        """Two rates to tell apart; an open end costs this many trials, and None forbids it."""
         # At a rate of exactly 1 one failure is proof; a hair below, it is as good as proof.
         good = min(p0, 1 - EDGE)
         rates = tuple((good if rate == p0 else rate, weight) for rate, weight in mix)

@@ -93,7 +93,7 @@ def iterate_chances(
     told = [passed for passed in known.values() if passed is not None]
     # A result says what to expect of the others, wherever it stands.
     failed, seen = prior[1] + f + told.count(False), sum(prior) + n + len(told)
-    # The weights of f, f + 1, … failures; of those, so many more gaps failed than at the first.
+    # The weights of f, f + 1, … failures; of those, this many more gaps failed than at the first.
     weights, gaps, place = [1.0], 0, 0
     yield 1.0
     while n < design.cap and weights:
@@ -166,7 +166,7 @@ def _shuffle(order: list[int], draw_bits: Callable[[int], int]) -> None:
 
     Args:
         order: The list.
-        draw_bits: Returns a number of so many random bits.
+        draw_bits: Returns a number of this many random bits.
     """
     for last in range(len(order) - 1, 0, -1):
         bits = (last + 1).bit_length()

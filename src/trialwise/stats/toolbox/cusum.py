@@ -72,7 +72,7 @@ class CusumDesign:
         return mean_run_length(self._moves(require_rate("p", p)), self.limit)
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
-        """P(a signal within so many runs) when the rate is p from the start, exactly."""
+        """P(a signal within this many runs) when the rate is p from the start, exactly."""
         horizon = require_count("runs", runs, minimum=1)
         return alarm_probability(self._moves(require_rate("p", p)), self.limit, horizon)
 

@@ -32,8 +32,8 @@ from trialwise.validation import (
     require_successes,
 )
 
-#: Grid points in one standard deviation of the average: at least so many, and 5/weight, since each
-#: rounding by half a point is remembered for 1/weight runs.
+#: Grid points in one standard deviation of the average: at least this many, and 5/weight, since
+#: each rounding by half a point is remembered for 1/weight runs.
 _FINEST = 25
 _MOST_STATES = 4_000
 
@@ -67,7 +67,7 @@ class EwmaDesign:
         return mean_run_length(self._moves(require_rate("p", p)), self.limit)
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
-        """P(a signal within so many runs) when the rate is p from the start, exactly."""
+        """P(a signal within this many runs) when the rate is p from the start, exactly."""
         horizon = require_count("runs", runs, minimum=1)
         return alarm_probability(self._moves(require_rate("p", p)), self.limit, horizon)
 

@@ -275,7 +275,7 @@ class _Budget:
     gone: float
 
     def allows(self, tail: float, failures: int) -> bool:
-        """Whether failing from so many failures on, of probability `tail`, is still affordable."""
+        """Whether FAIL from this many failures on, of probability `tail`, is still affordable."""
         total = self.gone + tail
         if abs(total - self.spent) > RELATIVE_BAND * self.spent:
             return total <= self.spent

@@ -73,7 +73,7 @@ def finite_corpus_minimum_trials(
     """The fewest trials that can establish a required rate of a corpus, if all of them succeed.
 
     The smallest n with ``C(M, n) / C(N, n) ≤ α``, where M is one success short of the requirement.
-    It never exceeds M + 1: so many successes meet the requirement by themselves.
+    It never exceeds M + 1: this many successes meet the requirement by themselves.
 
     Parameters
     ----------

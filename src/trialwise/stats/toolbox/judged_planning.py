@@ -66,7 +66,7 @@ def judged_power(
     correction: Correction = "rectifier",
     alpha: float = 0.05,
 ) -> float:
-    """About the chance of a PASS with so many labels and trials.
+    """About the chance of a PASS with this many labels and trials.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def mean_run_lengths(moves: Moves, limit: int) -> list[float]:
 
 
 def alarm_probability(moves: Moves, limit: int, runs: int) -> float:
-    """P(a signal within so many runs) from state 0: the forward recursion."""
+    """P(a signal within this many runs) from state 0: the forward recursion."""
     table = [
         [(target, weight) for target, weight in moves(state).items() if weight]
         for state in range(limit)

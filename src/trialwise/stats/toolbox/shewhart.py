@@ -1,6 +1,6 @@
 """The Shewhart chart: one run at a time against exact limits, and what all charts here share.
 
-A monitor watches a stream of runs of one service, each so many successes of so many trials. Its
+A monitor watches a stream of runs of one service, each this many successes of this many trials. Its
 promise is not an alpha per run but how long it stays quiet while nothing is wrong: the average run
 length, in runs, or the chance of an alarm within a horizon (companion §8.5). A Shewhart chart has
 no memory and finds large drops at once; CUSUM (`monitoring_cusum`) and EWMA (`monitoring_ewma`)
@@ -73,7 +73,7 @@ class ShewhartDesign:
         return 1 / chance if chance else _SILENT
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
-        """P(a signal within so many runs) at a true rate p: 1 − (1 − P(signal))^runs."""
+        """P(a signal within this many runs) at a true rate p: 1 − (1 − P(signal))^runs."""
         horizon = require_count("runs", runs, minimum=1)
         chance = self._signals(require_rate("p", p))
         return -math.expm1(horizon * math.log1p(-chance)) if chance < 1 else 1.0

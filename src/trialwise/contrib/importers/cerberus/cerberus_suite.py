@@ -37,7 +37,7 @@ _TYPES = (
     "and for null. Where JavaScript would convert, as the text 5 to a number, the trial FAILs."
 )
 _JSON = (
-    "JSON is read strictly: output with a repeated key, or a number beyond a double, is no JSON."
+    "JSON is read strictly: output with a repeated key, or a number beyond a double, is not JSON."
 )
 _NO_REPLY = (
     "A trial that cannot be started, runs out of time or writes more than 1 MiB FAILs every "

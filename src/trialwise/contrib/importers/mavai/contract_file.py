@@ -36,12 +36,12 @@ PERCENTILES = ("p50", "p90", "p95", "p99")
 _ORIGINS = ("sla", "slo", "policy")
 _PERCENTAGE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?%")
 _SEAM = "is reserved for a later version of the format"
-_SIZE = "is no key of a contract any more: the number of samples is given when a test is run"
+_SIZE = "was removed from contracts: the number of samples is given when a test is run"
 _GONE = {
     "facets": _SEAM,
     "covariates": _SEAM,
     "budget": _SEAM,
-    "kind": "is no key of a contract any more: what is done with it is said when it is run",
+    "kind": "was removed from contracts: what is done with it is said when it is run",
     "samples": _SIZE,
     "samples-per-config": _SIZE,
 }
@@ -270,7 +270,7 @@ def _latency(top: Keys, problems: Problems) -> LatencyRead | None:
     if len(set(named)) < len(named):
         keys.refuse("empirical", "`empirical` names each percentile once")
     if limits and "empirical" in keys:
-        keys.refuse("empirical", "`empirical` and limits of one's own exclude one another")
+        keys.refuse("empirical", "`empirical` and own limits exclude one another")
     if keys.is_mapping and not limits and "empirical" not in keys:
         problems.add(keys.node, "`latency` needs a limit such as `p95: 500`, or `empirical`")
     return LatencyRead(

@@ -80,7 +80,7 @@ class Roots:
         except (OSError, ValueError, RuntimeError):
             is_folder = False
         if not is_folder:
-            self._problems.add(value, f"the root `{name}` is no folder: {folder}")
+            self._problems.add(value, f"the root `{name}` is not a folder: {folder}")
             return None
         return folder
 

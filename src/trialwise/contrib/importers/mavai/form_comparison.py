@@ -58,7 +58,7 @@ class Form:
 
 def _text(subject: Any) -> str:
     if not isinstance(subject, str):
-        raise Mismatch(f"{shown(subject, 40)} is no text")
+        raise Mismatch(f"{shown(subject, 40)} is not a text")
     return subject
 
 
@@ -118,7 +118,7 @@ def _numeric(name: str) -> Callable[[Any, Any], None]:
     def compare(subject: Any, operand: Any) -> None:
         found = _decimal(subject)
         if found is None:
-            raise Mismatch(f"{shown(subject, 40)} is no number")
+            raise Mismatch(f"{shown(subject, 40)} is not a number")
         wanted = _decimal(operand)
         if wanted is None or not holds(found, wanted):
             raise Mismatch(f"{shown(subject, 40)} {words} {operand}")

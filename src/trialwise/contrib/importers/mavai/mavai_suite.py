@@ -37,7 +37,7 @@ SERVICES_NAME = "mavai-services.yaml"
 BINDINGS_NAME = "mavai-bindings.py"
 #: Inputs that are longer together have a file of their own.
 _INLINE = 20_000
-_STRICT = "JSON is read strictly: a reply with a repeated key, or with NaN, is no JSON."
+_STRICT = "JSON is read strictly: a reply with a repeated key, or with NaN, is not JSON."
 _BASELINE = (
     "Measure a baseline first: without one the run is refused, where baseltest skips the criterion."
 )

@@ -80,7 +80,7 @@ def select_values(view: View, path: str) -> Callable[[Any], list[Any]]:
 
         def select_xml(value: Any) -> list[Any]:
             if not hasattr(value, "itertext"):
-                raise Mismatch(f"a {type(value).__name__} is no XML element to select from")
+                raise Mismatch(f"a {type(value).__name__} is not an XML element to select from")
             try:
                 return list(expression.select(value))
             except XPathProblem as found:
@@ -93,7 +93,7 @@ def select_values(view: View, path: str) -> Callable[[Any], list[Any]]:
         from trialwise.checks.parsable import select
 
         if view.kind == "function" and not isinstance(value, dict | list):
-            raise Mismatch(f"a {type(value).__name__} is no structure to select from")
+            raise Mismatch(f"a {type(value).__name__} is not a structure to select from")
         try:
             return [found for _, found in select(path, value)]
         except Unreadable as error:
@@ -137,7 +137,7 @@ def _check_json(value: Any) -> None:
         one = waiting.pop()
         if isinstance(one, dict):
             if not all(isinstance(key, str) for key in one):
-                raise ValueError("YAML with a key that is no text")
+                raise ValueError("YAML with a key that is not a text")
             waiting += one.values()
         elif isinstance(one, list):
             waiting += one

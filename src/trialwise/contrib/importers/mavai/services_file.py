@@ -96,7 +96,7 @@ class _Definition:
 
     def read(self) -> ServiceRead:
         """The service, as far as it is sound."""
-        inside = "belongs into `configuration`, where every parameter is"
+        inside = "belongs in `configuration`, where every parameter is"
         keys = Keys(
             self.node,
             self.problems,

@@ -68,7 +68,7 @@ def parse_xpath(source: str) -> XPath:
     if max(source.count("["), source.count("(")) > _MAX_NESTED:
         raise XPathProblem("predicates nest too deeply")
     if source.strip() in ("", "/"):
-        raise XPathProblem("the document itself is no value")
+        raise XPathProblem("the document itself is not a value")
     try:
         from elementpath import ElementPathError
         from elementpath.xpath1 import XPath1Parser

@@ -10,7 +10,7 @@ from trialwise.checks.whole_reply import check_schema, find_problem
 
 __all__ = ["contains_json"]
 
-#: promptfoo looks at so many characters of one object.
+#: promptfoo looks at this many characters of one object.
 _LONGEST = 100_000
 #: Objects that are tried in one reply; a reply of braces alone would take for ever.
 _MOST = 1_000

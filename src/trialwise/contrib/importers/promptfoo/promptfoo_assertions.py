@@ -305,7 +305,7 @@ def _rename_output(source: str) -> str:
     # Every second part is a text or a pattern, whose words are no names.
     for place in range(0, len(parts), 2):
         if re.search(r"\boutput\s*\??\.\s*(?:meta|parsed)\b", parts[place]):
-            raise NotCarried("it looks at an output that is no text")
+            raise NotCarried("it looks at an output that is not a text")
         renamed = re.sub(r"JSON\.parse\(\s*output\s*\)", "\0", parts[place])
         renamed = re.sub(r"(?<![\w.$])output(?![\w$])", "output.meta.raw", renamed)
         parts[place] = renamed.replace("\0", "output.parsed")
