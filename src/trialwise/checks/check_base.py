@@ -18,8 +18,7 @@ from trialwise.declarations.signatures import Declaration, derive_keys
 from trialwise.declarations.structures import Either, Key
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.extensions import CHECKS, blame_extension, extension_names, find_extension
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, FailReason
+from trialwise.model import CheckResult, FailReason, Reply
 from trialwise.redaction import LOOKED_AT, redact_text, redact_values
 from trialwise.validation import require_choice, require_count, require_real
 
@@ -56,6 +55,10 @@ class Unreadable(Exception):
         self.evidence = evidence
         self.reason = reason
 
+    def to_result(self) -> CheckResult:
+        """Return the failure of a check that could not be evaluated."""
+        return failed(self.explanation, self.evidence, reason=self.reason)
+
 
 class Check(ABC):
     """A built-in postcondition: a frozen dataclass whose fields are its constructor's arguments."""
@@ -90,7 +93,7 @@ class Check(ABC):
         except BrokenCheck:
             raise
         except Unreadable as unreadable:
-            return failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
+            return unreadable.to_result()
         except Exception as error:  # an object of the user's may raise anything from any method
             if not type(self).__module__.startswith("trialwise."):
                 # A mistake in somebody else's check must not read as a failure of the service.

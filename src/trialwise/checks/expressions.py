@@ -15,10 +15,10 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from trialwise.checks.check_base import Check, Unreadable, failed, preview, printable, shown
-from trialwise.checks.reply_reading import expected_of, json_of, text_of
+from trialwise.checks.reply_reading import expected_of, input_of, json_of, text_of
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, FailReason
+from trialwise.model import CheckResult, FailReason, Reply
+from trialwise.model.trace import Fields
 
 __all__ = ["Expression", "expression"]
 
@@ -99,13 +99,10 @@ class Expression(Check, spelling="expression"):
         result = _evaluate(program, {name: _read(name, reply) for name in used})
         if result is True:
             return CheckResult.ok()
+        asked = printable(self.source, 120)
         if result is False:
-            return failed(f"{printable(self.source, 120)} is false", _evidence(used, reply))
-        return failed(
-            f"{printable(self.source, 120)} gives no bool",
-            shown(result),
-            reason=FailReason.TRANSFORM,
-        )
+            return failed(f"{asked} is false", _evidence(used, reply))
+        return failed(f"{asked} gives no bool", shown(result), reason=FailReason.TRANSFORM)
 
 
 expression = Expression
@@ -158,10 +155,8 @@ def _cel() -> Any:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    cel = _cel()
-    return cel.NewEnv(
-        variables={name: getattr(cel.Type, kind) for name, kind in _VARIABLES.items()}
-    )
+    types = _cel().Type
+    return _cel().NewEnv(variables={one: getattr(types, kind) for one, kind in _VARIABLES.items()})
 
 
 def _evaluate(program: _Program, variables: dict[str, Any]) -> Any:
@@ -190,7 +185,7 @@ def _first_problem(message: str) -> str:
 
 def _evidence(used: tuple[str, ...], reply: Reply) -> str:
     """Return the first thing looked at."""
-    shorter = [name for name in used if name not in ("output", "value", "input", "expected")]
+    shorter = [name for name in used if name not in _DOCUMENTS]
     if shorter:
         return ", ".join(f"{name} = {_read(name, reply)}" for name in shorter)
     return preview(reply.value) if isinstance(reply.value, str) else shown(reply.value)
@@ -225,66 +220,32 @@ def _bindable(name: str, value: Any) -> Any:
 def _read(name: str, reply: Reply) -> Any:
     """Read a variable's value, or why the reply has none: the expression may do without it."""
     try:
-        return _READERS[name](reply)
+        value = _READERS[name](reply)
     except Unreadable as unreadable:
         return unreadable
-
-
-def _output(reply: Reply) -> Any:
-    return _require_short("output", text_of(reply))
-
-
-def _read_stderr(reply: Reply) -> Any:
-    text = reply.details.get("stderr")
-    if not isinstance(text, str):
-        return Unreadable("stderr is not known for this reply", reason=FailReason.NO_VALUE)
-    return _require_short("stderr", text)
-
-
-def _require_short(name: str, text: str) -> Any:
-    if len(text) > MAX_TEXT:
-        limit = f"an expression reads at most {MAX_TEXT}"
-        return Unreadable(f"{name} has {len(text)} characters, {limit}", preview(text))
-    return _bindable(name, text)
-
-
-def _value(reply: Reply) -> Any:
-    return _bindable("value", json_of(reply))
-
-
-def _input(reply: Reply) -> Any:
-    if "input" not in reply.details:
-        return Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
-    return _require_given("input", reply.details["input"])
-
-
-def _read_expected(reply: Reply) -> Any:
-    return _require_given("expected", expected_of(reply))
-
-
-def _require_given(name: str, value: Any) -> Any:
-    # Text is itself here, not what it might parse as.
-    return _bindable(name, value if isinstance(value, str) else json_of(Reply(value=value)))
-
-
-def _require_known(name: str, value: float | None) -> Any:
-    if value is None:
+    # A document may be null; of anything else that is None the reply tells nothing.
+    if value is None and name not in _DOCUMENTS:
         return Unreadable(f"{name} is not known for this reply", reason=FailReason.NO_VALUE)
+    if name in ("output", "stderr") and len(value) > MAX_TEXT:
+        limit = f"an expression reads at most {MAX_TEXT}"
+        return Unreadable(f"{name} has {len(value)} characters, {limit}", preview(value))
     return _bindable(name, value)
 
 
+def _read_given(value: Any) -> Any:
+    # Text is itself here, not what it might parse as.
+    return value if isinstance(value, str) else json_of(Reply(value=value))
+
+
+_DOCUMENTS = ("output", "value", "input", "expected")
 _READERS: dict[str, Callable[[Reply], Any]] = {
-    "output": _output,
-    "value": _value,
-    "input": _input,
-    "expected": _read_expected,
+    "output": text_of,
+    "value": json_of,
+    "input": lambda reply: _read_given(input_of(reply)),
+    "expected": lambda reply: _read_given(expected_of(reply)),
     "latency_s": lambda reply: float(reply.latency_s),
-    "cost_usd": lambda reply: _require_known(
-        "cost_usd", None if reply.cost_usd is None else float(reply.cost_usd)
-    ),
-    "tokens": lambda reply: _require_known(
-        "tokens", None if reply.usage is None else reply.usage.total_tokens
-    ),
-    "exit_code": lambda reply: _require_known("exit_code", reply.exit_code),
-    "stderr": _read_stderr,
+    "cost_usd": lambda reply: None if reply.cost_usd is None else float(reply.cost_usd),
+    "tokens": lambda reply: None if reply.usage is None else reply.usage.total_tokens,
+    "exit_code": lambda reply: reply.exit_code,
+    "stderr": lambda reply: Fields(reply.details).text("stderr"),
 }

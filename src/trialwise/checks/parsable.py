@@ -15,8 +15,7 @@ from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import is_number
 from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult
+from trialwise.model import CheckResult, Reply
 from trialwise.validation import require_real
 
 if TYPE_CHECKING:

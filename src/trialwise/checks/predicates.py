@@ -16,15 +16,22 @@ from typing import Any
 
 from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, Unreadable, failed, preview
-from trialwise.checks.reply_reading import expected_of, text_of
+from trialwise.checks.reply_reading import expected_of, input_of, text_of
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.reply import Reply
-from trialwise.model.trial import Appraisal, CheckResult, FailReason
+from trialwise.model.trial import Appraisal, CheckResult
 from trialwise.validation import require_rate
 
 __all__ = ["Predicate", "predicate"]
 
-_NAMES = ("reply", "text", "value", "input", "expected")
+#: What of a reply a parameter is given, by its name.
+_PARTS: dict[str, Callable[[Reply], object]] = {
+    "reply": lambda reply: reply,
+    "text": text_of,
+    "value": lambda reply: reply.value,
+    "input": input_of,
+    "expected": expected_of,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class Predicate(Check, spelling="python"):
 
     def _call(self, reply: Reply) -> Any:
         # By name wherever it has one: the order of parameters is the user's.
-        arguments = [(name, _argument(source, reply)) for name, source in self._parameters]
+        arguments = [(name, _PARTS[part](reply)) for name, part in self._parameters]
         positional = [value for name, value in arguments if not name]
         return partial(self.function, *positional, **{key: one for key, one in arguments if key})
 
@@ -66,21 +73,24 @@ class Predicate(Check, spelling="python"):
         call = self._call(reply)
         try:
             result = call()
-        except AssertionError as error:
-            return failed(_assertion(error), _show_reply(reply))
-        except (KeyboardInterrupt, BrokenCheck):
-            raise
         # `sys.exit` in a check must not end the run with an exit code that looks like a verdict.
         except BaseException as error:  # the user's function may raise anything
-            raise check_base.broken_by(error, self.name) from error
+            return self._explain(error, reply)
         return self._result(result, reply)
+
+    def _explain(self, error: BaseException, reply: Reply) -> CheckResult:
+        """Return the failure that an assertion states; anything else is raised."""
+        if isinstance(error, AssertionError):
+            return failed(_assertion(error), _show_reply(reply))
+        if isinstance(error, KeyboardInterrupt | BrokenCheck):
+            raise error
+        raise check_base.broken_by(error, self.name) from error
 
     def _result(self, result: object, reply: Reply) -> CheckResult:
         if isinstance(result, bool) or type(result).__name__ in ("bool", "bool_"):
-            is_true = bool(result)
-            return (
-                CheckResult.ok() if is_true else failed(f"{self.name} is false", _show_reply(reply))
-            )
+            if result:
+                return CheckResult.ok()
+            return failed(f"{self.name} is false", _show_reply(reply))
         if isinstance(result, CheckResult):
             if result.reason is None:
                 return result
@@ -136,16 +146,11 @@ class AsyncPredicate(Predicate):
         try:
             call = self._call(reply)
         except Unreadable as unreadable:
-            result = failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
-            return Appraisal(result=result)
+            return Appraisal(result=unreadable.to_result())
         try:
             answer = await call()
-        except AssertionError as error:
-            return Appraisal(result=failed(_assertion(error), _show_reply(reply)))
-        except BrokenCheck:
-            raise
         except Exception as error:  # the user's function may raise anything
-            raise check_base.broken_by(error, self.name) from error
+            return Appraisal(result=self._explain(error, reply))
         return Appraisal(result=self._result(answer, reply))
 
     async def aclose(self) -> None:
@@ -212,24 +217,24 @@ def _assign_arguments(function: object, parameters: list[Any]) -> tuple[tuple[st
     named = [one for one in parameters if one.kind.name not in variadic]
     required = [one for one in named if one.default is one.empty]
     # A function may have had a default of its own by that name before inputs had one.
-    found = [one for one in named if one.name in _NAMES and not _is_own(one)]
-    unknown = [one.name for one in required if one.name not in _NAMES]
+    found = [
+        one
+        for one in named
+        if one.name in _PARTS and not (one.name == "expected" and one.default is not one.empty)
+    ]
+    unknown = [one.name for one in required if one.name not in _PARTS]
     # One parameter of any name: most checks are `lambda reply: …` or `def is_short(text)`.
     if not found and len(required) == 1:
         only = required[0]
         return (("" if only.kind.name != "KEYWORD_ONLY" else only.name, _by_annotation(only)),)
     if unknown:
-        allowed = f"take only {', '.join(_NAMES)}, not {', '.join(unknown)}"
+        allowed = f"take only {', '.join(_PARTS)}, not {', '.join(unknown)}"
         raise InvalidArgument("function", function, allowed)
     if not found:
-        raise InvalidArgument("function", function, f"take one of {', '.join(_NAMES)}")
+        raise InvalidArgument("function", function, f"take one of {', '.join(_PARTS)}")
     return tuple(
         ("" if one.kind.name == "POSITIONAL_ONLY" else one.name, one.name) for one in found
     )
-
-
-def _is_own(parameter: Any) -> bool:
-    return parameter.name == "expected" and parameter.default is not parameter.empty
 
 
 def _by_annotation(parameter: Any) -> str:
@@ -237,20 +242,6 @@ def _by_annotation(parameter: Any) -> str:
     if annotation is Reply or annotation in ("Reply", "tw.Reply", "trialwise.Reply"):
         return "reply"
     return "text" if annotation is str or annotation == "str" else "value"
-
-
-def _argument(source: str, reply: Reply) -> object:
-    if source == "reply":
-        return reply
-    if source == "text":
-        return text_of(reply)
-    if source == "value":
-        return reply.value
-    if source == "expected":
-        return expected_of(reply)
-    if "input" not in reply.details:
-        raise Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
-    return reply.details["input"]
 
 
 def _assertion(error: AssertionError) -> str:

@@ -13,13 +13,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from trialwise.checks.check_base import Unreadable, label, preview, shown
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trace import MAX_CALLS, ToolCall, Trace
-from trialwise.model.trial import FailReason
+from trialwise.model import FailReason, Reply, ToolCall, Trace
+from trialwise.model.trace import MAX_CALLS
 
 # Strict parsers with bounds: what a service wrote is hostile until it is read.
 #
@@ -236,8 +235,18 @@ def _check_events(events: Iterable[Any]) -> None:
             raise _Bound(f"YAML of at most {_MAX_YAML_NODES} values once aliases are followed")
 
 
+T = TypeVar("T")
+
 #: How many names of a trace a failure shows.
 _SHOWN = 8
+
+
+def require_known(value: T | None, problem: str) -> T:
+    """Return what a reply tells; what it does not tell, no check may pass on."""
+    if value is None:
+        # Unknown is not free: a service that tells nothing would pass every limit.
+        raise Unreadable(problem, reason=FailReason.NO_VALUE)
+    return value
 
 
 def text_of(reply: Reply) -> str:
@@ -245,8 +254,7 @@ def text_of(reply: Reply) -> str:
     value = reply.value
     if type(value) is str:
         return value
-    if value is None:
-        raise Unreadable("there is no reply", reason=FailReason.NO_VALUE)
+    require_known(value, "there is no reply")
     try:
         return reply.text
     except Exception as error:  # the value's own __str__ may raise anything
@@ -270,10 +278,14 @@ def json_of(reply: Reply) -> Any:
 
 def expected_of(reply: Reply) -> Any:
     """Return what the trial's input expects; an input without it cannot be compared."""
-    expected = reply.details.get("expected")
-    if expected is None:
-        raise Unreadable("the input has no expected answer", reason=FailReason.NO_VALUE)
-    return expected
+    return require_known(reply.details.get("expected"), "the input has no expected answer")
+
+
+def input_of(reply: Reply) -> Any:
+    """Return the trial's input, which may be None."""
+    if "input" not in reply.details:
+        raise Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
+    return reply.details["input"]
 
 
 def number_of(reply: Reply) -> float:
@@ -406,8 +418,7 @@ def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
     whole = carried.to_dict() if isinstance(carried, Trace) else carried
     envelope = whole if isinstance(whole, Mapping) else {}
     calls = reply.details.get("tool_calls", envelope.get("tool_calls"))
-    if calls is None:
-        raise Unreadable("the reply has no trace of tool calls", reason=FailReason.NO_VALUE)
+    require_known(calls, "the reply has no trace of tool calls")
     if not isinstance(calls, (list, tuple)):
         raise Unreadable("the trace of tool calls is not a list", shown(calls))
     omitted = envelope.get("omitted")
@@ -425,9 +436,7 @@ def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
 def trace_of(reply: Reply) -> Trace:
     """Return the whole trace, turns and answer included."""
     trace = Trace.of(reply) if "trace" in reply.details else None
-    if trace is None:
-        raise Unreadable("the reply has no trace", reason=FailReason.NO_VALUE)
-    return trace
+    return require_known(trace, "the reply has no trace")
 
 
 def _call(index: int, call: object) -> Call:

@@ -11,13 +11,12 @@ from typing import Any, cast
 
 from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, Unreadable, failed, label, preview
-from trialwise.checks.reply_reading import Call, calls_of, trace_of
+from trialwise.checks.reply_reading import Call, calls_of, require_known, trace_of
 from trialwise.declarations.signatures import Dollars, Natural, Seconds
 from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
+from trialwise.model import CheckResult, FailReason, Reply
 from trialwise.model.trace import MAX_TURNS
-from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_integer
 
 __all__ = ["ExitCode", "MaxCost", "MaxLatency", "MaxTokens"]
@@ -45,14 +44,11 @@ class MaxTokens(Check, spelling="max_tokens"):
         return f"at most {self.tokens} tokens"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        # Unknown is not free: a service that does not tell its tokens would pass every limit.
-        if reply.usage is None:
-            raise Unreadable("the reply's tokens are not known", reason=FailReason.NO_VALUE)
-        total = reply.usage.total_tokens
-        if total <= self.tokens:
+        usage = require_known(reply.usage, "the reply's tokens are not known")
+        if usage.total_tokens <= self.tokens:
             return CheckResult.ok()
-        both = f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out"
-        return failed(f"{total} tokens, expected at most {self.tokens}", both)
+        both = f"{usage.input_tokens} in, {usage.output_tokens} out"
+        return failed(f"{usage.total_tokens} tokens, expected at most {self.tokens}", both)
 
 
 max_tokens = MaxTokens
@@ -77,11 +73,10 @@ class MaxCost(Check, spelling="max_cost"):
         return f"costs at most ${self.usd:g}"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        if reply.cost_usd is None:
-            raise Unreadable("the reply's cost is not known", reason=FailReason.NO_VALUE)
-        if reply.cost_usd <= self.usd:
+        cost = require_known(reply.cost_usd, "the reply's cost is not known")
+        if cost <= self.usd:
             return CheckResult.ok()
-        return failed(f"expected at most ${self.usd:g}", f"${reply.cost_usd:g}")
+        return failed(f"expected at most ${self.usd:g}", f"${cost:g}")
 
 
 max_cost = MaxCost
@@ -138,19 +133,17 @@ class ExitCode(Check, spelling="exit_code"):
     @property
     def name(self) -> str:
         """The name in reports."""
-        return f"exit code {' or '.join(map(str, self._codes))}"
+        return f"exit code {self._expected}"
 
     @property
-    def _codes(self) -> tuple[int, ...]:
-        return cast("tuple[int, ...]", self.code)
+    def _expected(self) -> str:
+        return " or ".join(map(str, cast("tuple[int, ...]", self.code)))
 
     def _examine(self, reply: Reply) -> CheckResult:
-        if reply.exit_code is None:
-            raise Unreadable("the reply has no exit code", reason=FailReason.NO_VALUE)
-        if reply.exit_code in self._codes:
+        code = require_known(reply.exit_code, "the reply has no exit code")
+        if code in cast("tuple[int, ...]", self.code):
             return CheckResult.ok()
-        expected = " or ".join(map(str, self._codes))
-        return failed(f"exit code {reply.exit_code}, expected {expected}", _last_error(reply))
+        return failed(f"exit code {code}, expected {self._expected}", _last_error(reply))
 
 
 exit_code = ExitCode

@@ -22,8 +22,7 @@ from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.signatures import Natural, Positive
 from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult
+from trialwise.model import CheckResult, Reply
 from trialwise.redaction import LOOKED_AT, redact_text
 
 __all__ = ["Contains", "EndsWith", "Length", "Matches", "NotContains", "StartsWith"]

@@ -25,8 +25,7 @@ from trialwise.checks.whole_reply import SchemaArgument, check_schema, find_prob
 from trialwise.declarations.signatures import Arg, Natural
 from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult, FailReason
+from trialwise.model import CheckResult, FailReason, Reply
 
 if TYPE_CHECKING:
     from trialwise.checks.expressions import Expression

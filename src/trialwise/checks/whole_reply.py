@@ -22,8 +22,7 @@ from trialwise.checks.time_limits import call_limited
 from trialwise.declarations.scalars import Document, is_number
 from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult
+from trialwise.model import CheckResult, Reply
 
 __all__ = ["AsExpected", "Comparison", "Equals", "JsonSchema"]
 __all__ += ["as_expected", "equals", "json_schema"]

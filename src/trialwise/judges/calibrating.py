@@ -14,8 +14,7 @@ from trialwise.judges.calibration import Calibration
 from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit, PairGold, PairUnit
 from trialwise.judges.preference import Comparison, Pairwise, Preference
 from trialwise.judges.rubric import Judge
-from trialwise.model.reply import Reply
-from trialwise.model.trial import ErrorClass, FailReason
+from trialwise.model import ErrorClass, FailReason, Reply
 from trialwise.stats.agreement import confusion_of
 from trialwise.validation import require_count
 

@@ -35,9 +35,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.claim import Sampling
+from trialwise.model import RunRecord, Sampling
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
-from trialwise.model.run import RunRecord
 from trialwise.regular_files import read_regular
 from trialwise.validation import require_choice, require_count, require_text
 

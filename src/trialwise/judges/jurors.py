@@ -22,8 +22,7 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.judges.votes import PROMPT_VERSION
-from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import ErrorClass
+from trialwise.model import ErrorClass, Reply, Usage
 from trialwise.regular_files import read_regular
 from trialwise.validation import require_count, require_positive, require_text
 

@@ -15,8 +15,7 @@ from functools import cache
 from trialwise.checks.check_base import Check, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult
+from trialwise.model import CheckResult, Reply
 from trialwise.validation import require_open_rate
 
 #: More is not read: a mean over more tokens says less and less.

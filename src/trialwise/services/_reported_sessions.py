@@ -15,9 +15,8 @@ from trialwise.declarations.scalars import Text
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import TrialContext
-from trialwise.model.reply import Reply, Setup, Usage
-from trialwise.model.trace import Fields, Trace, read_amount, read_tokens
-from trialwise.model.trial import ErrorClass
+from trialwise.model import ErrorClass, Reply, Setup, Trace, Usage
+from trialwise.model.trace import Fields, read_amount, read_tokens
 from trialwise.services.model_apis import check_pointer, find, parse_json
 from trialwise.services.service_factors import MalformedReply, ReportedFailure
 from trialwise.traces.trace_building import read_document

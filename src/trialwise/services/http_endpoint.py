@@ -16,8 +16,7 @@ from trialwise.declarations.structures import Listing
 from trialwise.engine import error_classes
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.reply import Reply
-from trialwise.model.trial import ErrorClass
+from trialwise.model import ErrorClass, Reply
 from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services import model_apis, service_factors
 from trialwise.services._reported_sessions import ReportingService

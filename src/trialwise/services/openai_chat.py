@@ -15,9 +15,8 @@ from trialwise.declarations.structures import Either, Listing
 from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply, Usage
+from trialwise.model import ErrorClass, Reply, Usage
 from trialwise.model.trace import read_tokens
-from trialwise.model.trial import ErrorClass
 from trialwise.services import model_apis, service_factors
 from trialwise.services.http_endpoint import (
     Answer,

@@ -18,9 +18,7 @@ from trialwise.declarations.resources import CommandLine, Folder
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply
-from trialwise.model.trace import Trace
-from trialwise.model.trial import ErrorClass
+from trialwise.model import ErrorClass, Reply, Trace
 from trialwise.redaction import redact_values
 from trialwise.services import _process, _reported_sessions, model_apis, service_factors
 from trialwise.services.service_factors import MalformedReply, ReplyTooLarge

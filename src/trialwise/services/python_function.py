@@ -26,9 +26,8 @@ from trialwise.declarations.resources import PythonFunction
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import ServiceError, TrialContext, is_unasked
 from trialwise.errors import InvalidArgument
-from trialwise.model.reply import Reply, timed_reply
-from trialwise.model.trace import Trace
-from trialwise.model.trial import ErrorClass
+from trialwise.model import ErrorClass, Reply, Trace
+from trialwise.model.reply import timed_reply
 from trialwise.traces.trace_building import read_session
 
 __all__ = ["CallableService"]
