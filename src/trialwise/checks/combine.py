@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialwise.checks import check_base
-from trialwise.checks.check_base import Check, CheckDeclaration, failed, printable
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason, Postcondition
@@ -24,7 +23,7 @@ __all__ += ["from_spec", "spellings"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Several(Check):
+class _Several(check_base.Check):
     """A check made of several."""
 
     joined: ClassVar[str]
@@ -59,8 +58,8 @@ class AllOf(_Several, spelling="all_of"):
             result = check.check(reply)
             if result.reason is None:
                 continue
-            explanation = f"{printable(check.name, 80)}: {result.explanation}"
-            found = failed(explanation, result.evidence, reason=result.reason)
+            explanation = f"{check_base.printable(check.name, 80)}: {result.explanation}"
+            found = check_base.failed(explanation, result.evidence, reason=result.reason)
             if result.reason is not FailReason.UNKNOWN:
                 return found
             unknown = found if unknown.passed else unknown
@@ -98,8 +97,8 @@ class AnyOf(_Several, spelling="any_of"):
         evidence = next((result.evidence for result in results if result.evidence), "")
         # Each check has its part of the 300 characters that an explanation may have.
         share = 260 // len(results)
-        parts = [printable(result.explanation, max(share, 20)) for result in results]
-        return failed(f"none holds: {'; '.join(parts)}", evidence, reason=reason)
+        parts = [check_base.printable(result.explanation, max(share, 20)) for result in results]
+        return check_base.failed(f"none holds: {'; '.join(parts)}", evidence, reason=reason)
 
 
 def any_of(*checks: Postcondition) -> AnyOf:
@@ -113,7 +112,7 @@ def any_of(*checks: Postcondition) -> AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Check, spelling="not"):
+class Not(check_base.Check, spelling="not"):
     """A postcondition does not hold."""
 
     condition: Postcondition
@@ -133,7 +132,7 @@ class Not(Check, spelling="not"):
     def _examine(self, reply: Reply) -> CheckResult:
         result = self.condition.check(reply)
         if result.passed:
-            return failed(f"{self.condition.name}, which was not to hold")
+            return check_base.failed(f"{self.condition.name}, which was not to hold")
         # To be readable is all that `parses` asks: what it cannot read answers the question.
         asks_to_read = getattr(self.condition, "asks_to_read", False)
         answers = (FailReason.CONDITION, None, *((FailReason.TRANSFORM,) if asks_to_read else ()))
@@ -154,7 +153,7 @@ def not_(check: Postcondition) -> Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Named(Check, spelling="named"):
+class Named(check_base.Check, spelling="named"):
     """A postcondition under a name of one's own."""
 
     title: str
@@ -221,7 +220,7 @@ def spellings() -> tuple[str, ...]:
     return (*check_base.check_names(), *COMBINING)
 
 
-def from_spec(spec: Mapping[str, Any]) -> Check:
+def from_spec(spec: Mapping[str, Any]) -> check_base.Check:
     """Return the check that a suite file spells.
 
     Args:
@@ -242,7 +241,7 @@ def from_spec(spec: Mapping[str, Any]) -> Check:
     return _build(spec, 0)
 
 
-def _build(spec: object, depth: int) -> Check:
+def _build(spec: object, depth: int) -> check_base.Check:
     if not isinstance(spec, Mapping) or len(spec) != 1:
         raise InvalidArgument("postcondition", spec, "be an object of one name")
     # A spec may come from a file of somebody else, and is read by recursion.
@@ -263,14 +262,14 @@ def _build(spec: object, depth: int) -> Check:
     return declared.build(declared.collect(argument))
 
 
-def _combine(name: str, argument: object, depth: int) -> Check:
+def _combine(name: str, argument: object, depth: int) -> check_base.Check:
     if name == "not":
         return not_(_build(argument, depth))
     if name == "named":
         if not isinstance(argument, Mapping) or set(argument) != {"name", "check"}:
             raise InvalidArgument("named", argument, "be an object of name and check")
         arguments = {"name": argument["name"], "check": _build(argument["check"], depth)}
-        return CheckDeclaration(name, named).build(arguments)
+        return check_base.CheckDeclaration(name, named).build(arguments)
     if not isinstance(argument, (list, tuple)) or not argument:
         raise InvalidArgument(name, argument, "be a list of at least one postcondition")
     parts = [_build(part, depth) for part in argument]

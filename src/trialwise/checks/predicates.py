@@ -15,7 +15,6 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from trialwise.checks import check_base
-from trialwise.checks.check_base import Check, Unreadable, failed, preview
 from trialwise.checks.reply_reading import expected_of, input_of, text_of
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.reply import Reply
@@ -35,7 +34,7 @@ _PARTS: dict[str, Callable[[Reply], object]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate(Check, spelling="python"):
+class Predicate(check_base.Check, spelling="python"):
     """A function of the user's holds for the reply."""
 
     function: Callable[..., object]
@@ -81,7 +80,7 @@ class Predicate(Check, spelling="python"):
     def _explain(self, error: BaseException, reply: Reply) -> CheckResult:
         """Return the failure that an assertion states; anything else is raised."""
         if isinstance(error, AssertionError):
-            return failed(_assertion(error), _show_reply(reply))
+            return check_base.failed(_assertion(error), _show_reply(reply))
         if isinstance(error, KeyboardInterrupt | BrokenCheck):
             raise error
         raise check_base.broken_by(error, self.name) from error
@@ -90,11 +89,11 @@ class Predicate(Check, spelling="python"):
         if isinstance(result, bool) or type(result).__name__ in ("bool", "bool_"):
             if result:
                 return CheckResult.ok()
-            return failed(f"{self.name} is false", _show_reply(reply))
+            return check_base.failed(f"{self.name} is false", _show_reply(reply))
         if isinstance(result, CheckResult):
             if result.reason is None:
                 return result
-            return failed(
+            return check_base.failed(
                 result.explanation, result.evidence, reason=result.reason, score=result.score
             )
         # A test with `assert` returns nothing, and so does a function whose `return` was forgotten.
@@ -112,7 +111,7 @@ class Predicate(Check, spelling="python"):
         # A coroutine that nobody awaits warns when it is collected, long after the message.
         if hasattr(result, "__await__") and callable(close):
             close()
-        problem = f"returned {preview(repr(result))}, a {type(result).__name__}"
+        problem = f"returned {check_base.preview(repr(result))}, a {type(result).__name__}"
         return BrokenCheck(self.name, f"{problem}, instead of True or False ({_where(self)})")
 
     def _grade(self, score: float, reply: Reply) -> CheckResult:
@@ -134,7 +133,7 @@ class AsyncPredicate(Predicate):
     """Checks a reply with a coroutine function of the user, which the engine awaits."""
 
     def _examine(self, reply: Reply) -> CheckResult:  # noqa: ARG002
-        raise Unreadable("an async check has to be awaited: use `acheck`")
+        raise check_base.Unreadable("an async check has to be awaited: use `acheck`")
 
     async def acheck(self, reply: Reply, *, seed: int = 0) -> Appraisal:  # noqa: ARG002
         """Return the function's result for a reply.
@@ -145,7 +144,7 @@ class AsyncPredicate(Predicate):
         """
         try:
             call = self._call(reply)
-        except Unreadable as unreadable:
+        except check_base.Unreadable as unreadable:
             return Appraisal(result=unreadable.to_result())
         try:
             answer = await call()
@@ -271,8 +270,8 @@ def _function_name(function: object) -> str:
 
 def _show_reply(reply: Reply) -> str:
     try:
-        return preview(text_of(reply))
-    except Unreadable:
+        return check_base.preview(text_of(reply))
+    except check_base.Unreadable:
         return ""
 
 

@@ -14,8 +14,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from trialwise.checks import check_base
-from trialwise.checks.check_base import Check, Unreadable, failed, label, shown
+from trialwise.checks.check_base import Check, Unreadable, around, failed, label, printable, shown
 from trialwise.checks.reply_reading import check_json, expected_of, json_of, same, text_of
 from trialwise.checks.texts import contains
 from trialwise.checks.time_limits import call_limited
@@ -103,7 +102,7 @@ def _difference(actual: str, expected: str) -> CheckResult:
     ended = min(len(actual), len(expected))
     position = next((index for index, (one, other) in pairs if one != other), ended)
     explanation = f"expected {label(expected)}, it differs at position {position}"
-    return failed(explanation, check_base.around(actual, position, 1))
+    return failed(explanation, around(actual, position, 1))
 
 
 Comparison = Literal["equals", "contains"]
@@ -238,7 +237,7 @@ def check_schema(argument: str, schema: Any) -> str:
         source = json.dumps(schema, sort_keys=True)
         _validator(source).is_valid(None)
     except SchemaError as error:
-        problem = check_base.printable(f"{error.json_path}: {error.message}")
+        problem = printable(f"{error.json_path}: {error.message}")
         raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
     except Unresolvable:
         problem = f"cannot resolve {label(reference)}"

@@ -16,15 +16,7 @@ from typing import Any
 from anyio import CancelScope, move_on_after
 
 from trialwise import model
-from trialwise.engine import ports
-from trialwise.engine.error_classes import (
-    Reach,
-    Trouble,
-    classify_error,
-    has_stalled_since,
-    innermost_error,
-    watch_for_stalls,
-)
+from trialwise.engine import error_classes, ports
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.spending_meter import known_sum, known_usage
 
@@ -86,7 +78,7 @@ class Caller:
     excerpts: Excerpts
     abandon: Callable[[Sequence[model.Reply]], None] = lambda _: None
     seconds_left: Callable[[], float] = lambda: math.inf
-    reach: Reach = field(default_factory=Reach)
+    reach: error_classes.Reach = field(default_factory=error_classes.Reach)
     note_raised: Callable[[BaseException], str] = lambda _: ""
     before: Callable[[ports.TrialContext], Awaitable[model.Setup]] | None = None
 
@@ -131,7 +123,7 @@ class Caller:
                     error = own_failure(caught)
                 message = self.excerpts.text(error_text(error))
                 made = len(earlier) + 1
-                trouble = classify_error(error)
+                trouble = error_classes.classify_error(error)
                 error_class = self.reach.settle(trouble)
                 delay = self._delay(error, trouble, seed, made)
                 # Read once and forgotten: what an attempt took must not be abandoned as well.
@@ -156,7 +148,7 @@ class Caller:
             raise
 
     def _delay(
-        self, error: BaseException, trouble: Trouble, seed: int, attempts: int
+        self, error: BaseException, trouble: error_classes.Trouble, seed: int, attempts: int
     ) -> float | None:
         """Seconds until the next attempt, or None where there is none."""
         if isinstance(error, ports.ServiceError) and error.stops_run:
@@ -203,7 +195,7 @@ def own_failure(caught: BaseException) -> BaseException:
         if asked is not None:
             raise caught
     # Everything else is the service's, also what is no `Exception`, such as a Rust panic.
-    return innermost_error(caught)
+    return error_classes.innermost_error(caught)
 
 
 async def call_in_time(
@@ -217,7 +209,7 @@ async def call_in_time(
     """
     if timeout_s is None:
         return await service.call(context)
-    watch_for_stalls()
+    error_classes.watch_for_stalls()
     began_s = time.monotonic()
     limit = _Limit(timeout_s)
     with limit.scope:
@@ -229,7 +221,7 @@ async def call_in_time(
             return reply
         # Of no use any more, and paid for.
         context.keep(lambda: reply)
-    if has_stalled_since(began_s):
+    if error_classes.has_stalled_since(began_s):
         stalled = f"this process stood still while a reply was due within {timeout_s:g} s"
         raise ports.ServiceError(stalled, model.ErrorClass.INFRASTRUCTURE)
     left = f"; it had not ended {TEARDOWN_S:g} s after it was cancelled, and was left"

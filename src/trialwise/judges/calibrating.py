@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
 
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import gather
@@ -17,6 +18,9 @@ from trialwise.judges.rubric import Judge
 from trialwise.model import ErrorClass, FailReason, Reply
 from trialwise.stats.agreement import confusion_of
 from trialwise.validation import require_count
+
+U = TypeVar("U", GoldUnit, PairUnit)
+T = TypeVar("T")
 
 
 class NothingJudged(TrialwiseError):
@@ -60,7 +64,14 @@ async def calibrate(
     """
     require_count("concurrency", concurrency, minimum=1)
     _check_units(judge, gold)
-    found = await _all(judge, gold, seed, concurrency, hear)
+
+    async def ask(unit: GoldUnit, own_seed: int) -> Judged:
+        judged = await _judge_unit(judge, unit, own_seed)
+        if hear is not None:
+            hear(judged)
+        return judged
+
+    found = await _ask_all(judge, gold.units, ask, seed, concurrency)
     told = [one for one in found if one.passed is not None]
     if not told:
         why = next((one.explanation for one in found), "the gold set is empty")
@@ -102,25 +113,13 @@ async def calibrate_pairwise(
         NothingJudged: No pair was decided.
         ServiceError: One that ends the run, such as an answer that cannot be cached.
     """
-    from anyio import CapacityLimiter
-
     require_count("concurrency", concurrency, minimum=1)
-    limiter = CapacityLimiter(concurrency)
 
-    async def ask(unit: PairUnit) -> Comparison:
-        async with limiter:
-            return await comparing.compare(
-                unit.first,
-                unit.second,
-                given=unit.input,
-                expected=unit.expected,
-                seed=derive_seed("gold", seed, unit.id),
-            )
+    async def ask(unit: PairUnit, own_seed: int) -> Comparison:
+        beside = {"given": unit.input, "expected": unit.expected}
+        return await comparing.compare(unit.first, unit.second, **beside, seed=own_seed)
 
-    try:
-        found = await gather([partial(ask, unit) for unit in gold.units])
-    finally:
-        await comparing.aclose()
+    found = await _ask_all(comparing, gold.units, ask, seed, concurrency)
     decided = [
         (one.preference is Preference.WIN, unit)
         for one, unit in zip(found, gold.units, strict=True)
@@ -157,22 +156,25 @@ def _check_units(judge: Judge, gold: GoldSet) -> None:
             raise GoldSetError(message)
 
 
-async def _all(
-    judge: Judge, gold: GoldSet, seed: int, concurrency: int, hear: Callable[[Judged], None] | None
-) -> list[Judged]:
+async def _ask_all(
+    judge: Judge | Pairwise,
+    units: Sequence[U],
+    ask: Callable[[U, int], Awaitable[T]],
+    seed: int,
+    concurrency: int,
+) -> list[T]:
+    """Return what is said of each unit, so many of them asked at once."""
     from anyio import CapacityLimiter
 
     limiter = CapacityLimiter(concurrency)
 
-    async def one(unit: GoldUnit) -> Judged:
+    async def one(unit: U) -> T:
+        # By the unit's name and not its place: a unit added to the set leaves the others' alone.
         async with limiter:
-            judged = await _judge_unit(judge, unit, derive_seed("gold", seed, unit.id))
-        if hear is not None:
-            hear(judged)
-        return judged
+            return await ask(unit, derive_seed("gold", seed, unit.id))
 
     try:
-        return await gather([partial(one, unit) for unit in gold.units])
+        return await gather([partial(one, unit) for unit in units])
     finally:
         await judge.aclose()
 

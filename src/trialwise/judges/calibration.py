@@ -14,13 +14,7 @@ from typing import Any
 
 from trialwise.errors import TrialwiseError
 from trialwise.regular_files import read_regular
-from trialwise.stats.agreement import (
-    Confusion,
-    cohen_kappa,
-    cohen_kappa_interval,
-    krippendorff_alpha,
-    krippendorff_alpha_interval,
-)
+from trialwise.stats import agreement
 from trialwise.stats.judge_certification import (
     FEWEST_UNITS,
     RELIABLE,
@@ -79,7 +73,7 @@ class Calibration:
     gold: str
     """The gold set's fingerprint."""
     provenance: str
-    confusion: Confusion
+    confusion: agreement.Confusion
     missing: int = 0
     """Units that got no verdict."""
     measured_at: str = ""
@@ -93,12 +87,12 @@ class Calibration:
     @property
     def alpha(self) -> float | Undefined:
         """Krippendorff's alpha of the judge and people, nominal."""
-        return krippendorff_alpha(self._pairs)
+        return agreement.krippendorff_alpha(self._pairs)
 
     @property
     def alpha_interval(self) -> Interval | Undefined:
         """By a bootstrap over units."""
-        return krippendorff_alpha_interval(self._pairs, seed=_SEED)
+        return agreement.krippendorff_alpha_interval(self._pairs, seed=_SEED)
 
     @property
     def alpha_shown(self) -> float | Undefined:
@@ -108,12 +102,12 @@ class Calibration:
     @property
     def kappa(self) -> float | Undefined:
         """Cohen's kappa of the judge and people."""
-        return cohen_kappa(*zip(*self._pairs, strict=True))
+        return agreement.cohen_kappa(*zip(*self._pairs, strict=True))
 
     @property
     def kappa_interval(self) -> Interval | Undefined:
         """By a bootstrap over units."""
-        return cohen_kappa_interval(*zip(*self._pairs, strict=True), seed=_SEED)
+        return agreement.cohen_kappa_interval(*zip(*self._pairs, strict=True), seed=_SEED)
 
     @property
     def certification(self) -> Certification:
@@ -237,7 +231,7 @@ def _calibration(kept: Any) -> Calibration:
         gold=_text(kept, "gold"),
         provenance=_text(kept, "provenance"),
         measured_at=_text(kept, "measured_at"),
-        confusion=Confusion(**kept["confusion"]),
+        confusion=agreement.Confusion(**kept["confusion"]),
         missing=require_count("missing", kept["missing"]),
         wrong=tuple(map(str, kept["wrong"])),
         is_oriented=kept.get("is_oriented") is True,

@@ -16,28 +16,9 @@ from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.engine.ports import Service, SystemClock, Timer, gather
 from trialwise.errors import InvalidArgument
+from trialwise.judges import jurors as panel
+from trialwise.judges import votes as voting
 from trialwise.judges.calibration import Calibration, GoldFiles
-from trialwise.judges.jurors import (
-    OUTPUT_LIMIT,
-    RETRIES,
-    TIMEOUT_S,
-    Answer,
-    Asking,
-    Expenses,
-    Juror,
-    VoteCache,
-    juror_of,
-)
-from trialwise.judges.votes import (
-    MAJORITY,
-    PROMPT_VERSION,
-    decide_panel,
-    judgement_messages,
-    quorum_of,
-    read_vote,
-    shown_text,
-    votes_needed,
-)
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.reply import Reply
 from trialwise.model.trial import Appraisal, CheckResult, ErrorClass, FailReason
@@ -55,7 +36,7 @@ class Judge(Check, spelling="judge"):
     """A rubric, put to one or several jurors; made by `judge`."""
 
     rubric: str
-    jurors: tuple[Juror, ...]
+    jurors: tuple[panel.Juror, ...]
     votes: int
     """Asked for in turn: the first juror again after the last."""
     quorum: Fraction | None
@@ -70,8 +51,8 @@ class Judge(Check, spelling="judge"):
     calibration: Calibration | None = field(compare=False)
     files: GoldFiles | None = field(compare=False)
     """Where its gold set lies, for the command that calibrates it."""
-    asking: Asking = field(compare=False)
-    expenses: Expenses = field(default_factory=Expenses, compare=False, repr=False)
+    asking: panel.Asking = field(compare=False)
+    expenses: panel.Expenses = field(default_factory=panel.Expenses, compare=False, repr=False)
     """What its jurors took so far, apart from the service's own."""
 
     def __post_init__(self) -> None:
@@ -93,7 +74,7 @@ class Judge(Check, spelling="judge"):
     @property
     def identity(self) -> str:
         """A fingerprint of everything that bears on its verdicts: a calibration belongs to one."""
-        return fingerprint([self.to_dict(), PROMPT_VERSION])
+        return fingerprint([self.to_dict(), voting.PROMPT_VERSION])
 
     @property
     def advisory(self) -> tuple[str, ...]:
@@ -110,7 +91,7 @@ class Judge(Check, spelling="judge"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the judge as a suite file spells it, its jurors by their names."""
-        quorum = MAJORITY if self.quorum is None else str(self.quorum)
+        quorum = voting.MAJORITY if self.quorum is None else str(self.quorum)
         # Left out where it is not so: judges that were measured before it existed are the same.
         shows_expected = {"shows_expected": True} if self.shows_expected else {}
         return {
@@ -150,7 +131,7 @@ class Judge(Check, spelling="judge"):
             expected = expected_of(reply) if self.shows_expected else None
         except Unreadable as error:
             return Appraisal(result=failed(error.explanation, reason=error.reason))
-        expenses = Expenses()
+        expenses = panel.Expenses()
         given = reply.details.get("input") if self.shows_input else None
         answers = await gather(
             [
@@ -160,7 +141,7 @@ class Judge(Check, spelling="judge"):
         )
         self.expenses.take(expenses)
         votes = [None if one.value is None else one.value.passed for one in answers]
-        passed = decide_panel(votes, self.quorum)
+        passed = voting.decide_panel(votes, self.quorum)
         error_class = ErrorClass.NONE
         if passed is None:
             result, error_class = _unknown(answers)
@@ -185,11 +166,11 @@ class Judge(Check, spelling="judge"):
             await self.aclose()
 
     async def _vote(
-        self, place: int, output: str, beside: tuple[Any, Any], seed: int, expenses: Expenses
-    ) -> Answer:
+        self, place: int, output: str, beside: tuple[Any, Any], seed: int, expenses: panel.Expenses
+    ) -> panel.Answer:
         given, expected = beside
         own = derive_seed("vote", seed, str(place))
-        messages = judgement_messages(
+        messages = voting.judgement_messages(
             self.rubric,
             output,
             given=given,
@@ -209,14 +190,14 @@ class Judge(Check, spelling="judge"):
             self.jurors[place % len(self.jurors)],
             messages,
             question,
-            read_vote,
+            voting.read_vote,
             seed=own,
             expenses=expenses,
         )
 
-    def _refusal(self, answers: list[Answer]) -> CheckResult:
+    def _refusal(self, answers: list[panel.Answer]) -> CheckResult:
         against = [one for one in answers if one.value is not None and not one.value.passed]
-        needed = votes_needed(self.votes, self.quorum)
+        needed = voting.votes_needed(self.votes, self.quorum)
         counted = f"{self.votes - len(against)} of {self.votes} votes pass, {needed} needed"
         if any(one.value is None for one in answers):
             counted = f"{len(against)} of {self.votes} votes fail, {needed} passes needed"
@@ -229,16 +210,16 @@ class Judge(Check, spelling="judge"):
 
 def judge(
     rubric: str,
-    *jurors: Juror | Service,
+    *jurors: panel.Juror | Service,
     votes: int | None = None,
-    quorum: str | float | Fraction = MAJORITY,
+    quorum: str | float | Fraction = voting.MAJORITY,
     shows_input: bool = True,
     shows_expected: bool = False,
-    output_limit: int = OUTPUT_LIMIT,
+    output_limit: int = panel.OUTPUT_LIMIT,
     labels_count_as_trials: bool = False,
-    timeout_s: float = TIMEOUT_S,
-    retries: int = RETRIES,
-    cache: VoteCache | None = None,
+    timeout_s: float = panel.TIMEOUT_S,
+    retries: int = panel.RETRIES,
+    cache: panel.VoteCache | None = None,
     calibration: Calibration | None = None,
     files: GoldFiles | None = None,
     name: str = "",
@@ -278,12 +259,12 @@ def judge(
     >>> polite.check(Reply(value="You are welcome.")).passed, len(polite.advisory)
     (True, 1)
     """
-    several = tuple(juror_of(one) for one in jurors)
+    several = tuple(panel.juror_of(one) for one in jurors)
     return Judge(
         rubric=rubric,
         jurors=several,
         votes=len(several) if votes is None else votes,
-        quorum=quorum_of(quorum),
+        quorum=voting.quorum_of(quorum),
         shows_input=shows_input,
         shows_expected=shows_expected,
         output_limit=output_limit,
@@ -291,7 +272,7 @@ def judge(
         title=name,
         calibration=calibration,
         files=files,
-        asking=Asking(
+        asking=panel.Asking(
             timeout_s=timeout_s, retries=retries, cache=cache, clock=clock or SystemClock()
         ),
     )
@@ -301,11 +282,11 @@ def _seen(value: Any, limit: int) -> list[Any] | None:
     """Return what a juror sees of a value, for the cache."""
     if value is None:
         return None
-    text = shown_text(value)
+    text = voting.shown_text(value)
     return [text[:limit], len(text)]
 
 
-def _unknown(answers: list[Answer]) -> tuple[CheckResult, ErrorClass]:
+def _unknown(answers: list[panel.Answer]) -> tuple[CheckResult, ErrorClass]:
     missing = [one for one in answers if one.value is None]
     first = missing[0]
     counted = f"{len(missing)} of {len(answers)} votes are missing; " if len(answers) > 1 else ""

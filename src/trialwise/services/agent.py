@@ -19,7 +19,6 @@ from trialwise.redaction import redact_text
 from trialwise.services import service_factors
 from trialwise.services.http_endpoint import check_url
 from trialwise.services.openai_chat import ChatModel
-from trialwise.services.service_factors import Headers, Variables
 from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["AgentService", "McpServer"]
@@ -49,10 +48,10 @@ class McpServer:
 
     command: Annotated[Sequence[str], Arg(kind=CommandLine())] = ()
     url: Annotated[str | None, Arg(kind=Url())] = None
-    env: Variables = field(default_factory=dict, hash=False)
+    env: service_factors.Variables = field(default_factory=dict, hash=False)
     inherit_env: bool = False
     cwd: Annotated[str | None, Arg(kind=Folder(), default="the suite's folder")] = None
-    headers: Headers = field(default_factory=dict, hash=False)
+    headers: service_factors.Headers = field(default_factory=dict, hash=False)
     tools: Annotated[Sequence[str], Arg(kind=_TOOL_NAMES, default="all")] = ()
 
     def __post_init__(self) -> None:

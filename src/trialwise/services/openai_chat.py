@@ -17,14 +17,7 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model import ErrorClass, Reply, Usage
 from trialwise.model.trace import read_tokens
-from trialwise.services import model_apis, service_factors
-from trialwise.services.http_endpoint import (
-    Answer,
-    EndpointService,
-    Request,
-    check_url,
-    describe_answer,
-)
+from trialwise.services import http_endpoint, model_apis, service_factors
 from trialwise.services.service_factors import HttpFailure, MalformedReply, RequestRefused
 from trialwise.validation import require_real
 
@@ -165,7 +158,7 @@ PricesArgument = Annotated[
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ChatModel(EndpointService):
+class ChatModel(http_endpoint.EndpointService):
     """A chat model behind an endpoint, which is asked with a conversation."""
 
     #: Whether somebody goes on with the conversation after each answer.
@@ -193,7 +186,7 @@ class ChatModel(EndpointService):
         self._api = model_apis.find_api(self.api)
         if self.base_url == model_apis.OPENAI_URL:
             self.base_url = self._api.usual_url
-        self.base_url = check_url("base_url", self.base_url).rstrip("/")
+        self.base_url = http_endpoint.check_url("base_url", self.base_url).rstrip("/")
         if self.send_seed and not self._api.takes_seed:
             allowed = f"be false: the API {self.api} takes no seed"
             raise InvalidArgument("send_seed", self.send_seed, allowed)
@@ -278,14 +271,16 @@ class ChatModel(EndpointService):
 
     def _request(
         self, trial: TrialContext, messages: Sequence[Any], more: Mapping[str, Any]
-    ) -> Request:
+    ) -> http_endpoint.Request:
         body = self._api.make_body({**self._fields, **more}, messages)
         if self.send_seed:
             body["seed"] = trial.seed % 2**_SEED_BITS
         key = service_factors.resolve(self._key, self.environment)
         headers = {"Content-Type": "application/json", **self._api.make_headers(key)}
         url = f"{self.base_url}{self._api.path}"
-        return Request("POST", url, headers, model_apis.encode(model_apis.to_json(body)))
+        return http_endpoint.Request(
+            "POST", url, headers, model_apis.encode(model_apis.to_json(body))
+        )
 
     def _read_message(self, reply: Reply, document: Mapping[str, Any]) -> Reply:
         messages = [
@@ -307,14 +302,14 @@ class ChatModel(EndpointService):
             details["refusal"] = message["refusal"]
         return replace(reply, value=_content(message.get("content")), details=details)
 
-    def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
+    def _failure(self, answer: http_endpoint.Answer, document: Mapping[str, Any]) -> Exception:
         error = document.get("error")
         fields = error if isinstance(error, Mapping) else {"message": error or answer.head}
         # Some gateways answer 200 and put the status of what is behind them into the error.
         code = fields.get("code")
         status = code if answer.status < 300 and isinstance(code, int) else answer.status
         said = self.scrub(str(fields.get("message")))
-        described = describe_answer(replace(answer, status=status), said)
+        described = http_endpoint.describe_answer(replace(answer, status=status), said)
         message = f"{self.where} (model {self.model}) answered {described}"
         error_class = classify_status(status)
         if error_class is ErrorClass.NONE and status < 500:
@@ -396,7 +391,7 @@ def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     return {**given, **extra}
 
 
-def _document(answer: Answer) -> Mapping[str, Any]:
+def _document(answer: http_endpoint.Answer) -> Mapping[str, Any]:
     """Return the response's JSON object; a proxy's error page has none."""
     try:
         # A usage of NaN is unknown; the answer beside it counts all the same.

@@ -17,7 +17,6 @@ from typing import Any
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_usage
 from trialwise.traces import agent_spans
-from trialwise.traces.agent_spans import AgentSpan, calls_tool
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
 from trialwise.traces.unknown_parts import doubt_unknown_parts
@@ -31,7 +30,7 @@ _OF_AGENTS = ("gen_ai.", "mcp.", "openinference.", "llm.", "ai.operationId", "tr
 
 def read(document: Any) -> list[Trace]:
     """Read the traces of an export, in the order in which they began."""
-    by_trace: dict[str, list[AgentSpan]] = {}
+    by_trace: dict[str, list[agent_spans.AgentSpan]] = {}
     for part in list_members(document):
         for trace, span in agent_spans.list_spans(part):
             by_trace.setdefault(trace, []).append(span)
@@ -48,15 +47,15 @@ def read(document: Any) -> list[Trace]:
     return [_trace(spans) for spans in sorted(found, key=lambda spans: spans[0].began or 0.0)]
 
 
-def _tells(span: AgentSpan) -> bool:
+def _tells(span: agent_spans.AgentSpan) -> bool:
     return any(name.startswith(_OF_AGENTS) for name in span.attributes.values)
 
 
-def _in_order(spans: list[AgentSpan]) -> list[AgentSpan]:
+def _in_order(spans: list[agent_spans.AgentSpan]) -> list[agent_spans.AgentSpan]:
     return sorted(spans, key=lambda span: (span.began or 0.0, span.ended or 0.0))
 
 
-def _trace(spans: list[AgentSpan]) -> Trace:
+def _trace(spans: list[agent_spans.AgentSpan]) -> Trace:
     building = Building()
     calls = _Calls(spans)
     spoken = False
@@ -77,10 +76,10 @@ def _trace(spans: list[AgentSpan]) -> Trace:
 class _Calls:
     """The spans that are calls, once each, and which calls that a message names they stand for."""
 
-    def __init__(self, spans: list[AgentSpan]) -> None:
+    def __init__(self, spans: list[agent_spans.AgentSpan]) -> None:
         by_identity = {span.identity: span for span in spans if span.identity}
         self._inner: dict[str, Mapping[str, Any]] = {}
-        made: list[AgentSpan] = []
+        made: list[agent_spans.AgentSpan] = []
         for span in (one for one in spans if one.is_call):
             if span.is_inner_half_of(by_identity.get(span.parent)):
                 self._inner[span.parent] = {
@@ -94,7 +93,7 @@ class _Calls:
         self._without_key = Counter(span.tool for span in made if span.key is None)
         self._asked: dict[tuple[str, str | None], list[Any]] = {}
 
-    def __contains__(self, span: AgentSpan) -> bool:
+    def __contains__(self, span: agent_spans.AgentSpan) -> bool:
         return id(span) in self._made
 
     def __bool__(self) -> bool:
@@ -111,7 +110,7 @@ class _Calls:
         self._asked.setdefault(("name", name), []).append(args)
         return True
 
-    def describe(self, span: AgentSpan) -> TraceFields:
+    def describe(self, span: agent_spans.AgentSpan) -> TraceFields:
         """Describe a call by its span, the span within it and the message that asked for it."""
         asked = self._asked.get(("name", span.tool) if span.key is None else ("key", span.key))
         known = {_ARGUMENTS: asked.pop(0)} if asked else {}
@@ -119,7 +118,7 @@ class _Calls:
         return TraceFields({**known, **inner, **span.attributes.values})
 
 
-def _read_opening(building: Building, span: AgentSpan) -> None:
+def _read_opening(building: Building, span: agent_spans.AgentSpan) -> None:
     """What was said before the model spoke for the first time."""
     if system := read_content(span.attributes.arguments("gen_ai.system_instructions")):
         building.say("system", system)
@@ -129,9 +128,9 @@ def _read_opening(building: Building, span: AgentSpan) -> None:
             building.say(role, message.content("parts"), at=span.began)
 
 
-def _read_reply(building: Building, span: AgentSpan, calls: _Calls) -> None:
+def _read_reply(building: Building, span: agent_spans.AgentSpan, calls: _Calls) -> None:
     told = span.attributes
-    ended_with_call = any(map(calls_tool, told.items("gen_ai.response.finish_reasons")))
+    ended_with_call = any(map(agent_spans.calls_tool, told.items("gen_ai.response.finish_reasons")))
     building.spend(_usage(told), told.amount("gen_ai.usage.cost"))
     messages = _messages(told, "gen_ai.output.messages")[:1]
     if not messages:
@@ -168,7 +167,7 @@ def _messages(told: TraceFields, name: str) -> list[TraceFields]:
     return TraceFields({name: told.arguments(name)}).objects(name)
 
 
-def _read_call(building: Building, span: AgentSpan, told: TraceFields) -> None:
+def _read_call(building: Building, span: agent_spans.AgentSpan, told: TraceFields) -> None:
     building.call(
         span.tool,
         key=span.identity,
@@ -184,7 +183,7 @@ def _read_call(building: Building, span: AgentSpan, told: TraceFields) -> None:
     )
 
 
-def _whole(spans: list[AgentSpan], *, spoken: bool) -> dict[str, Any]:
+def _whole(spans: list[agent_spans.AgentSpan], *, spoken: bool) -> dict[str, Any]:
     """Return what the outermost span tells, if no reply of the model says it."""
     began = [span.began for span in spans if span.began is not None]
     ended = [span.ended for span in spans if span.ended is not None]
