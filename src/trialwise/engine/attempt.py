@@ -199,16 +199,14 @@ def own_failure(caught: BaseException) -> BaseException:
 
 
 async def call_in_time(
-    service: ports.Service, context: ports.TrialContext, timeout_s: float | None
+    service: ports.Service, context: ports.TrialContext, timeout_s: float
 ) -> model.Reply:
-    """Return the reply of a service, within a time limit if there is one.
+    """Return the reply of a service within a time limit.
 
     Raises:
         ServiceError: There was no reply in time. It is a timeout of the service unless this process
             stood still meanwhile.
     """
-    if timeout_s is None:
-        return await service.call(context)
     error_classes.watch_for_stalls()
     began_s = time.monotonic()
     limit = _Limit(timeout_s)

@@ -6,7 +6,7 @@ side; a run without any never comes by there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -247,7 +247,22 @@ class ReplyChecker:
             return idle
         answers: list[Appraisal] = []
         raised: list[BrokenCheck] = []
-        ask = partial(self._ask_one, reply=reply, seed=seed, answers=answers, raised=raised)
+
+        async def ask(place: int) -> model.Outcome:
+            walk = self._walk(place, reply, raised)
+            try:
+                check = next(walk)
+                while True:
+                    if check.asking is None:
+                        said = check_watch.appraise_check(check.name, check.check, reply)
+                    else:
+                        said = await check_watch.ask_check(check.asking, reply, seed)
+                        answers.append(said)
+                    check = walk.send(said)
+            except StopIteration as ended:
+                outcome: model.Outcome = ended.value
+                return outcome
+
         calls = [partial(ask, place) for place in self._asking]
         # Side by side, since every model takes its time; within a criterion in order, since a
         # check that fails spares the ones after it.
@@ -272,37 +287,6 @@ class ReplyChecker:
                 if check.asking is not None:
                     with suppress(Exception):  # nothing is lost with a connection that stays open
                         await check.asking.aclose()
-
-    async def _ask_one(
-        self,
-        place: int,
-        reply: model.Reply,
-        seed: int,
-        answers: list[Appraisal],
-        raised: list[BrokenCheck],
-    ) -> model.Outcome:
-        """One criterion: its postconditions in order, until one does not hold."""
-        criterion, postconditions = self._criteria[place]
-        panel = self._panels[place]
-        if panel is not None:
-            given = []
-            for name, check, asking in postconditions:
-                if asking is None:
-                    given.append(check_watch.appraise_check(name, check, reply))
-                else:
-                    given.append(await check_watch.ask_check(asking, reply, seed))
-                    answers.append(given[-1])
-            return self._grade(panel, given, raised)
-        for number, (name, check, asking) in enumerate(postconditions, start=1):
-            if asking is None:
-                appraisal = check_watch.appraise_check(name, check, reply)
-            else:
-                appraisal = await check_watch.ask_check(asking, reply, seed)
-                answers.append(appraisal)
-            if not appraisal.result.passed:
-                others = self._look_on(postconditions[number:], reply)
-                return replace(self._failure(criterion, appraisal, name, raised), others=others)
-        return self._all_passed[place]
 
     def _idle(self, reply: model.Reply) -> Examined | None:
         """Return what is said of a reply that shows no work; None where it shows some.
@@ -332,37 +316,53 @@ class ReplyChecker:
     def _outcomes(
         self, reply: model.Reply, raised: list[BrokenCheck], without: Sequence[int] = ()
     ) -> tuple[model.Outcome, ...]:
+        """Return the outcome of every criterion that asks nobody; of the others none yet."""
         outcomes: list[model.Outcome] | None = None
-        for place, (criterion, postconditions) in enumerate(self._criteria):
+        for place, passed in enumerate(self._all_passed):
             if without and place in without:
                 continue
-            panel = self._panels[place]
-            if panel is not None:
+            walk = self._walk(place, reply, raised)
+            try:
+                check = next(walk)
+                while True:
+                    check = walk.send(check_watch.appraise_check(check.name, check.check, reply))
+            except StopIteration as ended:
+                outcome: model.Outcome = ended.value
+            if outcome is not passed:
                 if outcomes is None:
                     outcomes = list(self._all_passed)
-                given = [
-                    check_watch.appraise_check(name, check, reply)
-                    for name, check, _ in postconditions
-                ]
-                outcomes[place] = self._grade(panel, given, raised)
-                continue
-            number = 0
-            for name, check, _ in postconditions:
-                number += 1
-                appraisal = check_watch.appraise_check(name, check, reply)
-                if appraisal is check_watch.PASSED or appraisal.result.passed:
-                    continue
-                if outcomes is None:
-                    outcomes = list(self._all_passed)
-                is_known = appraisal.result.reason is not model.FailReason.UNKNOWN
-                if is_known or outcomes[place].passed:
-                    outcomes[place] = self._failure(criterion, appraisal, name, raised)
-                if is_known:  # a later check may still be sure that the reply fails
-                    others = self._look_on(postconditions[number:], reply)
-                    if others:
-                        outcomes[place] = replace(outcomes[place], others=others)
-                    break
+                outcomes[place] = outcome
         return self._all_passed if outcomes is None else tuple(outcomes)
+
+    def _walk(
+        self, place: int, reply: model.Reply, raised: list[BrokenCheck]
+    ) -> Generator[check_watch.ReadyCheck, Appraisal, model.Outcome]:
+        """Yield the checks of a criterion as far as they are needed; return its outcome.
+
+        Whoever drives it sends what each check says, at once or after waiting for a model.
+        """
+        criterion, checks = self._criteria[place]
+        panel = self._panels[place]
+        if panel is not None:
+            given: list[Appraisal] = []
+            for check in checks:
+                said = yield check
+                given.append(said)
+            return self._grade(panel, given, raised)
+        outcome = self._all_passed[place]
+        for number, check in enumerate(checks, start=1):
+            appraisal = yield check
+            if appraisal is check_watch.PASSED or appraisal.result.passed:
+                continue
+            # A later check may still be sure that the reply fails; but no model is asked for that.
+            goes_on = appraisal.result.reason is model.FailReason.UNKNOWN
+            goes_on = goes_on and place not in self._asking
+            if not goes_on or outcome.passed:
+                outcome = self._failure(criterion, appraisal, check.name, raised)
+            if not goes_on:
+                others = self._look_on(checks[number:], reply)
+                return replace(outcome, others=others) if others else outcome
+        return outcome
 
     def _grade(
         self, panel: check_watch.Panel, given: Sequence[Appraisal], raised: list[BrokenCheck]

@@ -10,68 +10,11 @@ from trialwise import model
 from trialwise.engine import ports
 from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.excerpts import Excerpts, TextKeeper
-from trialwise.engine.run_state import RunOutcome, RunState, StartLimit
+from trialwise.engine.run_state import RunOutcome, RunState, StartLimit, TrialStart
 from trialwise.engine.spending_meter import Meter
 from trialwise.engine.trial_runner import TrialRunner
 from trialwise.model.run import RunTexts
 from trialwise.model.trial_lines import spell_trial
-
-
-class Announcer:
-    """Tells one listener about one run.
-
-    Args:
-        state: The state of the run.
-        listener: Hears of every step; None where nobody listens.
-    """
-
-    def __init__(self, state: RunState, listener: ports.Listener | None) -> None:
-        self._state = state
-        self._listener = listener
-        self._wants_trial = getattr(listener, "wants_trial", lambda _trials: True)
-        self.is_heard = listener is not None
-        """Whether anybody listens."""
-
-    def _emit(self, event: ports.Event) -> None:
-        if self._listener is not None:
-            self._listener.on_event(event)
-
-    def tell_start(self, run_id: str, plan: model.Plan, resumed: int) -> None:
-        """Tell that the run starts, and what trials from before a restart have decided.
-
-        Args:
-            run_id: The name of the run.
-            plan: What is run.
-            resumed: How many trials were in the journal.
-        """
-        self._emit(ports.RunStarted(run_id=run_id, plan=plan, resumed=resumed))
-        self._tell_decided([one for one in self._state.progress if one.is_settled])
-
-    def tell_trial(self, trial: model.Trial, settled: Sequence[Progress]) -> None:
-        """Tell that a trial counts, and which criteria it settled."""
-        state = self._state
-        if not self.is_heard or not (settled or self._wants_trial(state.meter.trials)):
-            return
-        self._emit(
-            ports.TrialDone(
-                trial=trial,
-                standings=tuple([one.standing() for one in state.progress]),
-                spending=state.meter.spending(),
-                in_flight=state.in_flight,
-            )
-        )
-        self._tell_decided(settled)
-
-    def _tell_decided(self, settled: Sequence[Progress]) -> None:
-        for one in settled:
-            self._emit(ports.CriterionDecided(standing=one.standing(), stop=one.stop))
-
-    def tell_end(self, outcome: RunOutcome) -> None:
-        """Tell that no further trial will run."""
-        self._emit(
-            ports.RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message)
-        )
-
 
 #: How many characters of a reply are kept, where nobody says otherwise.
 _REPLY_LIMIT = 4000
@@ -143,9 +86,12 @@ class RunParts:
         service: ports.Service,
         **settings: Unpack[DriverSettings],
     ) -> None:
-        self._plan = plan
-        self._run_id = settings.get("run_id", "")
-        self._resumed = len(settings.get("done", ()))
+        done = settings.get("done", ())
+        self._started = ports.RunStarted(
+            run_id=settings.get("run_id", ""), plan=plan, resumed=len(done)
+        )
+        self._listener = settings.get("listener")
+        self._wants_trial = getattr(self._listener, "wants_trial", lambda _trials: True)
         self.clock: ports.Timer = settings.get("clock") or ports.SystemClock()
         self.excerpts = make_excerpts(plan, settings.get("redact"), settings.get("reply_limit"))
         self.keeper = TextKeeper(
@@ -156,13 +102,12 @@ class RunParts:
         )
         self.state = state = RunState(
             plan,
-            settings.get("done", ()),
+            done,
             clock=self.clock,
             start_limit=settings.get("start_limit"),
             unreached=settings.get("unreached", "never reached the service"),
             whole_meter=settings.get("whole_meter"),
         )
-        self.announcer = Announcer(state, settings.get("listener"))
         self.ledger = Ledger(state, settings["log"], self.clock, self.keeper)
         self.runner = TrialRunner(
             plan,
@@ -178,8 +123,43 @@ class RunParts:
         state.watch_checks(self.runner.check_names)
 
     def tell_start(self) -> None:
-        """Tell listeners that the run starts."""
-        self.announcer.tell_start(self._run_id, self._plan, self._resumed)
+        """Tell that the run starts, and what trials from before a restart have decided."""
+        self._emit(self._started)
+        self._tell_decided([one for one in self.state.progress if one.is_settled])
+
+    def count(self, start: TrialStart, trial: model.Trial) -> bool:
+        """Count a trial once it is durable, and tell what it settled.
+
+        Args:
+            start: What was asked.
+            trial: What became of it.
+
+        Returns:
+            Whether it counts; one that could not be written does not.
+        """
+        settled = self.ledger.count(trial, self.runner.input_of(start))
+        if settled is None:
+            return False
+        state = self.state
+        # An event for every trial takes as long as the trial of a quick function.
+        if self._listener is not None and (settled or self._wants_trial(state.meter.trials)):
+            standings = tuple([one.standing() for one in state.progress])
+            spending, in_flight = state.meter.spending(), state.in_flight
+            self._emit(
+                ports.TrialDone(
+                    trial=trial, standings=standings, spending=spending, in_flight=in_flight
+                )
+            )
+            self._tell_decided(settled)
+        return True
+
+    def _tell_decided(self, settled: Sequence[Progress]) -> None:
+        for one in settled:
+            self._emit(ports.CriterionDecided(standing=one.standing(), stop=one.stop))
+
+    def _emit(self, event: ports.Event) -> None:
+        if self._listener is not None:
+            self._listener.on_event(event)
 
     def finish(self, trouble: str = "") -> RunOutcome:
         """Return what there is to decide on, and tell listeners that the run has ended.
@@ -195,7 +175,8 @@ class RunParts:
         outcome = self.state.outcome(trouble)
         message = self.excerpts.text(outcome.message)
         outcome = outcome._replace(message=message, texts=self.keeper.texts)
-        self.announcer.tell_end(outcome)
+        stop, spending = outcome.stop, outcome.spending
+        self._emit(ports.RunEnded(stop=stop, spending=spending, message=message))
         return outcome
 
 

@@ -18,7 +18,7 @@ from trialwise.engine.attempt import Caller, Response, own_failure
 from trialwise.engine.check_watch import find_mistake
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.excerpts import Excerpts, TextKeeper, error_text
-from trialwise.engine.reply_checking import Examined, ReplyChecker
+from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
 from trialwise.errors import InvalidArgument
 from trialwise.model.plan import ExperimentPlan
@@ -112,8 +112,6 @@ class TrialRunner:
         reach: Reach,
         note_raised: Callable[[BaseException], str],
     ) -> None:
-        self._excerpts = excerpts
-        self._abandon = abandon
         self._caller = Caller(
             service,
             timeout_s=plan.options.timeout_s,
@@ -141,25 +139,20 @@ class TrialRunner:
         return self._experiments[start.experiment][1][start.position]
 
     async def run(self, start: TrialStart, started_s: float) -> model.Trial:
-        """Run a trial to its end.
+        """Ask the service once, with retries, and check what came back.
 
         Args:
             start: Which trial.
-            started_s: When it began, in seconds since the run began.
+            started_s: Since the run began.
 
         Raises:
-            ServiceError: The run cannot continue. Every other error makes a failed trial.
-            OutOfTime: There is no time for another attempt.
+            ServiceError: One that stops the run.
+            OutOfTime: The run has no time left for the next attempt.
         """
         checker, inputs = self._experiments[start.experiment]
-        given = inputs[start.position]
-        response = await self._caller.respond(start.index, given.value, start.seed)
-        examined = None
-        if checker.asks:
-            examined = await self._ask(checker, response, given, start.seed)
         # To the microsecond; `round` takes twice as long.
         started_s = int(started_s * 1e6 + 0.5) / 1e6
-        return checker.trial(start, given, response, started_s, examined)
+        return await _run_trial(self._caller, checker, start, inputs[start.position], started_s)
 
     def describe_crash(self, start: TrialStart, why: str, started_s: float) -> model.Trial:
         """Return the failed trial of a service that ended its process.
@@ -170,26 +163,31 @@ class TrialRunner:
             started_s: When it began.
         """
         checker, inputs = self._experiments[start.experiment]
-        response = Response(None, model.ErrorClass.NONE, self._excerpts.text(why))
+        response = Response(None, model.ErrorClass.NONE, self._caller.excerpts.text(why))
         given = inputs[start.position]
         return checker.trial(start, given, response, round(started_s, 6))
-
-    async def _ask(
-        self, checker: ReplyChecker, response: Response, given: model.Input, seed: int
-    ) -> Examined | None:
-        try:
-            return await checker.ask(response, given=given, seed=seed)
-        except BaseException:
-            # The reply was there, and nobody will count it.
-            replies = (response.reply, response.partial, *response.lost)
-            self._abandon(one for one in replies if one is not None)
-            raise
 
     async def aclose(self) -> None:
         """Release what the checks hold, such as the connections of judges."""
         for checker, _ in self._experiments:
             if checker.asks:
                 await checker.aclose()
+
+
+async def _run_trial(
+    caller: Caller, checker: ReplyChecker, start: TrialStart, given: model.Input, started_s: float
+) -> model.Trial:
+    response = await caller.respond(start.index, given.value, start.seed)
+    examined = None
+    if checker.asks:
+        try:
+            examined = await checker.ask(response, given=given, seed=start.seed)
+        except BaseException:
+            # The reply was there, and nobody will count it.
+            replies = (response.reply, response.partial, *response.lost)
+            caller.abandon([one for one in replies if one is not None])
+            raise
+    return checker.trial(start, given, response, started_s, examined)
 
 
 def _checker(
@@ -261,8 +259,7 @@ async def run_single_trial(
         ServiceError: One that would have ended the run.
         BrokenCheck: A check is broken whatever the reply says.
     """
-    start = TrialStart(0, index, 0, seed)
-    clock, excerpts = ports.SystemClock(), Excerpts(reply_limit=4000, redact=redact)
+    start, excerpts = TrialStart(0, index, 0, seed), Excerpts(reply_limit=4000, redact=redact)
     keeper = TextKeeper(excerpts)
     criteria = [one for one in contract.criteria if contract.experiment_of(one) == experiment]
     checker = ReplyChecker(
@@ -276,18 +273,14 @@ async def run_single_trial(
         service,
         timeout_s=options.timeout_s,
         retries=options.retries,
-        clock=clock,
+        clock=ports.SystemClock(),
         excerpts=excerpts,
         note_raised=keeper.note_raised,
         before=make_hook(contract.before_each, in_thread=False),
     )
     with redact_with(redact):
         try:
-            response = await caller.respond(index, given.value, seed)
-            examined = None
-            if checker.asks:
-                examined = await checker.ask(response, given=given, seed=seed)
-            trial = checker.trial(start, given, response, 0.0, examined)
+            trial = await _run_trial(caller, checker, start, given, 0.0)
         finally:
             await checker.aclose()
             await service.aclose()

@@ -108,13 +108,10 @@ class _PoolRun:
     """
 
     def __init__(self, parts: RunParts, pool: WorkerPool) -> None:
+        self._parts = parts
         self._clock = parts.clock
         self._state = parts.state
         self._pool = pool
-        self._ledger = parts.ledger
-        self._keeper = parts.keeper
-        self._runner = parts.runner
-        self._announcer = parts.announcer
         self._running: dict[int, Batch] = {}
         self._number = 0
         self._size = 1
@@ -141,13 +138,13 @@ class _PoolRun:
                     state.stop(*state.meter.describe_time_limit())
                 if state.lets_go or (state.is_over and state.meter.seconds_left <= 0):
                     self._let_go()
-                if self._ledger.take_turn(self._clock.monotonic()):
-                    self._ledger.sync()
+                if self._parts.ledger.take_turn(self._clock.monotonic()):
+                    self._parts.ledger.sync()
         except PoolLost as error:
             state.stop(model.StopReason.SERVICE, str(error))
         finally:
             state.let_go()
-            self._ledger.sync()
+            self._parts.ledger.sync()
 
     # --- Handing out --------------------------------------------------------------------------
 
@@ -223,22 +220,17 @@ class _PoolRun:
         result, state = ended.result, self._state
         if result.fault:
             raise WorkerFault(result.fault)
-        self._keeper.adopt_tracebacks(result.tracebacks)
+        self._parts.keeper.adopt_tracebacks(result.tracebacks)
         state.reach.has_answered |= result.has_answered
         state.reach.has_worked |= result.has_worked
         for start, trial in zip(batch.starts, result.trials, strict=False):
-            self._count(start, trial)
+            self._parts.count(start, trial)
         state.meter.abandon(result.abandoned)
         unrun = batch.starts[len(result.trials) :]
         if unrun:
             self._end_early(result, unrun)
         elif result.run_s > 0:
             self._adapt(len(batch.starts), result.run_s)
-
-    def _count(self, start: TrialStart, trial: model.Trial) -> None:
-        settled = self._ledger.count(trial, self._runner.input_of(start))
-        if settled is not None:
-            self._announcer.tell_trial(trial, settled)
 
     def _end_early(self, result: BatchResult, unrun: Sequence[TrialStart]) -> None:
         """End the run for the reason that a batch was not run to its end."""
@@ -266,7 +258,7 @@ class _PoolRun:
                 continue
             # The second time it ran alone, so that the service itself must have ended the worker.
             why = f"{ended.problem}, twice, while it ran this trial"
-            self._count(start, self._runner.describe_crash(start, why, batch.began_s))
+            self._parts.count(start, self._parts.runner.describe_crash(start, why, batch.began_s))
 
     def _adapt(self, trials: int, run_s: float) -> None:
         """Choose the size of the next batches by how long trials take."""

@@ -305,11 +305,9 @@ class AsyncRun:
             return
         # Nothing is awaited between the last answer and the count: a worker cancelled there would
         # lose a trial that was complete.
-        settled = arm.ledger.count(trial, arm.runner.input_of(start))
+        counts = arm.count(start, trial)
         self._rest_s = min(self._rest_s, arm.ledger.due_s)
-        if settled is not None and arm.announcer.is_heard:
-            arm.announcer.tell_trial(trial, settled)
-        self._note(start, None if settled is None else trial)
+        self._note(start, trial if counts else None)
         if self._scope is not None:
             self._tell_others()
 
