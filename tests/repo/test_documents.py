@@ -221,17 +221,6 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert set() == named - targets
 
 
-def test_every_function_in_the_table_of_statistics_exists() -> None:
-    """The table of functions is a table of functions."""
-    from trialwise import stats
-
-    table = documents.read("docs/statistics.md").partition("| topic | functions |")[2]
-    names = re.findall(r"`(\w+)`", table.partition("\n\n")[0])
-
-    assert names
-    assert [] == [name for name in names if name not in dir(stats)]
-
-
 def test_no_alternative_text_of_an_image_wraps() -> None:
     """A line that begins with `%` is a comment to the site, and the image would be gone."""
     wrapped = [

@@ -214,7 +214,7 @@ class _Page(TextWriter):
     def _explain(self, line: results.ResultLine, run: results.RunResults | None) -> list[str]:
         name = line.name if run is None else f"{run.contract}: {line.name}"
         required = "" if line.figures is None else line.figures.required
-        word = "is open" if line.status is results.Status.INCONCLUSIVE else "failed"
+        word = "is undecided" if line.status is results.Status.INCONCLUSIVE else "failed"
         title = self.able.show(f"Why {name} {word}" + (f" ({required})" if required else ""))
         lines = [self.able.paint(title, Style.STRONG)]
         times = "×" if self.able.unicode else "x"
