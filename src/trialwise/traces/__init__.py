@@ -5,8 +5,8 @@
     openai, anthropic, responses
                          conversations as the model APIs have them
     otlp, agent_spans    OpenTelemetry GenAI spans
-    unknown_parts        what a reader does not know, so that the calls of a trace are unknown
     trace_building       puts a trace together from events, with the rules that all formats share;
+                         what a reader does not know, so that the calls of a trace are unknown;
                          sessions that a Python function returns
 
 A reader is a module with a function `read` that returns the traces of a parsed document. It looks

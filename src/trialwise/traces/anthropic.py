@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import Building, doubt_beginning, doubt_beside, doubt_unknown
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
-from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside, doubt_unknown
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 _PLAIN = ("container_upload", "search_result")

@@ -17,9 +17,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import (
+    ROLES,
+    Building,
+    doubt_beginning,
+    doubt_beside,
+    doubt_unknown,
+)
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
-from trialwise.traces.unknown_parts import ROLES, doubt_beginning, doubt_beside, doubt_unknown
 
 _ROLES = ROLES | {"tool", "function"}
 #: The fields that hold calls, and the reasons to end a reply that speak of them.

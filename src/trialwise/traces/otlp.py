@@ -17,9 +17,8 @@ from typing import Any
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_usage
 from trialwise.traces import agent_spans
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import Building, doubt_unknown_parts
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
-from trialwise.traces.unknown_parts import doubt_unknown_parts
 
 #: Parts of a message that are read, or that hold no call.
 _PARTS = ("tool_call", "tool_call_response")

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import Building, doubt_beginning, doubt_unknown
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_beginning, doubt_unknown
 
 #: Calls of tools that belong to the caller, and what they return.
 _CALLS = ("function_call", "custom_tool_call")

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.reply import Usage, sum_usages
-from trialwise.model.trace import MAX_CALLS, MAX_TURNS, ToolCall, Trace, Turn
+from trialwise.model.trace import Fields, ToolCall, Trace, Turn
 from trialwise.traces.trace_documents import TraceFields, read_trace
 
 
@@ -35,7 +36,7 @@ class Building:
         self._turns: list[Turn] = []
         self._calls: list[_Call] = []
         self._open: dict[str, _Call] = {}
-        self._spoken = self._omitted_turns = self._omitted_calls = 0
+        self._spoken = 0
         self._usages: list[Usage | None] = []
         self._costs: list[float | None] = []
         self._answer: str | None = None
@@ -53,10 +54,7 @@ class Building:
         if role == "assistant":
             self._spoken += 1
             self._answer = said or None
-        if len(self._turns) == MAX_TURNS:
-            self._omitted_turns += 1
-        else:
-            self._turns.append(Turn(role=role, content=said))
+        self._turns.append(Turn(role=role, content=said))
 
     def call(
         self,
@@ -70,9 +68,6 @@ class Building:
         """A tool was called; `key` is what its result will name."""
         self._see(at)
         self._answer = None
-        if len(self._calls) == MAX_CALLS:
-            self._omitted_calls += 1
-            return
         told = ToolCall(name=name, server=server, args=args, turn=self._spoken or None)
         made = _Call(told, at)
         self._calls.append(made)
@@ -97,8 +92,6 @@ class Building:
         if found is None:
             # Somebody must have made this call, and a call that is not seen could be any.
             self.call(name, at=at)
-            if self._omitted_calls:
-                return
             found = self._calls[-1]
         took = None if found.began is None or at is None else max(0.0, at - found.began)
         found.told = replace(found.told, result=result, error=error, duration_s=took)
@@ -129,17 +122,17 @@ class Building:
         """Return the trace; totals of the document win over the sums of its parts."""
         if duration_s is None and self._first < self._last:
             duration_s = self._last - self._first
+        known = [one for one in self._costs if one is not None]
+        total_cost = math.fsum(known) if known and len(known) == len(self._costs) else None
         return Trace(
             turns=tuple(self._turns),
             tool_calls=tuple(map(self._place, self._calls)),
             usage=usage or sum_usages(self._usages),
             total_tokens=total_tokens,
-            cost_usd=self._cost() if cost_usd is None else cost_usd,
+            cost_usd=total_cost if cost_usd is None else cost_usd,
             duration_s=duration_s,
             answer=answer or self._answer,
             ended=ended,
-            omitted_turns=self._omitted_turns,
-            omitted_calls=self._omitted_calls,
             calls_unknown=self._unknown,
         )
 
@@ -152,13 +145,160 @@ class Building:
         if at is not None:
             self._first, self._last = min(self._first, at), max(self._last, at)
 
-    def _cost(self) -> float | None:
-        known = [one for one in self._costs if one is not None]
-        return math.fsum(known) if known and len(known) == len(self._costs) else None
-
 
 def _awaits(call: ToolCall, name: str | None) -> bool:
     return call.failed is None and name in (None, call.name)
+
+
+# What a reader must know of a message before it may say that no tool was called.
+#
+# A reader takes from a message what it knows. Whatever else the message holds may be a call: a
+# role, a part of the content, a structured field that nobody here has read, or a text under a name
+# such as `action`. The same holds for what stands beside the messages, and for what may have come before
+# them. Then the trace says that its calls are unknown, and a check about calls is not measured.
+# Numbers, and texts under other names, hold no call.
+
+#: Who speaks in a conversation; tools have roles of their own.
+ROLES = frozenset({"assistant", "developer", "system", "user"})
+
+#: Parts of a message that hold no call: what was said, thought or shown.
+PLAIN_PARTS = frozenset(
+    {
+        *("text", "input_text", "output_text", "reasoning", "thinking", "redacted_thinking"),
+        *("refusal", "image", "image_url", "input_image", "audio", "audio_url", "input_audio"),
+        *("video", "video_url", "blob", "document", "file", "input_file", "uri"),
+    }
+)
+
+#: Structured fields of a message that hold no call.
+PLAIN_FIELDS = frozenset(
+    {
+        *("content", "annotations", "audio", "images", "logprobs", "metadata", "usage"),
+        *("reasoning", "reasoning_content", "reasoning_details", "thinking"),
+        *("cache_control", "internal"),
+    }
+)
+
+#: Structured fields beside the messages that hold no call: what was asked for, and what it took.
+PLAIN_BESIDE = PLAIN_FIELDS | {
+    *("messages", "contents", "choices", "candidates", "model", "system", "prompt", "stop"),
+    *("tools", "functions", "tool_choice", "toolChoice", "tool_config", "toolConfig"),
+    *("function_call", "response_format", "logit_bias", "stop_sequences", "stream_options"),
+    *("modalities", "prediction", "system_instruction", "systemInstruction", "generationConfig"),
+    *("inferenceConfig", "safetySettings", "promptFeedback", "prompt_feedback", "metrics"),
+    *("usageMetadata", "usage_metadata", "prompt_filter_results", "ResponseMetadata", "container"),
+    *("sdk_http_response", "web_search_options", "mcp_servers", "betas"),
+}
+
+#: Who speaks before a model does.
+_ASKING = frozenset({"developer", "system", "user"})
+#: Words in the name of a field that holds what was called, and ends of such names that only refer.
+_CALLING = frozenset(
+    {"action", "actions", "call", "calls", "command", "function", "invocation", "tool", "tools"}
+)
+_REFERRING = frozenset({"choice", "count", "id", "ids"})
+
+
+def doubt_beginning(building: Building, roles: Sequence[object]) -> None:
+    """Doubt the calls of messages that begin with a reply: nobody knows what came before it.
+
+    A model may greet before anybody has asked, so that the first two messages count.
+
+    Args:
+        building: The trace that the messages belong to.
+        roles: Who speaks in each of the messages.
+    """
+    if roles and not _ASKING.intersection(map(str, roles[:2])):
+        building.doubt(
+            "the messages begin with a reply, and what came before it is not told; a whole session "
+            "begins with what was asked"
+        )
+
+
+def doubt_beside(building: Building, document: TraceFields) -> None:
+    """Doubt the calls of messages that have something unknown beside them in their document."""
+    for name, value in document.values.items():
+        if name not in PLAIN_BESIDE and (_holds_something(value) or names_call(name, value)):
+            building.doubt(f"{name!r} stands beside the messages and may hold calls")
+
+
+def doubt_unknown(
+    building: Building,
+    message: TraceFields,
+    *,
+    roles: Collection[str] = ROLES,
+    fields: Collection[str] = (),
+    parts: Collection[str] = (),
+) -> None:
+    """Doubt a message's calls where it holds something that its reader does not read.
+
+    Args:
+        building: The trace that the message belongs to.
+        message: The message.
+        roles: The roles that the reader knows.
+        fields: Structured fields that the reader reads, beside those that hold no call.
+        parts: Kinds of parts that the reader reads, beside those that hold no call.
+    """
+    role = message.get("role")
+    if not isinstance(role, str) or role not in roles:
+        building.doubt(f"a message has the role {role!r}" if role else "a message has no role")
+    # What a tool returned may name the tool.
+    speaks = isinstance(role, str) and role in ROLES
+    for name, value in message.values.items():
+        if name in PLAIN_FIELDS or name in fields:
+            continue
+        if _holds_something(value) or (speaks and names_call(name, value)):
+            building.doubt(f"a message has the unknown field {name!r}")
+    doubt_unknown_parts(building, message.get("content"), parts)
+
+
+def doubt_unknown_parts(building: Building, content: Any, parts: Collection[str] = ()) -> None:
+    """Doubt the calls of a message whose content is neither text nor parts that are known."""
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list | tuple):
+        building.doubt("the content of a message is neither text nor a list of parts")
+        return
+    for part in content:
+        if isinstance(part, str):
+            continue
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        if isinstance(kind, str) and kind in parts:
+            continue
+        named = [name for name in Fields(part).values if names_call(name, part[name])]
+        if named:
+            building.doubt(f"a part of a message has the unknown field {named[0]!r}")
+        if isinstance(kind, str) and kind in PLAIN_PARTS:
+            continue
+        if isinstance(part, Mapping) and kind is None and not _structured(part):
+            continue  # `{"text": "…"}`
+        building.doubt(
+            f"a message has a part of the unknown type {kind!r}"
+            if kind is not None
+            else "a message has a part that does not tell its type"
+        )
+
+
+def _structured(part: Mapping[str, Any]) -> bool:
+    return "text" not in part or any(_holds_something(value) for value in part.values())
+
+
+def names_call(name: object, value: object) -> bool:
+    """Return whether a field holds what was called, to judge by its name."""
+    words = re.findall(r"[A-Z]?[a-z]+", str(name)) or [""]
+    is_named = _CALLING.intersection(map(str.lower, words)) and words[-1].lower() not in _REFERRING
+    if isinstance(value, str):
+        return bool(is_named and value.strip())
+    return bool(is_named) and _holds_something(value)
+
+
+def _holds_something(value: object) -> bool:
+    """Return whether a field has a structure with anything in it, which a call would need."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        return False
+    return any(one is not None and one not in ("", [], {}) for one in value)
 
 
 # Sessions as Python objects: lists of messages, answers of model SDKs, and frameworks' results.

@@ -21,9 +21,8 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import Building, doubt_beginning, doubt_beside
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside
 
 _ROLES = {"model": "assistant", "assistant": "assistant", "user": "user", "system": "system"}
 _CALLS = ("functionCall", "toolUse")

@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import Building, doubt_unknown
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_unknown
 
 _KINDS = (
     *("answer", "assistant_message", "message", "system_message", "token_usage", "tool_call"),

@@ -13,9 +13,8 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import ROLES, Building, doubt_unknown
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import ROLES, doubt_unknown
 
 _ATTACHMENT = "attachment://"
 #: How deep references are looked for: arguments may be nested, and a sample holds them.

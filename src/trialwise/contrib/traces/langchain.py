@@ -16,9 +16,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import (
+    Building,
+    doubt_beginning,
+    doubt_beside,
+    doubt_unknown,
+    names_call,
+)
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_beginning, doubt_beside, doubt_unknown, names_call
 
 _ROLES = {
     "human": "user",

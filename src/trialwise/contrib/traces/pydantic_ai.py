@@ -17,9 +17,8 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_tokens, read_usage
-from trialwise.traces.trace_building import Building
+from trialwise.traces.trace_building import Building, doubt_beginning
 from trialwise.traces.trace_documents import TraceFields, list_members
-from trialwise.traces.unknown_parts import doubt_beginning
 
 _SPOKEN = {"system-prompt": "system", "user-prompt": "user"}
 _CALLS = ("tool-call", "builtin-tool-call")
