@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from trialwise import model
 from trialwise.errors import TrialwiseError
@@ -73,16 +73,20 @@ class ServiceError(TrialwiseError):
     Args:
         message: What happened, for a person.
         error_class: How the trial is classed.
+        stops_run: Whether no later trial can do better, so that the run ends here.
     """
 
-    stops_run: ClassVar[bool] = False
-    """Whether no later trial can do better, so that the run ends here."""
+    stops_run: bool = False
+    """Whether the run ends here; a subclass may say so once for all of its errors."""
     retry_after_s: float | None = None
     """How long the other side asked to be left alone."""
 
-    def __init__(self, message: str, error_class: model.ErrorClass) -> None:
+    def __init__(
+        self, message: str, error_class: model.ErrorClass, *, stops_run: bool = False
+    ) -> None:
         super().__init__(message)
         self.error_class = error_class
+        self.stops_run = self.stops_run or stops_run
 
 
 class Service(Protocol):

@@ -25,7 +25,7 @@ from mcp.client.streamable_http import streamable_http_client
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.model.trial import ErrorClass
 from trialwise.services._process import PipedServer
-from trialwise.services.agent import McpServer
+from trialwise.services.agent import McpServer, Returned
 from trialwise.services.model_apis import to_json
 from trialwise.services.service_factors import resolve
 
@@ -306,14 +306,6 @@ def _block(block: Any) -> str:
 #: What an endpoint takes for the name of a tool.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONGEST_NAME = 64
-
-
-class Returned(NamedTuple):
-    """What came of one call of a tool."""
-
-    text: str
-    failed: bool
-    """Whether the text tells of a failure."""
 
 
 class _Offer(NamedTuple):

@@ -27,16 +27,10 @@ __all__ = ["HttpService"]
 
 _WITH_BODY = ("POST", "PUT", "PATCH")
 
-Statuses = Annotated[
-    Collection[int],
-    Arg(
-        kind=Listing(Count(100), "a list of HTTP statuses"), default="429, 502, 503, 504 and alike"
-    ),
-]
-"""Statuses of HTTP."""
-Accepted = Annotated[
-    Collection[int], Arg(kind=Listing(Count(100), "a list of HTTP statuses"), default="2xx only")
-]
+_STATUSES = Listing(Count(100), "a list of HTTP statuses")
+Unreached = Annotated[Collection[int], Arg(kind=_STATUSES, default="429, 502, 503, 504 and alike")]
+"""Statuses of a service that was not reached."""
+Accepted = Annotated[Collection[int], Arg(kind=_STATUSES, default="2xx only")]
 """Statuses that are replies, beside 2xx."""
 
 
@@ -337,7 +331,7 @@ class HttpService(EndpointService, ReportingService):
     headers: service_factors.Headers = field(default_factory=dict)
     body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None
     accept_status: Accepted = ()
-    infrastructure_statuses: Statuses = error_classes.UNREACHED_STATUSES
+    infrastructure_statuses: Unreached = error_classes.UNREACHED_STATUSES
 
     def __post_init__(self) -> None:
         EndpointService.__post_init__(self)

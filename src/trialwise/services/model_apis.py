@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn
 
 from trialwise.engine.ports import ServiceError, TrialContext
@@ -193,7 +192,6 @@ _ANTHROPIC_VERSION = "2023-06-01"
 _ANTHROPIC_TOKENS = 4096
 
 
-@dataclass(frozen=True, slots=True)
 class ModelApi:
     """Chat completions, as OpenAI and most others offer them."""
 
@@ -227,7 +225,6 @@ class ModelApi:
 class ResponsesApi(ModelApi):
     """OpenAI's Responses API."""
 
-    __slots__ = ()
     path: ClassVar[str] = "/responses"
     takes_seed: ClassVar[bool] = False
 
@@ -247,11 +244,7 @@ class ResponsesApi(ModelApi):
         """Return a response as the document of a chat completion."""
         if not isinstance(document.get("output"), list):
             return document
-        message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}
-        hosted: list[dict[str, Any]] = []
-        for item in Fields(document).objects("output"):
-            _read_item(item, message, hosted)
-        message |= {"native": document["output"], "hosted_calls": hosted}
+        message = _read_parts(document, "output", _read_item)
         why = Fields(document).inner("incomplete_details").text("reason")
         return _completion(document, message, why or Fields(document).text("status"))
 
@@ -259,7 +252,6 @@ class ResponsesApi(ModelApi):
 class AnthropicApi(ModelApi):
     """Anthropic's Messages API."""
 
-    __slots__ = ()
     path: ClassVar[str] = "/messages"
     takes_seed: ClassVar[bool] = False
     usual_url: ClassVar[str] = "https://api.anthropic.com/v1"
@@ -290,20 +282,10 @@ class AnthropicApi(ModelApi):
         """Return a response as the document of a chat completion."""
         if not isinstance(document.get("content"), list):
             return document
-        message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}
-        hosted: list[dict[str, Any]] = []
-        for block in Fields(document).objects("content"):
-            kind = block.text("type") or ""
-            if kind == "text":
-                message["content"] += block.text("text") or ""
-            elif kind == "tool_use":
-                message["tool_calls"].append(_call(block.text("id"), block, block.get("input")))
-            elif kind.endswith("tool_use"):
-                hosted.append(_hosted(block.text("name"), block.get("input"), block))
+        message = _read_parts(document, "content", _read_block)
         ended = Fields(document).text("stop_reason")
         if ended == "refusal":
             message["refusal"] = message["content"] or ended
-        message |= {"native": document["content"], "hosted_calls": hosted}
         return _completion(document, message, ended)
 
 
@@ -320,6 +302,20 @@ def find_api(name: str) -> ModelApi:
     if name not in _APIS:
         raise InvalidArgument("api", name, f"be one of {', '.join(_APIS)}")
     return _APIS[name]
+
+
+def _read_parts(
+    document: Mapping[str, Any],
+    name: str,
+    read: Callable[[Fields, dict[str, Any], list[dict[str, Any]]], None],
+) -> dict[str, Any]:
+    """Return the message that the parts of a response make, with what they were."""
+    message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}
+    hosted: list[dict[str, Any]] = []
+    for one in Fields(document).objects(name):
+        read(one, message, hosted)
+    # Native, since the API wants back what only it understands, such as signed reasoning.
+    return message | {"native": document[name], "hosted_calls": hosted}
 
 
 def _completion(
@@ -379,6 +375,16 @@ def _read_item(item: Fields, message: dict[str, Any], hosted: list[dict[str, Any
 
 
 # --- Anthropic's API --------------------------------------------------------------------------
+
+
+def _read_block(block: Fields, message: dict[str, Any], hosted: list[dict[str, Any]]) -> None:
+    kind = block.text("type") or ""
+    if kind == "text":
+        message["content"] += block.text("text") or ""
+    elif kind == "tool_use":
+        message["tool_calls"].append(_call(block.text("id"), block, block.get("input")))
+    elif kind.endswith("tool_use"):
+        hosted.append(_hosted(block.text("name"), block.get("input"), block))
 
 
 def _make_turns(messages: Any) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model import ErrorClass, Reply, Usage
-from trialwise.model.trace import read_tokens
+from trialwise.model.trace import Fields, read_tokens
 from trialwise.services import http_endpoint, model_apis, service_factors
 from trialwise.services.service_factors import HttpFailure, MalformedReply, RequestRefused
 from trialwise.validation import require_real
@@ -25,64 +25,42 @@ _SLOT = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
 _NAME = r"input(\.[^.\s]+)*"
 
 
-class PromptUnfilled(ServiceError):
-    """An input lacks a field that the prompt names."""
-
-    stops_run = True
-
-    def __init__(self, slot: str, known: str) -> None:
-        super().__init__(
-            f"the prompt names {{{{ {slot} }}}}, which an input lacks; {known}",
-            ErrorClass.PRE_VALIDATION,
-        )
+def read_prompt(prompt: str | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a prompt as the messages of a conversation, with slots such as `{{ input.text }}`."""
+    given = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
+    if not given:
+        raise InvalidArgument("prompt", prompt, "hold at least one message")
+    for one in given:
+        _check_message(one)
+    return [dict(one) for one in given]
 
 
-class PromptTemplate:
-    """A prompt that becomes the messages of a conversation.
+def fill_prompt(messages: Sequence[Mapping[str, Any]], given: Any) -> list[dict[str, Any]]:
+    """Fill the messages of a prompt with one input.
 
-    >>> prompt = PromptTemplate("Translate to {{ input.to }}: {{ input.text }}")
-    >>> prompt.fill({"to": "German", "text": "good day"})
+    >>> messages = read_prompt("Translate to {{ input.to }}: {{ input.text }}")
+    >>> fill_prompt(messages, {"to": "German", "text": "good day"})
     [{'role': 'user', 'content': 'Translate to German: good day'}]
 
-    Args:
-        prompt: The text of the user's message, or messages with `role` and `content`.
+    Raises:
+        ServiceError: The input lacks a field.
     """
 
-    def __init__(self, prompt: str | Sequence[Mapping[str, Any]]) -> None:
-        given = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-        if not given:
-            raise InvalidArgument("prompt", prompt, "hold at least one message")
-        for one in given:
-            _check_message(one)
-        self.messages = [dict(one) for one in given]
+    def fill(template: str) -> str:
+        return _SLOT.sub(lambda match: _find(match[1], given), template)
 
-    def fill(self, given: Any) -> list[dict[str, Any]]:
-        """Fill the messages about one input.
-
-        Raises:
-            PromptUnfilled: The input lacks a field.
-        """
-        return [{**one, "content": _fill(one["content"], given)} for one in self.messages]
+    return [{**one, "content": fill(one["content"])} for one in messages]
 
 
 def _check_message(message: object) -> None:
-    is_message = (
-        isinstance(message, Mapping)
-        and isinstance(message.get("role"), str)
-        and isinstance(message.get("content"), str)
-    )
-    if not is_message:
+    fields = Fields(message)
+    if fields.text("role") is None or fields.text("content") is None:
         allowed = "be a text, or a list of messages with `role` and `content`"
         raise InvalidArgument("prompt", message, allowed)
-    assert isinstance(message, Mapping)
-    for slot in _SLOT.findall(message["content"]):
+    for slot in _SLOT.findall(fields.values["content"]):
         if not re.fullmatch(_NAME, slot):
             allowed = f"name the input or a field of it, not {{{{ {slot} }}}}"
             raise InvalidArgument("prompt", slot, allowed)
-
-
-def _fill(template: str, given: Any) -> str:
-    return _SLOT.sub(lambda match: _find(match[1], given), template)
 
 
 def _find(slot: str, given: Any) -> str:
@@ -93,7 +71,8 @@ def _find(slot: str, given: Any) -> str:
         else:
             has = isinstance(value, Mapping)
             known = f"it has {', '.join(map(str, value))}" if has else "it has no fields"
-            raise PromptUnfilled(slot, known)
+            message = f"the prompt names {{{{ {slot} }}}}, which an input lacks; {known}"
+            raise ServiceError(message, ErrorClass.PRE_VALIDATION, stops_run=True)
     return model_apis.input_text(value)
 
 
@@ -175,7 +154,7 @@ class ChatModel(http_endpoint.EndpointService):
     send_seed: bool = False
     prices: PricesArgument | None = None
     response_limit: Positive = 2**22
-    _prompt: PromptTemplate | None = field(default=None, init=False)
+    _prompt: list[dict[str, Any]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._prepare()
@@ -208,11 +187,10 @@ class ChatModel(http_endpoint.EndpointService):
     @property
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record."""
-        messages = None if self._prompt is None else self._prompt.messages
         # Left out where it is the usual one, as it was before there were others.
         path = "" if self._api.path == model_apis.ModelApi.path else self._api.path
         url = self.base_url + path
-        return service_factors.describe_model(url, self.system, self._fields, messages)
+        return service_factors.describe_model(url, self.system, self._fields, self._prompt)
 
     @property
     def tells_cost(self) -> bool:
@@ -255,11 +233,10 @@ class ChatModel(http_endpoint.EndpointService):
 
     def open_conversation(self, given: Any) -> list[Any]:
         """Return the messages that a conversation about an input begins with."""
-        before: list[Any] = (
-            [] if self.system is None else [{"role": "system", "content": self.system}]
-        )
+        system = {"role": "system", "content": self.system}
+        before: list[Any] = [] if self.system is None else [system]
         if self._prompt is not None:
-            return before + self._prompt.fill(given)
+            return before + fill_prompt(self._prompt, given)
         conversation: Any = given.get("messages") if isinstance(given, Mapping) else given
         if _is_conversation(conversation):
             return before + list(conversation)
@@ -365,7 +342,7 @@ class ChatService(ChatModel):
 
     def __post_init__(self) -> None:
         self._prepare(tools=None if self.tools is None else list(self.tools))
-        self._prompt = None if self.prompt is None else PromptTemplate(self.prompt)
+        self._prompt = None if self.prompt is None else read_prompt(self.prompt)
 
     async def call(self, trial: TrialContext) -> Reply:
         """Return the model's answer to one trial."""

@@ -141,7 +141,7 @@ class CallableService:
             if is_unasked(error):
                 raise RuntimeError("the service cancelled itself") from error
             if _is_of_other_loop(error):
-                raise OtherLoop(error) from error
+                raise _refuse_other_loop(error) from error
             raise
         # To the nanosecond, since the clock tells no more.
         return _reply(value, max(0.0, round(ended - started, 9)))
@@ -278,18 +278,13 @@ def _known(parameter: inspect.Parameter) -> str | None:
     return parameter.name if parameter.name in _FIELDS else None
 
 
-class OtherLoop(ServiceError):
-    """The function uses a client that belongs to another event loop."""
-
-    stops_run = True
-
-    def __init__(self, error: BaseException) -> None:
-        message = (
-            f"the service uses a client of another event loop ({type(error).__name__}: {error}). "
-            "Inside a running loop write `await tw.arun(...)`; otherwise open the client in the "
-            "service"
-        )
-        super().__init__(message, ErrorClass.INFRASTRUCTURE)
+def _refuse_other_loop(error: BaseException) -> ServiceError:
+    message = (
+        f"the service uses a client of another event loop ({type(error).__name__}: {error}). "
+        "Inside a running loop write `await tw.arun(...)`; otherwise open the client in the "
+        "service"
+    )
+    return ServiceError(message, ErrorClass.INFRASTRUCTURE, stops_run=True)
 
 
 def _is_of_other_loop(error: BaseException | None) -> bool:
@@ -302,20 +297,6 @@ def _is_of_other_loop(error: BaseException | None) -> bool:
         seen.append(error)
         error = error.__cause__ or error.__context__
     return False
-
-
-class OutOfThreads(ServiceError):
-    """This machine starts no further thread: what hangs in the others may be the reason."""
-
-    stops_run = True
-
-    def __init__(self, said: str) -> None:
-        message = (
-            f"no further thread can be started ({said}). Functions that did not return within "
-            "their time limit may still occupy them: make the function async, use a command, or "
-            "lower the concurrency"
-        )
-        super().__init__(message, ErrorClass.INFRASTRUCTURE)
 
 
 class DaemonThreads:
@@ -382,5 +363,11 @@ def _start_thread() -> SimpleQueue[Callable[[], None] | None]:
     try:
         threading.Thread(target=run, name="trialwise service", daemon=True).start()
     except RuntimeError as error:
-        raise OutOfThreads(str(error)) from error
+        # What hangs in the others may be the reason.
+        message = (
+            f"no further thread can be started ({error}). Functions that did not return within "
+            "their time limit may still occupy them: make the function async, use a command, or "
+            "lower the concurrency"
+        )
+        raise ServiceError(message, ErrorClass.INFRASTRUCTURE, stops_run=True) from error
     return work

@@ -154,17 +154,15 @@ class ReplayService:
         if record is None:
             raise RecordingError(
                 f"{self._name} holds no (further) reply to the input of trial {trial.index}: "
-                f"{_show_value(trial.input)}; record it, or run the inputs it was made with",
+                f"{cut_text(repr(trial.input), 80)}; record it, or run the inputs it was made with",
                 ErrorClass.PRE_VALIDATION,
             )
         if "partial" in record:
             trial.keep(lambda: read_reply(record["partial"]))
-        if "cancelled_after_s" in record:
-            message = f"cancelled after {record['cancelled_after_s']:.3f} s when it was recorded"
-            raise ServiceError(message, ErrorClass.TIMEOUT)
-        if "error" in record:
-            raise decode_error(record["error"])
-        return read_reply(record["reply"])
+        came_back = _read_outcome(record)
+        if isinstance(came_back, Exception):
+            raise came_back
+        return came_back
 
     async def aclose(self) -> None:
         """Start the recording over."""
@@ -191,12 +189,6 @@ class RecordedReplies:
         for record in sorted(whole, key=lambda r: (r["index"], "cancelled_after_s" in r)):
             trials = self._left.setdefault(record["input"], {})
             trials.setdefault(record["index"], []).append(record)
-
-    @classmethod
-    def read(cls, file: Path) -> RecordedReplies:
-        """Read what a file holds; nothing where there is none."""
-        lines = _read(file) if file.exists() else []
-        return cls(decode_line(line, str(file)) for line in lines)
 
     def take(self, name: str, index: int) -> dict[str, Any] | None:
         """Take the record of a trial, or the next one of the same input; None where none is left.
@@ -226,10 +218,6 @@ def _drop_unfinished(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, An
     return chain.from_iterable(kept.values())
 
 
-def _show_value(value: Any, longest: int = 80) -> str:
-    return cut_text(repr(value), longest)
-
-
 def _read(path: Path) -> list[bytes]:
     """Read the complete lines of a file; a last one that was cut off never counted."""
     try:
@@ -246,10 +234,6 @@ class RecordingFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_ready = False
-
-    def append(self, fields: Mapping[str, Any]) -> None:
-        """Write one record without its secrets."""
-        self.write(encode_line(redact_values(fields)))
 
     def write(self, line: bytes) -> None:
         """Write one line."""
@@ -334,12 +318,8 @@ def decode_error(fields: Mapping[str, Any]) -> Exception:
         return RecordedFailure(fields["message"], fields["type"], *trouble)
     error_class = ErrorClass(fields["class"])
     if "status" in fields:
-        return HttpFailure(
-            fields["message"],
-            error_class,
-            status=fields["status"],
-            retry_after_s=fields["retry_after_s"],
-        )
+        told = {name: fields[name] for name in ("status", "retry_after_s")}
+        return HttpFailure(fields["message"], error_class, **told)
     return ServiceError(fields["message"], error_class)
 
 
@@ -359,31 +339,27 @@ def decode_line(line: bytes, place: str) -> dict[str, Any]:
     if not line.startswith(PREFIX.encode()):
         raise RecordingError(f"{place} is not one of a recording", ErrorClass.PRE_VALIDATION)
     if not is_whole(line):
-        raise RecordingError(
-            f"{place} was changed or damaged: its checksum does not match",
-            ErrorClass.PRE_VALIDATION,
-        )
+        problem = f"{place} was changed or damaged: its checksum does not match"
+        raise RecordingError(problem, ErrorClass.PRE_VALIDATION)
     try:
         (record,) = parse_lines([line])
-        _require_record(record)
+        # A line with the right checksum may be one that no recording writes.
+        if type(record["index"]) is not int or not isinstance(record["input"], str):
+            raise TypeError("a trial has an index and an input")
+        read_reply(record.get("partial", {"value": None}))
+        _read_outcome(record)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         problem = f"{place} holds neither a reply nor an error ({type(error).__name__})"
         raise RecordingError(problem, ErrorClass.PRE_VALIDATION) from None
     return record
 
 
-def _require_record(record: Mapping[str, Any]) -> None:
-    """Raise where a line with the right checksum is not one that a recording writes."""
-    if type(record["index"]) is not int or not isinstance(record["input"], str):
-        raise TypeError("a trial has an index and an input")
-    if "partial" in record:
-        read_reply(record["partial"])
+def _read_outcome(record: Mapping[str, Any]) -> Reply | Exception:
+    """Read what came back: a reply, or the error that is raised again."""
     if "cancelled_after_s" in record:
-        float(record["cancelled_after_s"])
-    elif "error" in record:
-        decode_error(record["error"])
-    else:
-        read_reply(record["reply"])
+        message = f"cancelled after {record['cancelled_after_s']:.3f} s when it was recorded"
+        return ServiceError(message, ErrorClass.TIMEOUT)
+    return decode_error(record["error"]) if "error" in record else read_reply(record["reply"])
 
 
 def _dump(value: Any, *, sort_keys: bool = False) -> str:
@@ -465,7 +441,8 @@ class ReusingService:
 
     def __init__(self, service: Service, file: Path) -> None:
         self._service = service
-        self._left = RecordedReplies.read(file)
+        lines = _read(file) if file.exists() else []
+        self._left = RecordedReplies(decode_line(line, str(file)) for line in lines)
         self._file = RecordingFile(file)
         self.reused = 0
         self.asked = 0
@@ -486,7 +463,8 @@ class ReusingService:
         reply = await self._ask(trial)
         asked: dict[str, Any] = {"index": trial.index, "input": name, "seed": trial.seed}
         with suppress(RecordingError):
-            self._file.append(asked | {"reply": encode_reply(reply)})
+            record = asked | {"reply": encode_reply(reply)}
+            self._file.write(encode_line(redact_values(record)))
         return reply
 
     async def _ask(self, trial: TrialContext) -> Reply:

@@ -154,9 +154,9 @@ def _awaits(call: ToolCall, name: str | None) -> bool:
 #
 # A reader takes from a message what it knows. Whatever else the message holds may be a call: a
 # role, a part of the content, a structured field that nobody here has read, or a text under a name
-# such as `action`. The same holds for what stands beside the messages, and for what may have come before
-# them. Then the trace says that its calls are unknown, and a check about calls is not measured.
-# Numbers, and texts under other names, hold no call.
+# such as `action`. The same holds for what stands beside the messages, and for what may have come
+# before them. Then the trace says that its calls are unknown, and a check about calls is not
+# measured. Numbers, and texts under other names, hold no call.
 
 #: Who speaks in a conversation; tools have roles of their own.
 ROLES = frozenset({"assistant", "developer", "system", "user"})
