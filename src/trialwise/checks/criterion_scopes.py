@@ -19,10 +19,12 @@ import ast
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from enum import Enum
 from functools import lru_cache
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -147,20 +149,15 @@ class _Described:
         """Return what a callable says, or None where its name says it all."""
         match function:
             case functools.partial():
-                held = [
-                    self._describe_value(function.args),
-                    self._describe_value(function.keywords),
-                ]
-                contents: object = [self.function(function.func), *held]
+                held = map(self._describe_value, (function.args, function.keywords))
+                return [self.function(function.func), *held]
             case MethodType():
-                contents = [self.function(function.__func__), self._state(function.__self__)]
+                return [self.function(function.__func__), self._state(function.__self__)]
             case FunctionType():
-                contents = self._function(function)
+                return self._function(function)
             case type():
-                contents = source_of_class(function)
-            case _:
-                contents = self._other(function)
-        return contents
+                return source_of_class(function)
+        return self._other(function)
 
     def _other(self, function: object) -> object:
         if hasattr(function, "__wrapped__"):  # such as one that `functools.cache` made
@@ -169,9 +166,8 @@ class _Described:
             return self._state(function)
         # Written in C: `str.isdigit` is its name, `{"yes", "no"}.__contains__` what it belongs to.
         owner = getattr(function, "__self__", None)
-        return (
-            None if owner is None or isinstance(owner, ModuleType) else self._describe_value(owner)
-        )
+        belongs = owner is not None and not isinstance(owner, ModuleType)
+        return self._describe_value(owner) if belongs else None
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__
@@ -187,8 +183,7 @@ class _Described:
             return {
                 "source": source_of(code),
                 "defaults": [
-                    self._describe_value(function.__defaults__),
-                    self._describe_value(function.__kwdefaults__),
+                    *map(self._describe_value, (function.__defaults__, function.__kwdefaults__))
                 ],
                 "closure": {n: self._cell(cell) for n, cell in cells if n not in changed},
                 "globals": self._globals(function, changed),
@@ -231,7 +226,11 @@ class _Described:
             return self.check(value)
         if isinstance(value, (*_CONTAINERS, Mapping, Enum)) or is_dataclass(value):
             return None
-        return None if _is_value(value) else {"type": _name(type(value))}
+        kind = type(value)
+        # Equal by what it holds, and cannot change: a date, a path, a decimal.
+        is_value = kind.__eq__ is not object.__eq__
+        is_value = is_value and kind.__hash__ not in (None, object.__hash__)
+        return None if is_value else {"type": _name(kind)}
 
     def _state(self, value: object) -> object:
         """Describe an object of the user's by its class, the bases in its module and its fields."""
@@ -258,12 +257,6 @@ def _slots(kind: type) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
-def _is_value(thing: object) -> bool:
-    """Return whether it is equal by what it holds, and cannot change: a date, a path, a decimal."""
-    kind = type(thing)
-    return kind.__eq__ is not object.__eq__ and kind.__hash__ not in (None, object.__hash__)
-
-
 def _name(thing: object) -> str:
     """File and name: a file run as a script, or imported from another folder, stays what it is."""
     while isinstance(thing, functools.partial):
@@ -272,15 +265,9 @@ def _name(thing: object) -> str:
         thing = type(thing)
     owner = getattr(thing, "__objclass__", thing)
     module = str(getattr(owner, "__module__", None) or "builtins").rpartition(".")[2]
-    return f"{_script() if module == '__main__' else module}:{getattr(thing, '__qualname__', '')}"
-
-
-def _script() -> str:
-    """Return the name of the file that runs as a script."""
-    import sys
-    from pathlib import Path
-
-    return Path(getattr(sys.modules["__main__"], "__file__", None) or "__main__").stem
+    if module == "__main__":
+        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "__main__").stem
+    return f"{module}:{getattr(thing, '__qualname__', '')}"
 
 
 def source_of(code: CodeType) -> str:
@@ -308,12 +295,8 @@ def source_of_class(kind: type) -> str:
         found = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
         return write_node(found[0])
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError, IndexError):
-        methods = sorted(vars(kind).items())
-        return ";".join(
-            f"{name}={_write_code(one.__code__)}"
-            for name, one in methods
-            if hasattr(one, "__code__")
-        )
+        methods = [one for one in sorted(vars(kind).items()) if hasattr(one[1], "__code__")]
+        return ";".join(f"{name}={_write_code(one.__code__)}" for name, one in methods)
 
 
 def global_names(code: CodeType) -> Iterator[str]:
@@ -347,27 +330,21 @@ def find_node(code: CodeType) -> ast.AST | None:
     """Return the part of the syntax tree that a function was compiled from, if it is found."""
     lines, _ = inspect.findsource(code)
     tree = _tree("".join(lines))
-    found = [
-        node
-        for node in ast.walk(tree)
-        if _name_of_node(node) == code.co_name and _first_line(node) == code.co_firstlineno
-    ]
+    at = code.co_name, code.co_firstlineno
+    found = [node for node in ast.walk(tree) if _place_of_node(node) == at]
     # Their name and line are the same; only the columns of the code tell them apart.
     if len(found) > 1:  # several lambdas on a line
         found = [node for node in found if _is_compiled_to(node, code)]
     return found[0] if len(found) == 1 else None
 
 
-def _name_of_node(node: ast.AST) -> str | None:
+def _place_of_node(node: ast.AST) -> tuple[str, int] | None:
+    """Return the name and the first line of a function, as its code has them."""
     if isinstance(node, ast.Lambda):
-        return "<lambda>"
-    return node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
-
-
-def _first_line(node: ast.AST) -> int:
-    """Return where the code of a function begins: with its first decorator."""
-    decorators = getattr(node, "decorator_list", [])
-    return min(int(one.lineno) for one in (node, *decorators))
+        return "<lambda>", node.lineno
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    return node.name, min(one.lineno for one in (node, *node.decorator_list))
 
 
 def _is_compiled_to(node: ast.AST, code: CodeType) -> bool:

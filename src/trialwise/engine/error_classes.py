@@ -26,6 +26,7 @@ A group of errors is the service's own failure if any of its members is.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import threading
 import time
@@ -192,9 +193,12 @@ def _classify_chain(error: BaseException | None, room: int) -> Trouble | None:
     if isinstance(error, ServiceError):
         return Trouble(error.error_class, getattr(error, "status", None), error.retry_after_s)
     status = _find_status(error)
-    told = None if status is None else _classify_answer(error, status)
-    if told is not None and (_package(type(error)) in _STATUS_PACKAGES or _find_headers(error)):
-        return told
+    told = None
+    if status is not None:
+        error_class = _INFRASTRUCTURE if _is_throttled(error) else classify_status(status)
+        told = Trouble(error_class, status, _find_retry_after(error))
+        if _package(type(error)) in _STATUS_PACKAGES or _find_headers(error):
+            return told
     found_here = _find_grpc(error) or _find_named(error) or _classify_builtin(error)
     if found_here is not None:
         return found_here
@@ -208,11 +212,6 @@ def _classify_chain(error: BaseException | None, room: int) -> Trouble | None:
 def _find_inner(error: BaseException) -> BaseException | None:
     """Return what a client's error was raised from, or what was being handled at that time."""
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-
-
-def _classify_answer(error: BaseException, status: int) -> Trouble:
-    error_class = _INFRASTRUCTURE if _is_throttled(error) else classify_status(status)
-    return Trouble(error_class, status, _find_retry_after(error))
 
 
 def _find_grpc(error: BaseException) -> Trouble | None:
@@ -235,20 +234,19 @@ def _find_named(error: BaseException | None) -> Trouble | None:
 
 
 def _classify_builtin(error: BaseException) -> Trouble | None:
-    # asyncio joins the refusals of several addresses of one host to one text.
-    is_refusal = type(error) is OSError and "Connect call failed" in str(error)
-    if is_refusal or isinstance(error, ConnectionError):
-        return Trouble(_INFRASTRUCTURE)
     if isinstance(error, TimeoutError):
         return Trouble(_TIMEOUT)
-    if isinstance(error, OSError):
-        # By name: `socket` and `ssl` take time to load, and most runs use neither.
-        names = {one.__name__ for one in type(error).__mro__}
-        if error.errno in _UNREACHABLE or names & {"gaierror", "herror", "SSLError"}:
-            return Trouble(_INFRASTRUCTURE)
-    if type(error) is RuntimeError and str(error).startswith("can't start new thread"):
-        return Trouble(_INFRASTRUCTURE)
-    return None
+    # By name: `socket` and `ssl` take time to load, and most runs use neither.
+    names = {one.__name__ for one in type(error).__mro__}
+    is_infrastructure = (
+        isinstance(error, ConnectionError)
+        # asyncio joins the refusals of several addresses of one host to one text.
+        or (type(error) is OSError and "Connect call failed" in str(error))
+        or (isinstance(error, OSError) and error.errno in _UNREACHABLE)
+        or (isinstance(error, OSError) and names & {"gaierror", "herror", "SSLError"})
+        or (type(error) is RuntimeError and str(error).startswith("can't start new thread"))
+    )
+    return Trouble(_INFRASTRUCTURE) if is_infrastructure else None
 
 
 def _find_status(error: BaseException) -> int | None:
@@ -283,11 +281,7 @@ def _find_headers(error: BaseException) -> Any:
 def _find_retry_after(error: BaseException) -> float | None:
     get = getattr(_find_headers(error), "get", None)
     value = (get("retry-after") or get("Retry-After")) if callable(get) else None
-    if not isinstance(value, str):
-        return None
-    import time
-
-    return retry_after(value, time.time())
+    return retry_after(value if isinstance(value, str) else None, time.time())
 
 
 def _package(kind: type) -> str:
@@ -302,7 +296,6 @@ def retry_after(value: str | None, now: float) -> float | None:
     >>> retry_after("soon", 0.0) is None
     True
     """
-    import math
     from email.utils import parsedate_to_datetime
 
     if value is None:

@@ -9,11 +9,11 @@ import json
 import math
 import os
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from traceback import StackSummary, TracebackException
+from traceback import StackSummary, TracebackException, walk_tb
 from types import CodeType
 from typing import Any, cast
 
@@ -39,17 +39,9 @@ Place = tuple[type[BaseException], tuple[tuple[CodeType, int], ...]]
 
 def find_place(error: BaseException) -> Place | None:
     """Return where an exception came from, or None if no frame is the user's own."""
-    frames = tuple(_list_frames(error))
-    if not any(is_own_file(code.co_filename) for code, _ in frames):
-        return None
-    return type(error), frames
-
-
-def _list_frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
-    entry = error.__traceback__
-    while entry is not None:
-        yield entry.tb_frame.f_code, entry.tb_lineno
-        entry = entry.tb_next
+    frames = tuple((frame.f_code, line) for frame, line in walk_tb(error.__traceback__))
+    is_own = any(is_own_file(code.co_filename) for code, _ in frames)
+    return (type(error), frames) if is_own else None
 
 
 def write_traceback(error: BaseException) -> str:
@@ -80,9 +72,8 @@ def is_own_file(file: str) -> bool:
     if file.startswith((_PACKAGE, "<frozen")):
         return False
     installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
-    if any(part in file for part in installed):
-        return False
-    return not file.startswith(sysconfig.get_path("stdlib") + os.sep)
+    library = sysconfig.get_path("stdlib") + os.sep
+    return not (file.startswith(library) or any(part in file for part in installed))
 
 
 # Keeps the inputs that were asked and the tracebacks of the service, each once.
@@ -131,17 +122,21 @@ class TextKeeper:
         Raises:
             OSError: The log cannot be written.
         """
-        if self._unwritten and trial.traceback in self._unwritten:
-            self._write_traceback(trial.traceback)
+        key = trial.traceback
+        if self._unwritten and key in self._unwritten:
+            if self._log is not None:
+                self._log.append(traceback_line(key, self._tracebacks[key]))
+            self._unwritten.remove(key)
         place = trial.experiment, trial.input_id
         if given is not None and self._keeps_inputs and place not in self._inputs:
             self._keep_input(place, given)
 
     def _keep_input(self, place: tuple[str, str], given: model.Input) -> None:
+        write = self._excerpts.value
         asked = AskedInput(
-            value=self._excerpts.value(given.value),
-            expected=None if given.expected is None else self._excerpts.value(given.expected),
-            metadata=self._excerpts.value(dict(given.metadata)) if given.metadata else None,
+            value=write(given.value),
+            expected=None if given.expected is None else write(given.expected),
+            metadata=write(dict(given.metadata)) if given.metadata else None,
         )
         line = input_line(*place, asked, is_known=False)
         if line["hash"] in self._contents:
@@ -190,11 +185,6 @@ class TextKeeper:
             if key not in self._tracebacks:
                 self._tracebacks[key] = text
                 self._unwritten.add(key)
-
-    def _write_traceback(self, key: str) -> None:
-        if self._log is not None:
-            self._log.append(traceback_line(key, self._tracebacks[key]))
-        self._unwritten.remove(key)
 
     def sync(self) -> None:
         """Make everything that was kept survive a power cut."""
