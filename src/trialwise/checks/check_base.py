@@ -216,6 +216,13 @@ def broken_by(error: BaseException, name: str) -> BrokenCheck:
     return BrokenCheck(name, f"raised {said}", traceback="".join(lines), raised=raised)
 
 
+def close_coroutine(result: object) -> None:
+    """Close a coroutine that nobody will await: it would warn long after the message about it."""
+    close = getattr(result, "close", None)
+    if hasattr(result, "__await__") and callable(close):
+        close()
+
+
 def error_text(error: BaseException) -> str:
     """Return what an error says; its own `__str__` may raise anything."""
     try:

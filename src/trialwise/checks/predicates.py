@@ -107,10 +107,7 @@ class Predicate(check_base.Check, spelling="python"):
 
     def _refuse(self, result: object) -> BrokenCheck:
         """Return what is wrong with a result that is neither a bool nor a `CheckResult`."""
-        close = getattr(result, "close", None)
-        # A coroutine that nobody awaits warns when it is collected, long after the message.
-        if hasattr(result, "__await__") and callable(close):
-            close()
+        check_base.close_coroutine(result)
         problem = f"returned {check_base.preview(repr(result))}, a {type(result).__name__}"
         return BrokenCheck(self.name, f"{problem}, instead of True or False ({_where(self)})")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 from trialwise import model
-from trialwise.checks.check_base import broken_by
+from trialwise.checks.check_base import broken_by, close_coroutine
 from trialwise.engine.attempt import own_failure
 from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.engine.excerpts import error_text
@@ -144,9 +144,7 @@ def appraise_check(
         return PASSED
     if isinstance(result, model.CheckResult):
         return Appraisal(result=result)
-    close = getattr(result, "close", None)
-    if hasattr(result, "__await__") and callable(close):
-        close()  # a coroutine nobody will await
+    close_coroutine(result)
     return _blame(BrokenCheck(name, f"returned {type(result).__name__}, expected a CheckResult"))
 
 

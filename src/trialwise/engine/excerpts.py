@@ -6,7 +6,6 @@ One home, so that no text gets from a service into a record past the redaction.
 from __future__ import annotations
 
 import json
-import math
 import os
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +19,7 @@ from typing import Any, cast
 from trialwise import model
 from trialwise.engine.ports import RecordLog, ServiceError
 from trialwise.errors import BrokenCheck
-from trialwise.model.plain_json import LARGEST, unplain
+from trialwise.model.plain_json import unplain
 from trialwise.model.reply import write_reply
 from trialwise.model.run import AskedInput, RunTexts, hash_text, input_line, traceback_line
 from trialwise.model.trial import MODEL
@@ -285,9 +284,11 @@ class Excerpts:
         if not isinstance(calls, list | tuple) or not all(isinstance(c, Mapping) for c in calls):
             return ()
         try:
-            return tuple(self._plain(call) for call in calls)
-        except (_NotPlain, RecursionError):
+            plain = redact_values([dict(call) for call in calls], self.text)
+        except RecursionError:
             return ()
+        # Through JSON: a subclass of text or a number may carry what no process can send.
+        return () if unplain(plain) else tuple(json.loads(json.dumps(plain)))
 
     def messages(self, turns: Iterable[model.Turn]) -> tuple[tuple[str, str], ...]:
         """Return the messages of a session as pairs of role and text.
@@ -309,25 +310,6 @@ class Excerpts:
         if explanation is result.explanation and evidence is result.evidence:
             return result
         return replace(result, explanation=explanation, evidence=evidence)
-
-    def _plain(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, int) and -LARGEST < value < LARGEST:
-            return int(value)
-        if isinstance(value, float) and math.isfinite(value):
-            return float(value)
-        if isinstance(value, list | tuple):
-            return [self._plain(item) for item in value]
-        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-            return {self.text(key): self._plain(item) for key, item in value.items()}
-        raise _NotPlain
-
-
-class _NotPlain(Exception):
-    """A value that JSON cannot carry."""
 
 
 def error_text(error: BaseException) -> str:

@@ -89,13 +89,10 @@ class Expenses:
 
     def take(self, other: Expenses) -> None:
         """Count what somebody else counted."""
-        self.asked += other.asked
-        self.cached += other.cached
-        self.missing += other.missing
-        self.input_tokens += other.input_tokens
-        self.output_tokens += other.output_tokens
-        if other.usd is not None:
-            self.usd = (self.usd or 0.0) + other.usd
+        for name in self.__slots__:
+            more = getattr(other, name)
+            if more is not None:
+                setattr(self, name, (getattr(self, name) or 0) + more)
 
     @property
     def usage(self) -> Usage | None:

@@ -39,14 +39,6 @@ _CLASSES = {
 _NO_ERROR: tuple[object, ...] = (None, False, "", "none", [], {})
 
 
-@dataclass(frozen=True, slots=True)
-class _Unparsed:
-    """A reply that is not a JSON document, and why; it may be lines of JSON."""
-
-    why: str
-    text: bytes
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class ReportingService:
     """A service that may report what it did, each thing at a place in its reply.
@@ -99,12 +91,14 @@ class ReportingService:
             MalformedReply: Nothing stands where the reply is expected.
             ReportedFailure: The service reports an error.
         """
-        document: Any
+        document, why = None, ""
         try:
             document = parse_json(said)
         except ValueError as error:
-            document = _Unparsed(str(error), said)
-        trace = self._trace(document) or trace
+            why = str(error)
+        # The whole reply may be lines of JSON, which are a trace all the same.
+        is_lines = bool(why) and self.steps.get("trace") == ()
+        trace = self._trace(said if is_lines else document, "" if is_lines else why) or trace
         reply = add_report(
             reply,
             trace,
@@ -117,13 +111,13 @@ class ReportingService:
         failure = _read_error(self._find(document, "error"))
         if failure is not None:
             raise failure
-        return replace(reply, value=self._value(document, reply, trace))
+        return replace(reply, value=self._value(document, why, reply, trace))
 
-    def _value(self, document: Any, reply: Reply, trace: Trace | None) -> Any:
+    def _value(self, document: Any, why: str, reply: Reply, trace: Trace | None) -> Any:
         if "extract" in self.steps:
             try:
-                if isinstance(document, _Unparsed):
-                    raise LookupError(document.why)
+                if why:
+                    raise LookupError(why)
                 return find(document, self.steps["extract"])
             except LookupError as error:
                 raise MalformedReply(f"the response holds no reply: {error}") from None
@@ -131,29 +125,18 @@ class ReportingService:
             return trace.answer or ""
         return reply.value
 
-    def _trace(self, document: Any) -> Trace | None:
+    def _trace(self, document: Any, why: str) -> Trace | None:
         if "trace" not in self.steps:
             return None
-        if isinstance(document, _Unparsed):
-            # The whole reply may be lines of JSON, which are a trace all the same.
-            is_whole = self.steps["trace"] == ()
-            return (
-                read_document(document.text).trace
-                if is_whole
-                else Trace(calls_unknown=document.why)
-            )
         found = self._find(document, "trace")
         if found is None:
-            return Trace(calls_unknown=f"the reply has nothing at {self.trace or '$'}")
+            return Trace(calls_unknown=why or f"the reply has nothing at {self.trace or '$'}")
         return read_document(found).trace
 
     def _find(self, document: Any, name: str) -> Any:
         """Return what stands at a place; None where nothing does."""
-        steps = self.steps.get(name)
-        if steps is None or isinstance(document, _Unparsed):
-            return None
         try:
-            return find(document, steps)
+            return find(document, self.steps[name])
         except LookupError:
             return None
 
@@ -226,12 +209,8 @@ def _read_error(value: object) -> ReportedFailure | None:
 
 
 def _classify(fields: Fields, message: object) -> ErrorClass:
-    for name in (
-        fields.get("class", "error_class"),
-        fields.get("type"),
-        fields.get("code"),
-        message,
-    ):
+    named = fields.get("class", "error_class"), fields.get("type"), fields.get("code")
+    for name in (*named, message):
         plain = str(name).casefold().replace("_", "-")
         if isinstance(name, str) and plain in _CLASSES:
             return _CLASSES[plain]
