@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -87,7 +87,7 @@ class JsonPath(Check, spelling="json_path"):
         # Both ask how many values there are, and could contradict each other.
         if self.exists is not None and self.count is not None:
             raise InvalidArgument("count", self.count, "not be given beside exists")
-        if self._compares and (self.exists is False or self.count == 0):
+        if any(self._list_questions()) and (self.exists is False or self.count == 0):
             raise InvalidArgument("path", self.path, "select something to be compared")
 
     def _take_limits(self, between: object) -> None:
@@ -101,48 +101,56 @@ class JsonPath(Check, spelling="json_path"):
     @property
     def name(self) -> str:
         """The name in reports."""
-        asked = list(self._describe_questions())
-        some = "some " if self.require == "any" and self._compares else ""
-        return f"{some}{label(self.path)[1:-1]} {' and '.join(asked) or 'exists'}"
+        some = "some " if self.require == "any" and any(self._list_questions()) else ""
+        return f"{some}{label(self.path)[1:-1]} {self._describe() or 'exists'}"
 
-    @property
-    def _compares(self) -> bool:
-        asked = (self.matches, self.minimum, self.maximum)
-        return (
-            self.equals is not check_base.UNSET
-            or self.contains is not check_base.UNSET
-            or any(one is not None for one in asked)
-        )
-
-    def _describe_questions(self) -> Iterator[str]:
+    def _describe(self) -> str:
+        """Return what is asked, in words: of the number of values, then of each."""
+        found = []
         if self.exists is not None:
-            yield "exists" if self.exists else "does not exist"
+            found.append("exists" if self.exists else "does not exist")
         if self.count is not None:
-            yield f"selects {self.count}"
-        if self.equals is not check_base.UNSET:
-            yield f"equals {label(self.equals)}"
-        if self.contains is not check_base.UNSET:
-            yield f"contains {label(self.contains)}"
-        if self.matches is not None:
-            yield f"matches {label(self.matches)}"
-        if self.minimum is not None or self.maximum is not None:
-            yield str(Limits(self.minimum, self.maximum))
+            found.append(f"selects {self.count}")
+        return " and ".join([*found, *(words for words, _ in self._list_questions())])
+
+    def _list_questions(self) -> Iterator[tuple[str, Callable[[Any], str]]]:
+        """Yield each question about a value: in words, and what tells what is wrong with one."""
+        unset = check_base.UNSET
+        if self.equals is not unset:
+            expected = label(self.equals)
+            yield (
+                f"equals {expected}",
+                lambda one: "" if reply_reading.same(one, self.equals) else f"expected {expected}",
+            )
+        if self.contains is not unset:
+            part = label(self.contains)
+            wrong = f"expected it to contain {part}"
+            yield f"contains {part}", lambda one: "" if _holds(one, self.contains) else wrong
+        if (pattern := self.matches) is not None:
+            yield f"matches {label(pattern)}", lambda one: _explain_mismatch(one, pattern)
+        limits = Limits(self.minimum, self.maximum)
+        if limits != Limits():
+            beyond = f"expected a number {limits}"
+            yield str(limits), lambda one: "" if is_number(one) and limits.hold(one) else beyond
 
     def _examine(self, reply: Reply) -> CheckResult:
         nodes = select(self.path, reply_reading.json_of(reply))
         problem = self._number_of_nodes(nodes)
-        if problem or not self._compares:
+        if problem:
             first = f"{nodes[0][0]} = {check_base.shown(nodes[0][1])}" if nodes else ""
-            return failed(problem, first) if problem else CheckResult.ok()
+            return failed(problem, first)
+        asked = [ask for _, ask in self._list_questions()]
         failures = [
-            (where, value, problem) for where, value in nodes if (problem := self._compare(value))
+            (where, value, problem)
+            for where, value in nodes
+            if (problem := next(filter(None, (ask(value) for ask in asked)), ""))
         ]
         # Of no values none fails; whether there have to be some was asked before.
         if not failures or (self.require == "any" and len(failures) < len(nodes)):
             return CheckResult.ok()
         where, value, problem = failures[0]
         if self.require == "any" and len(nodes) > 1:
-            problem = f"none of {len(nodes)} values {' and '.join(self._describe_questions())}"
+            problem = f"none of {len(nodes)} values {self._describe()}"
         return failed(problem, f"{where} = {check_base.shown(value)}")
 
     def _number_of_nodes(self, nodes: list[tuple[str, Any]]) -> str:
@@ -154,19 +162,6 @@ class JsonPath(Check, spelling="json_path"):
             return f"{path} selects {len(nodes)} values, expected none" if nodes else ""
         if not nodes and self.count is None:
             return f"{path} selects nothing"
-        return ""
-
-    def _compare(self, value: Any) -> str:
-        """Return what is wrong with one value, or nothing."""
-        if self.equals is not check_base.UNSET and not reply_reading.same(value, self.equals):
-            return f"expected {label(self.equals)}"
-        if self.contains is not check_base.UNSET and not _holds(value, self.contains):
-            return f"expected it to contain {label(self.contains)}"
-        if self.matches is not None and (problem := _explain_mismatch(value, self.matches)):
-            return problem
-        limits = Limits(self.minimum, self.maximum)
-        if limits != Limits() and not (is_number(value) and limits.hold(value)):
-            return f"expected a number {limits}"
         return ""
 
 

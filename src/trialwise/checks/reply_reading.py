@@ -90,9 +90,8 @@ def parse_yaml(text: str) -> Any:
             with suppress(MarkedYAMLError):  # it may be cut in the middle of a text in quotes
                 _check_events(YAML(typ="safe", pure=True).parse(deep))
         _check_events(YAML(typ="safe", pure=True).parse(text))
-        with warnings.catch_warnings():
-            # An anchor that is used twice is allowed, and the warning would quote the reply.
-            warnings.simplefilter("ignore")
+        # An anchor that is used twice is allowed, and the warning would quote the reply.
+        with warnings.catch_warnings(action="ignore"):
             return YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
@@ -165,13 +164,11 @@ def _fence(text: str) -> str:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"JSON with unique keys: {label(key)} is repeated")
-            seen.add(key)
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"JSON with unique keys: {label(key)} is repeated")
+        found[key] = value
     return found
 
 
@@ -258,9 +255,8 @@ def text_of(reply: Reply) -> str:
     try:
         return reply.text
     except Exception as error:  # the value's own __str__ may raise anything
-        raise Unreadable(
-            f"the reply, of type {type(value).__name__}, has no text: {type(error).__name__}"
-        ) from None
+        problem = f"the reply, of type {type(value).__name__}, has no text"
+        raise Unreadable(f"{problem}: {type(error).__name__}") from None
 
 
 def json_of(reply: Reply) -> Any:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Literal
-from warnings import catch_warnings, simplefilter
+from typing import Any, ClassVar, Literal, TypeVar
+from warnings import catch_warnings
 
 from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, CountLimits, Limits, failed, label, preview
@@ -132,9 +131,8 @@ class _TextAtEnd(Check):
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
-        searched, sought = text, self.text
-        if self.ignore_case:
-            searched, sought = searched.casefold(), sought.casefold()
+        both = text, self.text
+        searched, sought = (one.casefold() for one in both) if self.ignore_case else both
         at_start, size = self.end == "start", len(self.text) + 20
         if searched.startswith(sought) if at_start else searched.endswith(sought):
             return CheckResult.ok()
@@ -218,6 +216,8 @@ length = Length
 # Postconditions on the reply's text by regular expression.
 
 
+T = TypeVar("T")
+
 #: The longest pattern; compiling a longer one may take seconds.
 MAX_PATTERN = 10_000
 #: A search of at most this many steps takes a few tenths of a second.
@@ -285,18 +285,16 @@ def has_match(pattern: str, text: str, *, ignore_case: bool = False, whole: bool
     Raises:
         BrokenCheck: It takes too long.
     """
-    # A timer costs more than most searches, so it is for those that may be long.
+    return _apply(search_text, pattern, text, ignore_case, whole, doing="matches")
+
+
+def _apply(function: Callable[..., T], pattern: str, text: str, *more: object, doing: str) -> T:
+    """Apply a pattern to a text, with a limit on the time that it takes where it may be long."""
+    # A timer costs more than most searches.
     if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
-        return search_text(pattern, text, ignore_case, whole)
-    return call_limited(
-        search_text,
-        pattern,
-        text,
-        ignore_case,
-        whole,
-        check=f"matches {label(pattern)}",
-        subject=f"a text of {len(text)} characters",
-    )
+        return function(pattern, text, *more)
+    named, subject = f"{doing} {label(pattern)}", f"a text of {len(text)} characters"
+    return call_limited(function, pattern, text, *more, check=named, subject=subject)
 
 
 def search_text(pattern: str, text: str, ignore_case: bool, whole: bool) -> bool:
@@ -317,16 +315,7 @@ def replace_matches(pattern: str, text: str, replacement: str) -> str:
     Raises:
         BrokenCheck: It takes too long.
     """
-    if (len(text) + 1) ** (count_choices(pattern) + 1) <= _CHEAP_STEPS:
-        return substitute_text(pattern, text, replacement)
-    return call_limited(
-        substitute_text,
-        pattern,
-        text,
-        replacement,
-        check=f"redact {label(pattern)}",
-        subject=f"a text of {len(text)} characters",
-    )
+    return _apply(substitute_text, pattern, text, replacement, doing="redact")
 
 
 def substitute_text(pattern: str, text: str, replacement: str) -> str:
@@ -346,7 +335,7 @@ def count_choices(pattern: str) -> float:
     from re import _parser  # type: ignore[attr-defined]
 
     # The parser of the library itself, so that nothing is counted otherwise than it is searched.
-    with _no_warnings():
+    with catch_warnings(action="ignore", category=FutureWarning):
         return _count_parsed(_parser.parse(pattern), is_repeated=False)
 
 
@@ -380,16 +369,8 @@ def _parts(argument: Any) -> Iterator[Any]:
 @lru_cache(maxsize=256)
 def compiled(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
     """Return a regular expression, compiled once for all the checks that hold it."""
-    with _no_warnings():
+    with catch_warnings(action="ignore", category=FutureWarning):
         return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
-
-
-@contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Keep quiet about expressions that may mean something else in a later Python."""
-    with catch_warnings():
-        simplefilter("ignore", FutureWarning)
-        yield
 
 
 def check_pattern(argument: str, pattern: object) -> None:
