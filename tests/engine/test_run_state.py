@@ -11,6 +11,7 @@ import pytest
 
 from trialwise.engine.criterion_progress import combine_stops, issue_places, trial_seeds
 from trialwise.engine.drivers.run_drivers import drive, run_plan
+from trialwise.engine.excerpts import Excerpts, TextKeeper
 from trialwise.engine.run_parts import Ledger
 from trialwise.engine.run_state import Pause, RunState, TrialStart
 from trialwise.errors import InvalidArgument
@@ -46,6 +47,10 @@ def trial_of(
         outcomes=tuple(Outcome(criterion=name, result=result, error_class=error) for name in names),
         error_class=error,
     )
+
+
+def keeper() -> TextKeeper:
+    return TextKeeper(Excerpts(reply_limit=0, redact=None))
 
 
 def take(state: RunState) -> TrialStart:
@@ -341,7 +346,7 @@ def test_an_executor_decides_what_the_event_loop_decides(
         return trial_of(plan, start, passed=said == "yes")
 
     state = RunState(plan, clock=virtual_clock)
-    ledger = Ledger(state, None, virtual_clock)
+    ledger = Ledger(state, None, virtual_clock, keeper())
     executor = Threads(call, concurrency)
     assert drive(state, executor, lambda trial: _must_count(ledger, trial)) is None
 
@@ -382,7 +387,7 @@ def test_an_interrupt_keeps_what_is_complete_and_is_handed_back(
             self._futures.add(future)
 
     state = RunState(plan, clock=virtual_clock)
-    ledger = Ledger(state, None, virtual_clock)
+    ledger = Ledger(state, None, virtual_clock, keeper())
 
     stopped = drive(state, InPlace(call, 1), lambda trial: _must_count(ledger, trial))
 
@@ -473,7 +478,7 @@ def test_a_trial_that_cannot_be_written_does_not_count(plan_of: PlanOf, virtual_
     state = RunState(plan, clock=virtual_clock)
     trial = trial_of(plan, take(state))
 
-    assert Ledger(state, Full(), virtual_clock).count(trial) is None
+    assert Ledger(state, Full(), virtual_clock, keeper()).count(trial) is None
     state.abandon(trial.index, [Reply(value="", cost_usd=0.5)])
 
     outcome = state.outcome()

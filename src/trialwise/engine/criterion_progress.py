@@ -16,7 +16,7 @@ from trialwise.procedures.composite import combine
 from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats import sequential
-from trialwise.stats.sequential.concurrency import issue_order
+from trialwise.stats.sequential.concurrency import LIKELY_NEEDED, issue_order, iterate_chances
 
 
 class Progress:
@@ -170,10 +170,6 @@ class Horizon:
     """
 
     def __init__(self, design: sequential.SequentialDesign, concurrency: int) -> None:
-        # Most runs have no horizon, and need not load what looks ahead.
-        from trialwise.stats.sequential.concurrency import LIKELY_NEEDED, iterate_chances
-
-        self._iterate, self._likely = iterate_chances, LIKELY_NEEDED
         self._design = design
         self._concurrency = concurrency
         # After how many results it was found, how far was looked, and the first place beyond it.
@@ -205,8 +201,8 @@ class Horizon:
     def _count_wanted(self, stream: Stream, window: int) -> int:
         """Count the places that will probably be needed, by all results that are in."""
         known = {place - stream.next_place: one for place, one in stream.waiting.items()}
-        chances = self._iterate(self._design, stream.trials, stream.failures, (1.0, 1.0), known)
-        return sum(1 for _ in takewhile(self._likely.__le__, islice(chances, window)))
+        chances = iterate_chances(self._design, stream.trials, stream.failures, (1.0, 1.0), known)
+        return sum(1 for _ in takewhile(LIKELY_NEEDED.__le__, islice(chances, window)))
 
 
 # Which input and which seed each trial of an experiment gets: functions of the plan alone.
@@ -271,7 +267,7 @@ def derive_seed(purpose: str, run_seed: int, name: str) -> int:
     >>> derive_seed("order", 7, "inputs") == derive_seed("order", 7, "inputs")
     True
     """
-    return _number(_digest(f"{purpose}/{run_seed}/{name}"))
+    return int.from_bytes(_digest(f"{purpose}/{run_seed}/{name}").digest(), "big") >> 1
 
 
 def trial_seeds(run_seed: int, experiment: str) -> Callable[[int], int]:
@@ -286,7 +282,6 @@ def trial_seeds(run_seed: int, experiment: str) -> Callable[[int], int]:
     def seed_of(index: int) -> int:
         digest = beginning.copy()
         digest.update(b"%d" % index)
-        # As `_number`, without a call of it for every trial.
         return int.from_bytes(digest.digest(), "big") >> 1
 
     return seed_of
@@ -295,10 +290,6 @@ def trial_seeds(run_seed: int, experiment: str) -> Callable[[int], int]:
 def _digest(text: str) -> blake2b:
     # Python's own hash differs from process to process.
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8)
-
-
-def _number(digest: blake2b) -> int:
-    return int.from_bytes(digest.digest(), "big") >> 1
 
 
 # Keeps track of the inputs that a `never_fails` criterion has not been tried on yet.

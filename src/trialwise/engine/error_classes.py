@@ -31,6 +31,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from trialwise.engine.ports import ServiceError
@@ -123,6 +124,7 @@ class Trouble(NamedTuple):
     """How many seconds the service asked to wait before the next request."""
 
 
+@dataclass(slots=True)
 class Reach:
     """Whether a service was ever reached in a run, which decides what a refusal means.
 
@@ -130,11 +132,15 @@ class Reach:
     this input, and that is an answer of its own.
     """
 
-    def __init__(self) -> None:
-        self.has_answered = False
-        """Whether anything came back at all, be it an error."""
-        self.has_worked = False
-        """Whether there was a reply."""
+    has_answered: bool = False
+    """Whether anything came back at all, be it an error."""
+    has_worked: bool = False
+    """Whether there was a reply."""
+
+    def learn(self, other: Reach) -> None:
+        """Take note of what another process knows."""
+        self.has_answered |= other.has_answered
+        self.has_worked |= other.has_worked
 
     def note_reply(self) -> None:
         """Remember that there was a reply."""

@@ -63,15 +63,10 @@ class ExperimentState:
     ) -> None:
         criteria = plan.criteria_of(experiment.name)
         self.experiment = experiment
-        self.order = array(
-            "I",
-            issue_places(
-                experiment,
-                seed=plan.seed,
-                each_input=any(one.counting.each_input for one in criteria),
-            ),
-        )
-        self._planned = len(self.order)
+        each_input = any(one.counting.each_input for one in criteria)
+        self.order = array("I", issue_places(experiment, seed=plan.seed, each_input=each_input))
+        self.planned = len(self.order)
+        """How many trials were planned, without those that are asked again."""
         # Where the fresh trials of each input stand among its own, and how many there are of each.
         self._fresh_places: list[int] = []
         self._fresh: Counter[int] = Counter()
@@ -83,7 +78,9 @@ class ExperimentState:
             Progress(one, inputs=len(experiment.input_ids), concurrency=self.concurrency)
             for one in criteria
         )
-        deciding = [one for one in self.progress if not one.plan.counting.rides_along]
+        self._deciding = deciding = [
+            one for one in self.progress if not one.plan.counting.rides_along
+        ]
         self._pooled = [one for one in deciding if not one.each_input]
         self._by_input = [one for one in deciding if one.each_input]
         self._open_pooled = len(self._pooled)
@@ -137,7 +134,7 @@ class ExperimentState:
         # In the order of inputs: a stream that is fed in order keeps nothing waiting.
         notable = trials.list_notable()
         for place, (index, is_notable) in enumerate(zip(indexes, notable, strict=True)):
-            if is_notable or index >= self._planned:
+            if is_notable or index >= self.planned:
                 self._count(trials.sketch(place))
             else:
                 self._count_passed(index)
@@ -145,13 +142,13 @@ class ExperimentState:
     def _resume_fresh(self) -> None:
         """Put back the inputs that were waiting to be asked again before the restart."""
         is_lost = any(one.error_class in NOT_MEASURED for one in self.trials.courses)
-        if not is_lost and self.trials.last < self._planned:
+        if not is_lost and self.trials.last < self.planned:
             return
         places = {name: place for place, name in enumerate(self.experiment.input_ids)}
         given: dict[int, int] = {}
         asked: list[int] = []
         for trial in self.trials.sketches():
-            if trial.index >= self._planned:
+            if trial.index >= self.planned:
                 given[trial.index] = places[trial.input_id]
             if self._is_asked_again(trial):
                 asked.append(places[trial.input_id])
@@ -162,8 +159,8 @@ class ExperimentState:
                 answered[position] -= 1
             else:
                 waiting.append(position)
-        last = max(given, default=self._planned - 1)
-        for index in range(self._planned, last + 1):
+        last = max(given, default=self.planned - 1)
+        for index in range(self.planned, last + 1):
             # A fresh trial that was in flight left a gap; whichever input waits takes it.
             position = given[index] if index in given else waiting.popleft() if waiting else 0
             self._ask_again(position)
@@ -176,14 +173,14 @@ class ExperimentState:
         Order and seeds follow from the plan alone, so a trial of another plan is known by them.
         """
         trials, order, seed_of = self.trials, self.order, self.seed_of
-        most = self._planned * (1 + _MOST_FRESH)
+        most = self.planned * (1 + _MOST_FRESH)
         places = {name: place for place, name in enumerate(self.experiment.input_ids)}
         positions = [places.get(name) for name in trials.names]
         for index, number, seed in zip(trials.indexes, trials.inputs, trials.seeds, strict=True):
             position = positions[number]
             if not 0 <= index < most or seed != seed_of(index) or position is None:
                 return index
-            if index < self._planned and position != order[index]:
+            if index < self.planned and position != order[index]:
                 return index
         return None
 
@@ -192,11 +189,11 @@ class ExperimentState:
 
     def _ask_again(self, position: int) -> None:
         """Put an input at the end of the order, as a fresh trial."""
-        if len(self.order) >= self._planned * (1 + _MOST_FRESH):
+        if len(self.order) >= self.planned * (1 + _MOST_FRESH):
             return
         earlier = self._fresh[position]
         self._fresh[position] += 1
-        self._fresh_places.append(self._planned // len(self.experiment.input_ids) + earlier)
+        self._fresh_places.append(self.planned // len(self.experiment.input_ids) + earlier)
         self.order.append(position)
 
     @property
@@ -209,11 +206,6 @@ class ExperimentState:
         count = len(self._out)
         self.lose(tuple(self._out))
         return count
-
-    @property
-    def planned(self) -> int:
-        """How many trials were planned, without those that are asked again."""
-        return self._planned
 
     @property
     def is_settled(self) -> bool:
@@ -242,8 +234,8 @@ class ExperimentState:
         """
         waiting = [
             stream.next_place
-            for one in self.progress
-            if not (one.plan.counting.rides_along or one.is_given_up)
+            for one in self._deciding
+            if not one.is_given_up
             for stream in one.streams
             if stream.has_gap
         ]
@@ -257,13 +249,12 @@ class ExperimentState:
     @property
     def _is_given_up(self) -> bool:
         """Whether the run has given up every open criterion because their judges do not answer."""
-        deciding = [one for one in self.progress if not one.plan.counting.rides_along]
-        return bool(deciding) and all(one.is_given_up for one in deciding)
+        return bool(self._deciding) and all(one.is_given_up for one in self._deciding)
 
     @property
     def stop(self) -> model.StopReason:
         """Why a finished experiment needs no further trial."""
-        reasons = {one.stop for one in self.progress if not one.plan.counting.rides_along}
+        reasons = {one.stop for one in self._deciding}
         ran_all = len(self.trials) >= len(self.order)
         if self.runs_all or (ran_all and model.StopReason.COMPLETE in reasons):
             return model.StopReason.COMPLETE
@@ -346,7 +337,7 @@ class ExperimentState:
         if self.trials.is_sealed:
             self.trials = self.trials.copy()
         self.trials.put(trial, at)
-        if is_plain and trial.index < self._planned:
+        if is_plain and trial.index < self.planned:
             return self._count_passed(trial.index)
         return self._count(trial)
 
@@ -394,7 +385,7 @@ class ExperimentState:
         if not self.is_unmeasured or (self.in_flight and self._completed < rule.after):
             return None
         said = self._last_error[:1].upper() + self._last_error[1:]
-        if self.is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
+        if self.is_refused and self._completed >= min(_FEW_REFUSED, self.planned):
             return model.StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
         hint = _UNREACHED.get(self._last_class)
         if said.startswith(HOOK_FAILED):
@@ -416,26 +407,18 @@ class ExperimentState:
             return None
         most = rule.max_error_rate * self._completed
         allowed = f"more than the {100 * rule.max_error_rate:.3g} % allowed"
+        trials = f"of {self._completed} trials of {self.experiment.name!r}"
         if self._unmeasured > most:
             said = f": {self._last_error}" if self._last_error else ""
-            return (
-                f"{self._unmeasured} of {self._completed} trials of {self.experiment.name!r} "
-                f"{unreached}, {allowed}{said}"
-            )
+            return f"{self._unmeasured} {trials} {unreached}, {allowed}{said}"
         if self._bad_exits + self._unmeasured > most:
-            return (
-                f"{self._bad_exits} of {self._completed} trials of {self.experiment.name!r} ended "
-                f"with an exit code other than 0, {allowed}"
-            )
+            return f"{self._bad_exits} {trials} ended with an exit code other than 0, {allowed}"
         for place, count in enumerate(self._unanswered):
             if count > most and not self.progress[place].is_given_up:
                 self._give_up(self.progress[place])
         if self._is_given_up:
-            count = max(self._unanswered)
-            return (
-                f"{count} of {self._completed} trials of {self.experiment.name!r} could not be "
-                f"measured ({self._last_trouble}), {allowed}"
-            )
+            why = f"could not be measured ({self._last_trouble})"
+            return f"{max(self._unanswered)} {trials} {why}, {allowed}"
         return None
 
     def _give_up(self, progress: Progress) -> None:
@@ -451,7 +434,7 @@ class ExperimentState:
         if self._unasked.is_kept:
             self._unasked.add(trial, position)
         settled = _NONE
-        fresh = index - self._planned
+        fresh = index - self.planned
         place = None if fresh < 0 else self._fresh_places[fresh]
         outcomes = trial.outcomes
         for number, (progress, analysis) in enumerate(self._analysed):

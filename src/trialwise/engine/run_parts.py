@@ -8,6 +8,7 @@ from typing import Required, TypedDict, Unpack
 
 from trialwise import model
 from trialwise.engine import ports
+from trialwise.engine.attempt import Caller
 from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.excerpts import Excerpts, TextKeeper
 from trialwise.engine.run_state import RunOutcome, RunState, StartLimit, TrialStart
@@ -109,10 +110,10 @@ class RunParts:
             whole_meter=settings.get("whole_meter"),
         )
         self.ledger = Ledger(state, settings["log"], self.clock, self.keeper)
-        self.runner = TrialRunner(
-            plan,
-            contract,
+        caller = Caller(
             service,
+            timeout_s=plan.options.timeout_s,
+            retries=plan.options.retries,
             clock=self.clock,
             excerpts=self.excerpts,
             abandon=state.meter.abandon,
@@ -120,6 +121,7 @@ class RunParts:
             reach=state.reach,
             note_raised=self.keeper.note_raised,
         )
+        self.runner = TrialRunner(plan, contract, caller)
         state.watch_checks(self.runner.check_names)
 
     def tell_start(self) -> None:
@@ -197,15 +199,11 @@ class Ledger:
         state: The run's.
         log: Where trials are kept; None keeps nothing.
         clock: Times the syncs.
-        keeper: Keeps the texts that trials name; None keeps none.
+        keeper: Keeps the texts that trials name.
     """
 
     def __init__(
-        self,
-        state: RunState,
-        log: ports.TrialLog | None,
-        clock: ports.Clock,
-        keeper: TextKeeper | None = None,
+        self, state: RunState, log: ports.TrialLog | None, clock: ports.Clock, keeper: TextKeeper
     ) -> None:
         self._state = state
         self._log = log
@@ -231,8 +229,7 @@ class Ledger:
         at: int | None = None
         log = self._log
         try:
-            if self._keeper is not None:
-                self._keeper.keep(trial, given)
+            self._keeper.keep(trial, given)
             if log is not None:
                 # Before it counts: after a kill the journal holds at least what was decided on.
                 at = log.append_text(spell_trial(trial))
@@ -263,8 +260,7 @@ class Ledger:
         self.due_s = math.inf
         self._is_behind = False
         try:
-            if self._keeper is not None:
-                self._keeper.sync()
+            self._keeper.sync()
             self._log.sync()
         except OSError as error:
             self._fail(error)

@@ -5,7 +5,7 @@ Every place that runs trials uses it: the event loop of this process, and the wo
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import Parameter, iscoroutinefunction, signature
@@ -16,7 +16,6 @@ from trialwise import model
 from trialwise.engine import ports
 from trialwise.engine.attempt import Caller, Response, own_failure
 from trialwise.engine.check_watch import find_mistake
-from trialwise.engine.error_classes import Reach
 from trialwise.engine.excerpts import Excerpts, TextKeeper, error_text
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.run_state import TrialStart
@@ -87,45 +86,17 @@ class TrialRunner:
     Args:
         plan: What to run.
         contract: Holds the criteria's checks and the inputs' values.
-        service: What is under test.
-        clock: Times the waits between attempts.
-        excerpts: How texts are kept.
-        abandon: Told what a trial took that nobody will count.
-        seconds_left: How long the run may still take.
-        reach: What the run has seen of the service.
-        note_raised: Keeps where an exception came from, and returns its hash.
+        caller: Calls the service.
 
     Raises:
         InvalidArgument: The contract does not belong to the plan.
     """
 
-    def __init__(
-        self,
-        plan: model.Plan,
-        contract: model.Contract,
-        service: ports.Service,
-        *,
-        clock: ports.Timer,
-        excerpts: Excerpts,
-        abandon: Callable[[Iterable[model.Reply]], None],
-        seconds_left: Callable[[], float],
-        reach: Reach,
-        note_raised: Callable[[BaseException], str],
-    ) -> None:
-        self._caller = Caller(
-            service,
-            timeout_s=plan.options.timeout_s,
-            retries=plan.options.retries,
-            clock=clock,
-            excerpts=excerpts,
-            abandon=abandon,
-            seconds_left=seconds_left,
-            reach=reach,
-            note_raised=note_raised,
-            before=make_hook(contract.before_each, in_thread=plan.options.concurrency > 1),
-        )
+    def __init__(self, plan: model.Plan, contract: model.Contract, caller: Caller) -> None:
+        hook = make_hook(contract.before_each, in_thread=plan.options.concurrency > 1)
+        self._caller = replace(caller, before=hook)
         self._experiments = [
-            (_checker(plan, one, contract, excerpts, note_raised), _inputs(contract, one))
+            (_checker(plan, one, contract, caller), _inputs(contract, one))
             for one in plan.experiments
         ]
 
@@ -191,11 +162,7 @@ async def _run_trial(
 
 
 def _checker(
-    plan: model.Plan,
-    experiment: ExperimentPlan,
-    contract: model.Contract,
-    excerpts: Excerpts,
-    note_raised: Callable[[BaseException], str],
+    plan: model.Plan, experiment: ExperimentPlan, contract: model.Contract, caller: Caller
 ) -> ReplyChecker:
     known = {criterion.name: criterion for criterion in contract.criteria}
     names = [one.criterion for one in plan.criteria_of(experiment.name)]
@@ -206,8 +173,8 @@ def _checker(
         experiment.name,
         [known[name] for name in names],
         activity=contract.activity,
-        excerpts=excerpts,
-        note_raised=note_raised,
+        excerpts=caller.excerpts,
+        note_raised=caller.note_raised,
     )
 
 

@@ -72,14 +72,9 @@ class Job:
         self._key = key
         self._content = content
         self._by_value = set(by_value)
-        self._sends_own = False
-
-    def send_own_modules(self) -> None:
-        """Have the user's own modules sent by value, for workers that outlive a run.
-
-        They may have imported other modules of the same names, or earlier versions of them.
-        """
-        self._sends_own = True
+        self.sends_own_modules = False
+        """Whether the user's own modules are sent by value, for workers that outlive a run: they
+        may have imported other modules of the same names, or earlier versions of them."""
 
     def pack(self) -> PackedJob:
         """Return the job as it travels.
@@ -104,7 +99,7 @@ class Job:
         """Return whether a module is sent by value."""
         if name.partition(".")[0] in self._by_value:
             return True
-        return self._sends_own and file is not None and is_own_file(file)
+        return self.sends_own_modules and file is not None and is_own_file(file)
 
     def pack_for(self, load: Callable[[PackedJob], Sequence[LoadReport]]) -> PackedJob:
         """Return the job in a form that workers can load.
@@ -260,10 +255,8 @@ class Batch:
     """When it was sent, in seconds since the run began."""
     seconds_left: float | None = None
     """How long the run may still take; None for no limit."""
-    has_answered: bool = False
-    """Whether anything came back from the service so far, be it an error."""
-    has_worked: bool = False
-    """Whether the service has replied so far."""
+    reach: Reach = field(default_factory=Reach)
+    """What the run knows of the service so far."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,8 +270,7 @@ class BatchResult:
     """What calls took that came to nothing; their values are left out."""
     run_s: float = 0.0
     """How long the batch took in the worker."""
-    has_answered: bool = False
-    has_worked: bool = False
+    reach: Reach = field(default_factory=Reach)
     stop: str = ""
     """Why the run cannot continue."""
     out_of_time: str = ""

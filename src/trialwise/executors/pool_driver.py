@@ -175,15 +175,14 @@ class _PoolRun:
         return starts, None
 
     def _submit(self, starts: Sequence[TrialStart]) -> None:
-        meter, reach = self._state.meter, self._state.reach
+        meter = self._state.meter
         left = meter.seconds_left
         self._number += 1
         self._running[self._number] = batch = Batch(
             starts=tuple(starts),
             began_s=meter.seconds,
             seconds_left=left if left < float("inf") else None,
-            has_answered=reach.has_answered,
-            has_worked=reach.has_worked,
+            reach=self._state.reach,
         )
         self._pool.submit(self._number, batch)
 
@@ -221,8 +220,7 @@ class _PoolRun:
         if result.fault:
             raise WorkerFault(result.fault)
         self._parts.keeper.adopt_tracebacks(result.tracebacks)
-        state.reach.has_answered |= result.has_answered
-        state.reach.has_worked |= result.has_worked
+        state.reach.learn(result.reach)
         for start, trial in zip(batch.starts, result.trials, strict=False):
             self._parts.count(start, trial)
         state.meter.abandon(result.abandoned)

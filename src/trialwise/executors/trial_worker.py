@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from trialwise import model
-from trialwise.engine.attempt import OutOfTime
+from trialwise.engine.attempt import Caller, OutOfTime
 from trialwise.engine.check_watch import find_mistake
 from trialwise.engine.error_classes import Reach
 from trialwise.engine.excerpts import TextKeeper
@@ -63,10 +63,10 @@ class TrialWorker:
                 self._keeper.note_raised,
             )
             return content.make_runner(parts)
-        return TrialRunner(
-            content.plan,
-            content.contract,
+        caller = Caller(
             content.service,
+            timeout_s=content.plan.options.timeout_s,
+            retries=content.plan.options.retries,
             clock=SystemClock(),
             excerpts=self._excerpts,
             abandon=self._lost.extend,
@@ -74,6 +74,7 @@ class TrialWorker:
             reach=self._reach,
             note_raised=self._keeper.note_raised,
         )
+        return TrialRunner(content.plan, content.contract, caller)
 
     async def run(self, batch: jobs.Batch) -> jobs.BatchResult:
         """Run a batch of trials one after another.
@@ -95,8 +96,7 @@ class TrialWorker:
         began_s = time.perf_counter()
         if batch.seconds_left is not None:
             self._ends_s = began_s + batch.seconds_left
-        self._reach.has_answered |= batch.has_answered
-        self._reach.has_worked |= batch.has_worked
+        self._reach.learn(batch.reach)
         trials: list[model.Trial] = []
         ending: dict[str, Any] = {}
         with redact_with(self._content.redact):
@@ -118,8 +118,7 @@ class TrialWorker:
             tracebacks=self._take_tracebacks(),
             abandoned=tuple(replace(one, value=None, details={}) for one in lost),
             run_s=time.perf_counter() - began_s,
-            has_answered=self._reach.has_answered,
-            has_worked=self._reach.has_worked,
+            reach=self._reach,
             **ending,
         )
 

@@ -89,7 +89,7 @@ class DaskPool:
         self._ended: SimpleQueue[int] = SimpleQueue()
         self._away_since: float | None = None
         self._address = str(client.scheduler.address)
-        job.send_own_modules()
+        job.sends_own_modules = True
         packed = job.pack_for(self._load)
         self._key = packed.key
         self._plugin = f"trialwise-{packed.key}"
