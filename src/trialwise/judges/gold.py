@@ -27,11 +27,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from trialwise.engine.criterion_progress import derive_seed
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -44,7 +44,6 @@ S = TypeVar("S")
 
 _MAX_BYTES = 50_000_000
 _LABELS = {"pass": True, "fail": False, True: True, False: False}
-_COMMON = ("id", "input", "expected", "note")
 _SUFFIXES = (".yaml", ".yml", ".json")
 #: A file that is wrong in one entry is usually wrong in many.
 _SHOWN = 5
@@ -56,19 +55,64 @@ class GoldSetError(TrialwiseError):
     """A gold set is missing, unreadable or not in the form of one."""
 
 
+class _Wrong(Exception):
+    """What is wrong with an entry, to be said after its place."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldUnit:
-    """One output and what people say of it."""
+class _Unit:
+    """What every kind of gold set says of one entry."""
+
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+    example: ClassVar[str]
 
     id: str
-    output: str
-    label: bool
-    """Whether it passes."""
     input: Any = None
     expected: Any = None
     """What a right output says, for a judge that sees it."""
     note: str = ""
     """Why, for people."""
+
+    @classmethod
+    def read(cls, entry: Any, number: int) -> Self:
+        """Return what an entry of a file says.
+
+        Args:
+            entry: The entry, or what is wrong with its line.
+            number: Its place, which names it where it does not name itself.
+        """
+        if isinstance(entry, _BrokenLine):
+            raise _Wrong(f" {entry}")
+        needed = [one.name for one in fields(cls) if one.default is MISSING and one.name != "id"]
+        if not isinstance(entry, dict):
+            *names, last = (f"`{name}`" for name in needed)
+            raise _Wrong(f" must be a mapping with {', '.join(names)} and {last}")
+        if lacking := [name for name in needed if name not in entry]:
+            has = ", ".join(f"`{name}`" for name in entry) or "nothing"
+            raise _Wrong(f" lacks `{lacking[0]}`; it has {has}")
+        known = sorted(one.name for one in fields(cls))
+        if unknown := sorted(map(str, set(entry) - {*known})):
+            raise _Wrong(f" has an unknown key `{unknown[0]}`; known are {', '.join(known)}")
+        named = {"id": str(entry.get("id", number)), "note": str(entry.get("note", ""))}
+        return cls(**cls._convert(entry) | named)
+
+    @classmethod
+    def _convert(cls, entry: dict[str, Any]) -> dict[str, Any]:
+        return entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldUnit(_Unit):
+    """One output and what people say of it."""
+
+    kind: ClassVar[str] = "unit"
+    noun: ClassVar[str] = "labelled output"
+    example: ClassVar[str] = "such as `{output: Just stop paying., label: fail}`"
+
+    output: str
+    label: bool
+    """Whether it passes."""
 
     def __post_init__(self) -> None:
         require_text("id", self.id, "be a text that names the unit")
@@ -77,54 +121,37 @@ class GoldUnit:
         if not isinstance(self.label, bool):
             raise InvalidArgument("label", self.label, "be pass or fail")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GoldSet:
-    """Labelled outputs, and where the labels come from.
-
-    >>> gold = GoldSet(units=(GoldUnit(id="1", output="555", label=True),), provenance="by hand")
-    >>> len(gold.units), len(gold.fingerprint)
-    (1, 16)
-    """
-
-    units: tuple[GoldUnit, ...]
-    provenance: str = ""
-    """Who labelled what, drawn from where; nothing makes it unfit to decide anything."""
-
-    def __post_init__(self) -> None:
-        seen: dict[str, bool] = {}
-        _refuse_same_names([unit.id for unit in self.units], "unit")
-        for unit in self.units:
-            content = fingerprint([unit.input, unit.output, unit.expected])
-            if seen.setdefault(content, unit.label) is not unit.label:
-                allowed = "have one label: the same input and output are labelled pass and fail"
-                raise InvalidArgument(f"unit {unit.id!r}", unit.label, allowed)
+    @classmethod
+    def _convert(cls, entry: dict[str, Any]) -> dict[str, Any]:
+        label = entry["label"]
+        if label is None:
+            raise _Wrong(" is not labelled yet: `label` must be pass or fail")
+        if not isinstance(label, str | bool) or label not in _LABELS:
+            raise _Wrong(f": `label` must be pass or fail, got {label!r}")
+        return entry | {"label": _LABELS[label]}
 
     @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the labelled contents, without names, notes and order."""
-        return fingerprint(sorted(map(_content, self.units)))
-
-
-def _content(unit: GoldUnit) -> str:
-    # What expects nothing is known by what it was known by before anything did.
-    expected = [] if unit.expected is None else [unit.expected]
-    return fingerprint([unit.input, unit.output, unit.label, *expected])
+    def contents(self) -> list[Any]:
+        """What a calibration depends on."""
+        # What expects nothing is known by what it was known by before anything did.
+        expected = [] if self.expected is None else [self.expected]
+        return [self.input, self.output, self.label, *expected]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairUnit:
+class PairUnit(_Unit):
     """Two outputs and which of them people prefer."""
 
-    id: str
+    kind: ClassVar[str] = "pair"
+    noun: ClassVar[str] = "labelled pair"
+    example: ClassVar[str] = (
+        "such as `{first: Stop paying., second: Open Billing., better: second}`"
+    )
+
     first: str
     second: str
     better: str
     """`first` or `second`."""
-    input: Any = None
-    expected: Any = None
-    note: str = ""
-    """Why, for people."""
     candidate: str | None = None
     """The side of the candidate's arm or style, `first` or `second`; None where nobody says."""
 
@@ -147,9 +174,55 @@ class PairUnit:
         """Whether people prefer the candidate's output: the first one, where nobody says."""
         return self.better == (self.candidate or "first")
 
+    @property
+    def contents(self) -> list[Any]:
+        """What a calibration depends on."""
+        told = [self.input, self.first, self.second, self.better, self.expected]
+        return told if self.candidate is None else [*told, self.candidate]
+
+
+U = TypeVar("U", GoldUnit, PairUnit)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairGold:
+class _Gold(Generic[U]):
+    units: tuple[U, ...]
+    provenance: str = ""
+    """Who labelled what, drawn from where; nothing makes it unfit to decide anything."""
+
+    def __post_init__(self) -> None:
+        counts = Counter(unit.id for unit in self.units)
+        name, times = max(counts.items(), key=lambda one: one[1], default=("", 0))
+        if times > 1:
+            raise InvalidArgument("id", name, f"be that of one {self.units[0].kind} only")
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the labelled contents, without names, notes and order."""
+        return fingerprint(sorted(fingerprint(unit.contents) for unit in self.units))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldSet(_Gold[GoldUnit]):
+    """Labelled outputs, and where the labels come from.
+
+    >>> gold = GoldSet(units=(GoldUnit(id="1", output="555", label=True),), provenance="by hand")
+    >>> len(gold.units), len(gold.fingerprint)
+    (1, 16)
+    """
+
+    def __post_init__(self) -> None:
+        seen: dict[str, bool] = {}
+        _Gold.__post_init__(self)
+        for unit in self.units:
+            content = fingerprint([unit.input, unit.output, unit.expected])
+            if seen.setdefault(content, unit.label) is not unit.label:
+                allowed = "have one label: the same input and output are labelled pass and fail"
+                raise InvalidArgument(f"unit {unit.id!r}", unit.label, allowed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairGold(_Gold[PairUnit]):
     """Pairs of outputs with people's preferences, and where those come from.
 
     >>> unit = PairUnit(id="1", first="Wait, please.", second="Wait.", better="first")
@@ -157,33 +230,10 @@ class PairGold:
     True
     """
 
-    units: tuple[PairUnit, ...]
-    provenance: str = ""
-    """Who labelled what, drawn from where; nothing makes it unfit to decide anything."""
-
-    def __post_init__(self) -> None:
-        _refuse_same_names([unit.id for unit in self.units], "pair")
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the labelled contents, without names, notes and order."""
-        contents = (
-            [unit.input, unit.first, unit.second, unit.better, unit.expected]
-            + [unit.candidate] * (unit.candidate is not None)
-            for unit in self.units
-        )
-        return fingerprint(sorted(map(fingerprint, contents)))
-
     @property
     def is_oriented(self) -> bool:
         """Whether every pair says which side is the candidate's."""
         return all(unit.candidate is not None for unit in self.units)
-
-
-def _refuse_same_names(names: Sequence[str], noun: str) -> None:
-    name, times = max(Counter(names).items(), key=lambda one: one[1], default=("", 0))
-    if times > 1:
-        raise InvalidArgument("id", name, f"be that of one {noun} only")
 
 
 def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
@@ -197,17 +247,7 @@ def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
         GoldSetError: There is no such file, or it does not hold one; the first problems are named.
     """
 
-    def read(entry: Mapping[str, Any], common: dict[str, Any]) -> GoldUnit:
-        label = entry["label"]
-        if label is None:
-            raise _Wrong(" is not labelled yet: `label` must be pass or fail")
-        if not isinstance(label, str | bool) or label not in _LABELS:
-            raise _Wrong(f": `label` must be pass or fail, got {label!r}")
-        if needs_expected and entry.get("expected") is None:
-            raise _Wrong(" lacks `expected`, which the judge sees (`shows_expected`)")
-        return GoldUnit(output=entry["output"], label=_LABELS[label], **common)
-
-    return _read_set(path, GoldSet, read, _OUTPUTS)
+    return _read_set(path, GoldSet, GoldUnit, needs_expected=needs_expected)
 
 
 def read_pair_gold(path: Path) -> PairGold:
@@ -220,73 +260,21 @@ def read_pair_gold(path: Path) -> PairGold:
         GoldSetError: There is no such file, or it does not hold one; the first problems are named.
     """
 
-    def read(entry: Mapping[str, Any], common: dict[str, Any]) -> PairUnit:
-        return PairUnit(**common | {name: entry.get(name) for name in _PAIRS.keys})
-
-    return _read_set(path, PairGold, read, _PAIRS)
-
-
-class _Form(NamedTuple):
-    """What the entries of a kind of gold set say."""
-
-    noun: str
-    needed: tuple[str, ...]
-    further: tuple[str, ...]
-    example: str
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """What only this kind says."""
-        return (*self.needed, *self.further)
-
-    def take_common(self, entry: Any, number: int) -> dict[str, Any]:
-        """Return what every kind says of an entry that is in this form."""
-        if isinstance(entry, _BrokenLine):
-            raise _Wrong(f" {entry}")
-        if not isinstance(entry, dict):
-            *names, last = (f"`{name}`" for name in self.needed)
-            raise _Wrong(f" must be a mapping with {', '.join(names)} and {last}")
-        if lacking := [name for name in self.needed if name not in entry]:
-            has = ", ".join(f"`{name}`" for name in entry) or "nothing"
-            raise _Wrong(f" lacks `{lacking[0]}`; it has {has}")
-        known = sorted({*_COMMON, *self.keys})
-        if unknown := sorted(map(str, set(entry) - {*known})):
-            raise _Wrong(f" has an unknown key `{unknown[0]}`; known are {', '.join(known)}")
-        return {
-            "id": str(entry.get("id", number)),
-            "input": entry.get("input"),
-            "expected": entry.get("expected"),
-            "note": str(entry.get("note", "")),
-        }
-
-
-_OUTPUTS = _Form(
-    "labelled output", ("output", "label"), (), "such as `{output: Just stop paying., label: fail}`"
-)
-_PAIRS = _Form(
-    "labelled pair",
-    ("first", "second", "better"),
-    ("candidate",),
-    "such as `{first: Stop paying., second: Open Billing., better: second}`",
-)
-
-
-class _Wrong(Exception):
-    """What is wrong with an entry, to be said after its place."""
+    return _read_set(path, PairGold, PairUnit)
 
 
 def _read_set(
-    path: Path,
-    kind: Callable[..., S],
-    read: Callable[[Mapping[str, Any], dict[str, Any]], object],
-    form: _Form,
+    path: Path, gold: Callable[..., S], kind: type[_Unit], *, needs_expected: bool = False
 ) -> S:
-    provenance, entries = _read_entries(path, form)
-    units: list[object] = []
+    provenance, entries = _read_entries(path, kind.example)
+    units: list[_Unit] = []
     problems: list[str] = []
     for number, (where, entry) in enumerate(entries, 1):
         try:
-            units.append(read(entry, form.take_common(entry, number)))
+            unit = kind.read(entry, number)
+            if needs_expected and unit.expected is None:
+                raise _Wrong(" lacks `expected`, which the judge sees (`shows_expected`)")
+            units.append(unit)
         except _Wrong as wrong:
             problems.append(f"{where}{wrong}")
         except InvalidArgument as error:
@@ -295,14 +283,14 @@ def _read_set(
         more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
         raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
     if not units:
-        raise GoldSetError(f"{path}: the gold set holds no {form.noun}; {form.example}")
+        raise GoldSetError(f"{path}: the gold set holds no {kind.noun}; {kind.example}")
     try:
-        return kind(units=tuple(units), provenance=_describe_provenance(provenance))
+        return gold(units=tuple(units), provenance=_describe_provenance(provenance))
     except InvalidArgument as error:
         raise GoldSetError(f"{path}: {error}") from None
 
 
-def _read_entries(path: Path, form: _Form) -> tuple[Any, list[tuple[str, Any]]]:
+def _read_entries(path: Path, example: str) -> tuple[Any, list[tuple[str, Any]]]:
     """Read the provenance and the entries of a gold set, each entry with its place in the file."""
     try:
         if path.stat().st_size > _MAX_BYTES:
@@ -312,9 +300,7 @@ def _read_entries(path: Path, form: _Form) -> tuple[Any, list[tuple[str, Any]]]:
         raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GoldSetError(f"{path}: the gold set is not UTF-8 (byte {error.start})") from None
-    return (
-        _from_lines(text) if path.suffix == ".jsonl" else _from_document(path, text, form.example)
-    )
+    return _from_lines(text) if path.suffix == ".jsonl" else _from_document(path, text, example)
 
 
 def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
