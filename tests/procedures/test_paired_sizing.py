@@ -85,7 +85,7 @@ def walk(question: PairedSizingQuestion, pairs: int, truth: tuple[float, float])
 def test_chances_of_the_sequential_rule_are_those_of_its_walk() -> None:
     """Asked after every pair, as the running comparison asks it."""
     question = PairedSizingQuestion(max_pairs=90)
-    method = plan_pairs(question).chosen
+    method = plan_pairs(question).methods[0]
 
     assert (method.name, method.most_pairs) == ("sequential", 90)
     for row in method.rows:
@@ -158,7 +158,7 @@ def test_a_known_discordance_takes_the_place_of_independence() -> None:
     better, _ = mcnemar_chances(60, 0.025, 0.125, 0.05)
     assert (only.kind, only.discordance) == ("assumed", 0.15)
     assert only.passes == pytest.approx(better, abs=1e-12)
-    assert plan.chosen.expected.passes == pytest.approx(better, abs=1e-12)
+    assert plan.methods[0].expected.passes == pytest.approx(better, abs=1e-12)
 
 
 def test_a_margin_is_planned_by_its_own_rules() -> None:

@@ -63,7 +63,7 @@ def build_pairs_page(plan: PairedPlan) -> Document:
 
 
 def _recommend_pairs(plan: PairedPlan) -> str:
-    question, chosen = plan.question, plan.chosen
+    question, chosen = plan.question, plan.methods[0]
     found, most = chosen.expected, chosen.most_pairs
     wanted = _pick_wanted(question)
     chance = as_probability(found.fails if wanted == "FAIL" else found.passes)

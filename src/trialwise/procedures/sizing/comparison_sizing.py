@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trialwise.documents.numbers import as_points
 from trialwise.errors import InvalidArgument
@@ -18,8 +19,7 @@ from trialwise.validation import require_count, require_open_rate
 MOST_TRIALS = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnpairedSize:
+class UnpairedSize(NamedTuple):
     """Two separate runs of equal size, decided by Fisher's exact test."""
 
     trials_each: int | None

@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from trialwise.decimals import as_written, complement
 from trialwise.procedures.sizing import sizing_base
+from trialwise.procedures.sizing.comparison_sizing import find_size
 from trialwise.stats import compliance_cutoffs, rate_intervals
 from trialwise.stats.binomial import binomial_tail, likely_counts, upper_z
 from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
@@ -24,8 +25,7 @@ USUAL_POWERS = (0.80, 0.90, 0.95)
 LARGEST_EXACT = 30_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LossSize:
+class LossSize(NamedTuple):
     """The trials that find a loss with one power."""
 
     power: float
@@ -124,16 +124,14 @@ class ComplianceQuestion(sizing_base.PowerQuestion):
         return float((as_written(compliance_cutoffs.check_required_rate(required_rate)) + 1) / 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleAt:
+class RuleAt(NamedTuple):
     """A compliance rule at a number of trials, and its power at the better rate."""
 
     design: compliance_cutoffs.ComplianceCutoff
     power: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleSize:
+class RuleSize(NamedTuple):
     """How many trials a rule takes."""
 
     rule: Rule
@@ -145,8 +143,7 @@ class RuleSize:
     """From this many trials on the power is kept; None beyond 20,000."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CompliancePoint:
+class CompliancePoint(NamedTuple):
     """P(PASS) of the plan's designs at one true rate."""
 
     rate: float
@@ -205,8 +202,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     shown = given or tuple(size.required for size in sizes if size.required)
     drawn = tuple(at.design for at in shown if at.design.cutoff is not None)
     # As far beyond the two rates as they lie apart, so that every curve is seen to rise.
-    low, high = 2 * required - better, 2 * better - required
-    rates = sizing_base.even_rates(low, high, sizing_base.CURVE_POINTS)
+    rates = sizing_base.even_rates(2 * required - better, 2 * better - required)
     return CompliancePlan(
         question=question,
         sizes=sizes,
@@ -215,8 +211,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
         given=given,
         drawn=drawn,
         curve=tuple(
-            CompliancePoint(rate=rate, passes=tuple(design.power(rate) for design in drawn))
-            for rate in rates
+            CompliancePoint(rate, tuple(design.power(rate) for design in drawn)) for rate in rates
         ),
         losses=size_losses(question.required_rate, question.margin, question.alpha, question.power),
     )
@@ -281,8 +276,7 @@ class PrecisionQuestion(sizing_base.SizingQuestion):
         return rate_sizing.precision_trials(self.rate, self.margin, confidence=self.confidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionRow:
+class PrecisionRow(NamedTuple):
     """An interval at a number of trials: how wide on average, and how often it is right."""
 
     method: IntervalMethod
@@ -293,8 +287,7 @@ class PrecisionRow:
     """P(the interval holds the true rate) at the expected rate, exactly."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionPoint:
+class PrecisionPoint(NamedTuple):
     """The mean half-width of the Wilson interval at a number of trials."""
 
     trials: int
@@ -326,13 +319,9 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
     >>> plan.normal.trials, plan.wilson.trials
     (457, 464)
     """
-    given: tuple[PrecisionRow, ...] = ()
     exact: PrecisionRow | Undefined
-    widest = None
-    if question.trials is not None:
-        given = tuple(_precision(question, method, question.trials) for method in _INTERVALS)
-        # p(1 − p) is largest at a rate of 50 %, so that no other rate has a wider interval.
-        widest = upper_z(question.alpha / 2) * math.sqrt(0.25 / question.trials)
+    n = question.trials
+    given = tuple(_precision(question, method, n) for method in _INTERVALS if n)
     if question.margin is None:
         normal, wilson, exact = given
     else:
@@ -349,11 +338,9 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
         wilson=wilson,
         clopper_pearson=exact,
         given=given,
-        curve=tuple(
-            PrecisionPoint(trials=n, half_width=_precision(question, "wilson", n).half_width)
-            for n in sizes
-        ),
-        widest=widest,
+        curve=tuple(PrecisionPoint(n, _precision(question, "wilson", n).half_width) for n in sizes),
+        # p(1 − p) is largest at a rate of 50 %, so that no other rate has a wider interval.
+        widest=upper_z(question.alpha / 2) * math.sqrt(0.25 / n) if n else None,
     )
 
 
@@ -377,12 +364,8 @@ def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod) -> Preci
     def narrow(trials: int) -> bool:
         return _precision(question, method, trials).half_width <= margin
 
-    # The textbook size is close: steps from there find a bracket sooner than doubling from 1.
-    low, high = 0, question.normal_trials
-    while not narrow(high):
-        low, high = high, high + max(8, high // 8)
-    # The mean half-width falls with every trial, so that halving finds the first that is enough.
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if narrow(middle) else (middle, high)
-    return _precision(question, method, high)
+    # The mean half-width falls with every trial, so that the first that is enough is found by
+    # halving; the textbook size is close to it.
+    size = find_size(narrow, question.normal_trials, 2 * LARGEST_PRECISION)
+    assert size is not None
+    return _precision(question, method, size)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache as remembered
+from functools import partial
 from random import Random
+from typing import ClassVar, NamedTuple
 
 from trialwise.decimals import as_written
-from trialwise.errors import InvalidArgument
 from trialwise.procedures.comparison import limit_pairs
 from trialwise.procedures.sizing.comparison_sizing import (
     MOST_TRIALS,
@@ -26,12 +27,11 @@ from trialwise.procedures.sizing.comparison_sizing import (
 )
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats import paired
-from trialwise.stats.binomial import binomial_tail, likely_counts, raw_cdf, upper_z
-from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.binomial import raw_cdf, upper_z
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.shipped_designs import DesignCache
-from trialwise.validation import require_count, require_given, require_open_rate
+from trialwise.validation import require_open_rate
 
 #: What the rule that ships with the package is made for.
 USUAL_RATES = (0.8, 0.9)
@@ -62,33 +62,28 @@ class PairedSizingQuestion(PowerQuestion):
     arms: int = 2
     concurrency: int = 1
 
+    open_rates: ClassVar[str] = "confidence power discordance"
+    counts: ClassVar[str] = "pairs max_pairs tests arms concurrency"
+
     def __post_init__(self) -> None:
         PowerQuestion.__post_init__(self)
-        require_given(self, "pairs max_pairs tests arms concurrency", require_count, minimum=1)
-        if self.pairs is not None and self.max_pairs is not None:
-            allowed = "be left out where the number of pairs is fixed"
-            raise InvalidArgument("max_pairs", self.max_pairs, allowed)
+        is_open = self.pairs is None or self.max_pairs is None
+        self.require("max_pairs", is_open, "be left out where the number of pairs is fixed")
         # Beyond this a test suite is not the instrument.
-        if (self.pairs or 0) > MOST_TRIALS:
-            raise InvalidArgument("pairs", self.pairs, f"be at most {MOST_TRIALS}")
+        self.require("pairs", (self.pairs or 0) <= MOST_TRIALS, f"be at most {MOST_TRIALS}")
         paired.require_margin(self.question, self.margin)
         for rate in self.rates or ():
             require_open_rate("rates", rate)
-        self._check_expected()
-
-    def _check_expected(self) -> None:
         first, second = self.expected
         # Equal arms have no power to plan for: every PASS would be an error.
-        if self.question in ("different", "better") and first == second:
-            allowed = "differ: equal arms are never told apart"
-            raise InvalidArgument("rates", self.rates, allowed)
-        if self.discordance is not None:
-            require_open_rate("discordance", self.discordance)
-            low = float(abs(as_written(first) - as_written(second)))
-            high = min(first + second, 2 - first - second)
-            if not low <= self.discordance <= high:
-                allowed = f"lie between {low:g} and {high:g}, which the rates allow"
-                raise InvalidArgument("discordance", self.discordance, allowed)
+        is_told = first != second or self.question not in ("different", "better")
+        self.require("rates", is_told, "differ: equal arms are never told apart")
+        # Two rates bound how often exactly one of two events happens (Fréchet 1951).
+        low = float(abs(as_written(first) - as_written(second)))
+        high = min(first + second, 2 - first - second)
+        is_possible = self.discordance is None or low <= self.discordance <= high
+        allowed = f"lie between {low:g} and {high:g}, which the rates allow"
+        self.require("discordance", is_possible, allowed)
 
     @property
     def expected(self) -> tuple[float, float]:
@@ -119,8 +114,7 @@ class PairedSizingQuestion(PowerQuestion):
         return (total - gap) / 2, (total + gap) / 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedChances:
+class PairedChances(NamedTuple):
     """What a rule does where the arms truly have these rates."""
 
     truth: str
@@ -133,14 +127,13 @@ class PairedChances:
     mean_pairs: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedMethod:
+class PairedMethod(NamedTuple):
     """A way to decide, and what it does."""
 
     name: str
     """`sequential` or `fixed`."""
     most_pairs: int | None
-    simulated: int | None = None
+    simulated: int | None
     """How many comparisons the chances were simulated by; None where they are exact."""
     certificate: float | None
     """Expected pairs over the proven minimum, where one is known."""
@@ -152,8 +145,7 @@ class PairedMethod:
         return self.rows[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disagreement:
+class Disagreement(NamedTuple):
     """The pairs it takes for one share of discordant pairs, at the expected rates."""
 
     kind: str
@@ -177,11 +169,6 @@ class PairedPlan(SizingPlan):
     apart: UnpairedSize | None = None
     """The trials of each arm on separate inputs; None where a margin is asked about."""
 
-    @property
-    def chosen(self) -> PairedMethod:
-        """The method that decides."""
-        return self.methods[0]
-
 
 def plan_pairs(question: PairedSizingQuestion, *, cache: DesignCache | None = None) -> PairedPlan:
     """Plan a comparison: the sequential rule and a fixed size, with their chances, exactly.
@@ -196,14 +183,13 @@ def plan_pairs(question: PairedSizingQuestion, *, cache: DesignCache | None = No
     (True, True)
     """
     rules = list(_list_rules(question, cache))
-    methods = tuple(_describe_rule(question, rule) for rule in rules)
     apart = None
     if not question.margin:
         worse, better = sorted(question.expected)
         apart = unpaired_size(better, worse, alpha=question.level / 2, power=question.power)
     return PairedPlan(
         question=question,
-        methods=methods,
+        methods=tuple(_describe_rule(question, rule) for rule in rules),
         disagreements=tuple(_list_disagreements(question, rules[0])),
         apart=apart,
     )
@@ -248,12 +234,8 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
         # A candidate that is expected to be worse is found by a FAIL.
         split = split[1], split[0]
 
-    find_power = _find_power(*split, question.level / 2)
-
     @remembered
     def has_power(pairs: int) -> bool:
-        if not question.margin:
-            return find_power(pairs) >= question.power
         found = _plan_rule(question, pairs=pairs).characteristic(*split)
         return found.chance_of(Decision.PASS) >= question.power
 
@@ -270,46 +252,20 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
     return next(n for n in range(max(1, size - 6), size + 1) if has_power(n))
 
 
-def _find_power(only_a: float, only_b: float, alpha: float) -> Callable[[int], float]:
-    """Return P(the exact McNemar test finds B better) by the number of pairs.
-
-    Σ_m P(M = m) P(X ≥ c(m)) with M ~ Binomial(pairs, only_a + only_b) discordant pairs, of which
-    X ~ Binomial(m, only_b/(only_a + only_b)) favour B, and c(m) the exact cutoff at one half.
-    """
-    discordance = only_a + only_b
-    share = min(1.0, only_b / discordance)
-
-    @remembered
-    def given(discordant: int) -> float:
-        cutoff = (
-            compliance_cutoff(0.5, discordant, alpha=alpha, rule="exact").cutoff
-            if discordant
-            else None
-        )
-        return 0.0 if cutoff is None else binomial_tail(cutoff, discordant, share)
-
-    def power_at(pairs: int) -> float:
-        first, weights = likely_counts(pairs, discordance)
-        return min(1.0, math.fsum(w * given(m) for m, w in enumerate(weights, first)))
-
-    return power_at
-
-
 def _guess_fixed_pairs(question: PairedSizingQuestion) -> int:
     """Return a fixed size by the normal approximation."""
     control, candidate = question.expected
     gap, margin = candidate - control, question.margin or 0.0
+    distance = {
+        "different": abs(gap),
+        "better": gap - margin,
+        "not-worse": gap + margin,
+        "equivalent": margin - abs(gap),
+    }[question.question]
     power = question.power
-    match question.question:
-        case "different":
-            distance = abs(gap)
-        case "better":
-            distance = gap - margin
-        case "not-worse":
-            distance = gap + margin
-        case "equivalent":
-            # Both sides have to be shown, and each may fail: half of the missing power each.
-            distance, power = margin - abs(gap), (1 + power) / 2
+    if question.question == "equivalent":
+        # Both sides have to be shown, and each may fail: half of the missing power each.
+        power = (1 + power) / 2
     if distance <= 0:
         return 10 * MOST_PAIRS  # no number of pairs has the power
     reach = upper_z(question.level / 2) + upper_z(1 - power)
@@ -337,32 +293,30 @@ def _list_truths(question: PairedSizingQuestion) -> Iterator[tuple[str, float, f
 
 
 def _describe_rule(question: PairedSizingQuestion, rule: PairedRule) -> PairedMethod:
-    is_simulated = question.margin and (rule.max_pairs or 0) > _MOST_ENUMERATED
+    # The states of a rule with a margin are (only A, only B) after every look: their number grows
+    # with the square of the pairs.
+    is_simulated = bool(question.margin) and (rule.max_pairs or 0) > _MOST_ENUMERATED
+    find_chances = partial(simulate_rule, rule) if is_simulated else rule.characteristic
+    rows = []
+    for truth, control, candidate in _list_truths(question):
+        found = find_chances(*question.split(control, candidate))
+        rows.append(
+            PairedChances(
+                truth=truth,
+                control=control,
+                candidate=candidate,
+                passes=found.chance_of(Decision.PASS),
+                fails=found.chance_of(Decision.FAIL),
+                inconclusive=found.chance_of(Decision.INCONCLUSIVE),
+                mean_pairs=found.mean_pairs,
+            )
+        )
     return PairedMethod(
         name="sequential" if rule.is_sequential else "fixed",
         most_pairs=rule.max_pairs,
         simulated=_SIMULATED if is_simulated else None,
         certificate=rule.certificate,
-        rows=tuple(_find_chances(question, rule, *truth) for truth in _list_truths(question)),
-    )
-
-
-def _find_chances(
-    question: PairedSizingQuestion, rule: PairedRule, truth: str, control: float, candidate: float
-) -> PairedChances:
-    split = question.split(control, candidate)
-    if question.margin and (rule.max_pairs or 0) > _MOST_ENUMERATED:
-        found = simulate_rule(rule, *split)
-    else:
-        found = rule.characteristic(*split)
-    return PairedChances(
-        truth=truth,
-        control=control,
-        candidate=candidate,
-        passes=found.chance_of(Decision.PASS),
-        fails=found.chance_of(Decision.FAIL),
-        inconclusive=found.chance_of(Decision.INCONCLUSIVE),
-        mean_pairs=found.mean_pairs,
+        rows=tuple(rows),
     )
 
 

@@ -8,9 +8,9 @@ how large it would have to be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from trialwise import validation
 from trialwise.decimals import as_written, floor_product
@@ -78,8 +78,7 @@ class RegressionQuestion(sizing_base.PowerQuestion):
         return max(0.0, self._after_drop)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionRow:
+class RegressionRow(NamedTuple):
     """Both rule sets at one number of trials."""
 
     trials: int
@@ -90,8 +89,7 @@ class RegressionRow:
     exact_power: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionPoint:
+class RegressionPoint(NamedTuple):
     """P(FAIL) at one true rate, given this baseline."""
 
     rate: float
@@ -130,8 +128,7 @@ class RegressionPlan(sizing_base.SizingPlan):
         return next(row.exact.refusal for row in self.rows if row.trials == asked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenThreshold:
+class ChosenThreshold(NamedTuple):
     """What a threshold that somebody chose amounts to at one number of trials."""
 
     trials: int
@@ -208,8 +205,7 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     drawn = next((row for row in rows if row.trials == wanted), None)
     weighed = [row.trials for row in rows] if question.trials is None else [question.trials]
     good, drop = Fraction(*question.baseline), as_written(question.drop)
-    rates = sizing_base.even_rates(good - 2 * drop, good + drop, sizing_base.CURVE_POINTS)
-    powers = [(rate, drawn.wilson.power(rate), drawn.exact.power(rate)) for rate in rates if drawn]
+    rates = sizing_base.even_rates(good - 2 * drop, good + drop)
     return RegressionPlan(
         question=question,
         exact=exact,
@@ -218,7 +214,11 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
         equal_sizes=_equal_sizes(question, exact),
         rows=rows,
         drawn=drawn,
-        curve=tuple(RegressionPoint(rate=p, wilson=w, exact=e) for p, w, e in powers),
+        curve=tuple(
+            RegressionPoint(rate, drawn.wilson.power(rate), drawn.exact.power(rate))
+            for rate in rates
+            if drawn
+        ),
         chosen=tuple(
             weigh_threshold(question.baseline, n, question.threshold, question.bad_rate)
             for n in weighed
@@ -318,8 +318,7 @@ class LatencyQuestion(sizing_base.SizingQuestion):
         return None if self.trials is None else floor_product(self.success_rate, self.trials)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineRank:
+class BaselineRank(NamedTuple):
     """The order-statistic bound of rule set "wilson", by its rank in the baseline."""
 
     rank: int | None
@@ -329,8 +328,7 @@ class BaselineRank:
     """P(a test exceeds it though nothing changed); None where no test is planned."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyRow:
+class LatencyRow(NamedTuple):
     """One percentile: its minimums, and how it would be decided."""
 
     percentile: float
@@ -350,8 +348,7 @@ class LatencyRow:
     """The count within an explicit limit, where trials were given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyPoint:
+class LatencyPoint(NamedTuple):
     """P(some latency lies above the true percentile), for each percentile asked about."""
 
     trials: int
@@ -383,44 +380,36 @@ def plan_latency(question: LatencyQuestion) -> LatencyPlan:
     steps = sizing_base.CURVE_POINTS - 1
     sizes = sorted({round(longest * i / steps) for i in range(steps + 1)})
     # All n lie at or below the p-quantile with probability p^n, whatever the distribution.
-    curve = (
-        LatencyPoint(trials=n, bounded=tuple(1 - row.percentile**n for row in rows)) for n in sizes
-    )
-    return LatencyPlan(question=question, rows=rows, curve=tuple(curve))
+    curve = tuple(LatencyPoint(n, tuple(1 - row.percentile**n for row in rows)) for n in sizes)
+    return LatencyPlan(question=question, rows=rows, curve=curve)
 
 
 def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
     emission = emission_minimum(level)
     existence = latency_planning.existence_minimum(level, confidence=question.confidence)
-    baseline, planned = question.baseline_trials, question.trials
+    baseline, planned, alpha = question.baseline_trials, question.trials, question.alpha
     # Only successful trials have a latency, so that ranks are of those to expect.
-    expected, alpha = question.expected_trials, question.alpha
-    row = LatencyRow(
+    expected, rate = question.expected_trials, question.success_rate
+    sizes = (baseline, expected) if baseline and expected else None
+    return LatencyRow(
         percentile=level,
         emission_minimum=emission,
         existence_minimum=existence,
-        planned_for_emission=latency_planning.planned_trials_needed(
-            emission, question.success_rate
-        ),
-        planned_for_existence=latency_planning.planned_trials_needed(
-            existence, question.success_rate
-        ),
-        limit=latency_limit_cutoff(level, expected, alpha=alpha) if expected else None,
-    )
-    if baseline is None:
-        return row
-    row = replace(row, baseline=_baseline_rank(question, level, baseline))
-    if planned is not None:
-        plan = latency_planning.precedence_planning(
-            baseline, planned, question.success_rate, level, alpha=alpha
+        planned_for_emission=latency_planning.planned_trials_needed(emission, rate),
+        planned_for_existence=latency_planning.planned_trials_needed(existence, rate),
+        baseline=_baseline_rank(question, level, baseline) if baseline else None,
+        precedence=latency_baseline.precedence_existence(*sizes, level, alpha=alpha)
+        if sizes
+        else None,
+        precedence_plan=latency_planning.precedence_planning(
+            baseline, planned, rate, level, alpha=alpha
         )
-        row = replace(row, precedence_plan=plan)
-    if not expected:
-        return row
-    return replace(
-        row,
-        precedence=latency_baseline.precedence_existence(baseline, expected, level, alpha=alpha),
-        exceedance=latency_baseline.exceedance_cutoff(baseline, expected, level, alpha=alpha),
+        if baseline and planned
+        else None,
+        exceedance=latency_baseline.exceedance_cutoff(*sizes, level, alpha=alpha)
+        if sizes
+        else None,
+        limit=latency_limit_cutoff(level, expected, alpha=alpha) if expected else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache as remembered
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from trialwise import validation
 from trialwise.decimals import as_written, complement
@@ -144,8 +144,7 @@ INCONCLUSIVE_COST = 100.0
 _METHODS = (Method.OPTIMAL, Method.CALIBRATED, Method.WALD, Method.FIXED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expectation:
+class Expectation(NamedTuple):
     """What a design does at one true rate, and what that costs.
 
     The verdict's probabilities and `trials` are those of one criterion; the run's figures are
@@ -169,8 +168,7 @@ class Expectation:
     duration_s: sizing_base.Spread | None
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenPromise:
+class BrokenPromise(NamedTuple):
     """A probability that a method states and does not keep."""
 
     outcome: Literal["PASS", "FAIL"]
@@ -180,8 +178,7 @@ class BrokenPromise:
     actual: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodPlan:
+class MethodPlan(NamedTuple):
     """One method: its design and what that really does."""
 
     method: Method
@@ -205,16 +202,14 @@ class MethodPlan:
         return (trials + INCONCLUSIVE_COST * (low.inconclusive + high.inconclusive)) / 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Omission:
+class Omission(NamedTuple):
     """A method that was left out, and why."""
 
     method: Method
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowerBound:
+class LowerBound(NamedTuple):
     """The fewest expected trials at one rate of any test that always decides with these errors."""
 
     rate: float

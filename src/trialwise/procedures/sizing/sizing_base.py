@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import Enum
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from trialwise import validation
 from trialwise.decimals import as_written, complement
@@ -26,12 +25,12 @@ from trialwise.procedures.base import Refused, Situation, rate_below
 from trialwise.procedures.chances import characterize
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Undefined
-from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.shipped_designs import DesignCache
 from trialwise.stats.sequential.walks import Boundaries
+from trialwise.stats.toolbox.concurrent_rounds import walk_rounds
 
-#: States rarer than this cannot move a mean that is read to a hundredth of a trial.
-_NEGLIGIBLE = 1e-14
+#: Points of most curves.
+CURVE_POINTS = 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +48,7 @@ class Prices:
 NO_PRICES = Prices()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class Spread(NamedTuple):
     """The mean of a quantity, and what 95 of 100 runs stay within."""
 
     mean: float
@@ -111,41 +109,14 @@ def sparing_rounds(
         rate: The true rate of a success.
         start: How many trials to start after n trials with f failures, nothing being in flight.
     """
-    states = {(0, 0): 1.0}
-    rounds: list[tuple[int, float]] = []
-    started: list[tuple[int, float]] = []
-    number = 0
-    while states:
-        number += 1
-        following: dict[tuple[int, int], float] = {}
-        for (n, f), weight in states.items():
-            size = start(n, f)
-            still_open = _advance(design, n, f, size, rate)
-            decided = weight * max(0.0, 1 - sum(still_open.values()))
-            rounds.append((number, decided))
-            started.append((n + size, decided))
-            for k, chance in still_open.items():
-                if weight * chance > _NEGLIGIBLE:
-                    state = (n + size, k)
-                    following[state] = following.get(state, 0.0) + weight * chance
-        states = following
-    return spread(rounds), spread(started)
+    rounds = list(walk_rounds(design, rate, start))
+    return (
+        spread((one.number, one.ends) for one in rounds),
+        spread((one.started, one.ends) for one in rounds),
+    )
 
 
-def _advance(design: Boundaries, n: int, f: int, size: int, rate: float) -> dict[int, float]:
-    """Return the failures with which a round ends undecided, with their probabilities."""
-    states = {f: 1.0}
-    for m in range(n + 1, n + size + 1):
-        following: dict[int, float] = {}
-        for k, weight in states.items():
-            for j, chance in ((k, rate), (k + 1, 1 - rate)):
-                if design.accept[m] < j < design.reject[m] and m < design.cap:
-                    following[j] = following.get(j, 0.0) + weight * chance
-        states = following
-    return states
-
-
-def even_rates(low: Fraction, high: Fraction, points: int) -> list[float]:
+def even_rates(low: Fraction, high: Fraction, points: int = CURVE_POINTS) -> list[float]:
     """Evenly spaced rates from low to high, cut to what a rate can be.
 
     Rational, so that a rate of the plan that lies on the grid is that rate and not a neighbour.
@@ -154,7 +125,7 @@ def even_rates(low: Fraction, high: Fraction, points: int) -> list[float]:
     >>> even_rates(Fraction(8, 10), Fraction(11, 10), 3)
     [0.8, 0.9, 1.0]
     """
-    first, last = max(low, low * 0), min(high, high * 0 + 1)
+    first, last = max(low, Fraction(0)), min(high, Fraction(1))
     return [float(first + (last - first) * i / (points - 1)) for i in range(points)]
 
 
@@ -164,8 +135,6 @@ def even_rates(low: Fraction, high: Fraction, points: int) -> list[float]:
 
 #: Of the JSON that `SizingPlan.to_dict` gives; changed when a reader would have to change.
 SCHEMA = "trialwise.plan/1"
-#: Points of most curves.
-CURVE_POINTS = 61
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +172,10 @@ class PowerQuestion(SizingQuestion):
     open_rates: ClassVar[str] = "confidence power"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SizingPlan:
     """The answer to a sizing question."""
 
-    __slots__ = ()
     form: ClassVar[str]
     """The name of the question."""
 
@@ -216,21 +185,21 @@ class SizingPlan:
         An undefined quantity is `{"undefined": reason}`; a sequential design is in the form that
         `SequentialDesign.from_dict` reads.
         """
-        return {"schema": SCHEMA, "form": self.form, **_as_plain(self)}
+        values = {one.name: _as_plain(getattr(self, one.name)) for one in fields(self)}
+        return {"schema": SCHEMA, "form": self.form, **values}
 
 
 def _as_plain(value: Any) -> Any:
     if isinstance(value, Undefined):
         return {"undefined": value.reason}
-    if isinstance(value, SequentialDesign):
+    # A design is kept with its boundaries, in a form of its own.
+    if hasattr(value, "to_dict"):
         return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _as_plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple | list):
-        return [_as_plain(entry) for entry in value]
-    return value
+    if is_dataclass(value):
+        return {one.name: _as_plain(getattr(value, one.name)) for one in fields(value)}
+    if hasattr(value, "_asdict"):
+        return {name: _as_plain(one) for name, one in value._asdict().items()}
+    return [*map(_as_plain, value)] if isinstance(value, tuple | list) else value
 
 
 # --- The ways to ask for a required rate ----------------------------------------------------------
@@ -244,8 +213,7 @@ MARGINS = (0.05, 0.10)
 POWER, MOST_FIXED = 0.80, 5_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateChoice:
+class RateChoice(NamedTuple):
     """One way to ask, and what it does at the expected rate."""
 
     setting: str

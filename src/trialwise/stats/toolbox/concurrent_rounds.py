@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import SupportsIndex
+from functools import partial
+from typing import NamedTuple, SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
@@ -137,22 +138,59 @@ def round_characteristic(
     """
     p = require_rate("rate", rate)
     c = require_count("concurrency", concurrency, minimum=1)
-    states = {(0, 0): 1.0}
-    rounds = started = needed = 0.0
-    while states:
-        (n, f), weight = min(states.items())
-        del states[n, f]
-        size = trials_to_start(design, n, f, 0, concurrency=c, likely=likely)
-        rounds += weight
-        started += weight * size
-        open_states, used = _advance(design, n, f, size, p)
-        needed += weight * used
-        for state, chance in open_states.items():
-            if weight * chance > _NEGLIGIBLE:
-                states[state] = states.get(state, 0.0) + weight * chance
+    start = partial(trials_to_start, design, in_flight=0, concurrency=c, likely=likely)
+    rounds = list(walk_rounds(design, p, start))
     return RoundCharacteristic(
-        rate=p, concurrency=c, mean_rounds=rounds, mean_started=started, mean_needed=needed
+        rate=p,
+        concurrency=c,
+        mean_rounds=sum(one.chance for one in rounds),
+        mean_started=sum(one.chance * one.size for one in rounds),
+        mean_needed=sum(one.needed for one in rounds),
     )
+
+
+class Round(NamedTuple):
+    """A round that a run may take, from one state of its trials and failures."""
+
+    number: int
+    size: int
+    started: int
+    """Trials started in all, those of this round included."""
+    chance: float
+    """P(a run takes this round)."""
+    ends: float
+    """P(a run ends with this round)."""
+    needed: float
+    """What this round adds to the mean of the trials that the verdict rests on."""
+
+
+def walk_rounds(
+    design: Boundaries, rate: float, start: Callable[[int, int], int]
+) -> Iterator[Round]:
+    """Yield every round that a run may take, where each waits for the one before.
+
+    Parameters
+    ----------
+    design : SequentialDesign
+        Its boundaries are used.
+    rate : float
+        The true rate of a success.
+    start : callable
+        How many trials to start after n trials with f failures.
+    """
+    states, number = {(0, 0): 1.0}, 0
+    while states:
+        number += 1
+        following: dict[tuple[int, int], float] = {}
+        for (n, f), weight in states.items():
+            size = start(n, f)
+            open_states, used = _advance(design, n, f, size, rate)
+            ends = weight * max(0.0, 1 - sum(open_states.values()))
+            yield Round(number, size, n + size, weight, ends, weight * used)
+            for state, chance in open_states.items():
+                if weight * chance > _NEGLIGIBLE:
+                    following[state] = following.get(state, 0.0) + weight * chance
+        states = following
 
 
 def _standing(result: tuple[Decision | None, int, int], missing: int) -> Standing:
