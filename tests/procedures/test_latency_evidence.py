@@ -169,7 +169,7 @@ def test_the_default_rule_keeps_the_false_alarm_at_alpha(
     baseline: int, test: int, percentile: str, level: float
 ) -> None:
     from trialwise.model.plan import LatencyPlan
-    from trialwise.procedures.latency import decide_latency, find_false_alarm
+    from trialwise.procedures.latency import decide_latency
 
     plan = LatencyPlan(
         percentile=percentile,
@@ -177,8 +177,8 @@ def test_the_default_rule_keeps_the_false_alarm_at_alpha(
         baseline_latencies_s=tuple(i / 1000 for i in range(1, baseline + 1)),
     )
     latencies = [0.001 * i for i in range(test)]
-    theirs = find_false_alarm(decide_latency(plan, latencies, rule="wilson"))
-    ours = find_false_alarm(decide_latency(plan, latencies, rule="exact"))
+    theirs = decide_latency(plan, latencies, rule="wilson").false_alarm
+    ours = decide_latency(plan, latencies, rule="exact").false_alarm
     rank = next(k for k in range(1, baseline + 1) if binom.sf(k - 1, baseline, level) <= 0.05)
     below = -(-round(level * 100) * test // 100) - 1
     wilson = betabinom.cdf(below, test, rank, baseline + 1 - rank)

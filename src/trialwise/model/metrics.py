@@ -82,6 +82,26 @@ class _GateEvidence:
         """The runs that said nothing of what the gate looks at; any may have been the worst."""
         return 0
 
+    @property
+    def sessions(self) -> tuple[RunStability, ...]:
+        """The runs whose sessions were scored."""
+        return ()
+
+    @property
+    def curve(self) -> tuple[float, ...]:
+        """The decay curve of the runs, in percent, by their number."""
+        return ()
+
+    @property
+    def ks(self) -> list[int]:
+        """The values of k for which pass@k and pass^k were asked."""
+        return []
+
+    @property
+    def worst_inputs(self) -> list[InputScore]:
+        """The inputs that were scored, the worst first."""
+        return []
+
     def list_doubts(self) -> Iterator[str]:
         """List what a reader must know of what was measured."""
         return iter(())
@@ -112,6 +132,16 @@ class MetricsEvidence(_GateEvidence):
             pass_k=tuple(one.after_early_stop() for one in self.pass_k),
             criteria=tuple(one.after_early_stop() for one in self.criteria),
         )
+
+    @property
+    def ks(self) -> list[int]:
+        """The values of k of the table."""
+        return [row.k for row in self.pass_k]
+
+    @property
+    def worst_inputs(self) -> list[InputScore]:
+        """The inputs, those first that pass least often."""
+        return sorted(self.inputs, key=lambda one: (one.rate, one.score))
 
     @property
     def flaky(self) -> tuple[str, ...]:
@@ -153,6 +183,11 @@ class ReliabilityEvidence(_GateEvidence):
     """The mean over inputs of their decay curves, as far as all of them go; it need not fall."""
     recommendation: RunCount | None = None
     """None without a run."""
+
+    @property
+    def curve(self) -> tuple[float, ...]:
+        """The decay curve."""
+        return self.decay_curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +241,9 @@ class StabilityEvidence(_GateEvidence):
             )
 
     @property
-    def worst(self) -> RunStability | None:
-        """The run with the lowest weakest score, the first of equals."""
-        return min(self.runs, key=lambda run: run.weakest_score, default=None)
+    def sessions(self) -> tuple[RunStability, ...]:
+        """The runs whose sessions were scored."""
+        return self.runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

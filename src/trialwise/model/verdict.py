@@ -319,6 +319,15 @@ class LatencyFinding:
         """The error level of the rule; None where a percentile is compared as it is."""
         return None if self.decision_rule.startswith("latency/raw-percentile") else self.alpha
 
+    @property
+    def false_alarm(self) -> float | None:
+        """P(FAIL) if nothing has changed since the baseline, exact; None where there is none.
+
+        The order-statistic bound answers another question, so that its false alarm may be several
+        times alpha (§12.4.3). A comparison with a limit has no unchanged state.
+        """
+        return None if self.evidence is None else self.evidence.find_false_alarm(self.trials)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:

@@ -11,7 +11,6 @@ from trialwise.documents.blocks import Table, build_table
 from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import CheckCount, FailureGroup, LineKind, RepeatedRun, ResultLine
-from trialwise.model.metrics import StabilityEvidence
 from trialwise.model.run import RunRecord, RunTexts
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
@@ -209,8 +208,7 @@ def list_repeated_runs(record: RunRecord) -> tuple[RepeatedRun, ...]:
     weakest = {
         (run.input_id, run.trial): run.weakest_score
         for gate in record.verdict.gates
-        if isinstance(gate.evidence, StabilityEvidence)
-        for run in gate.evidence.runs
+        for run in gate.evidence.sessions
     }
     several = len(record.plan.experiments) > 1
     counts: Counter[tuple[str, str]] = Counter()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_observed, as_percent, join_few
 from trialwise.documents.printable import cut_middle
 from trialwise.model import metrics
-from trialwise.model.gate import Stability, describe_target
+from trialwise.model.gate import describe_target
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Verdict
 from trialwise.pages import gate_facts
 from trialwise.pages.verdict_meaning import make_badge
+from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.run_reliability import pass_at_k, pass_hat_k
 from trialwise.stats.trace_stability import SUB_SCORES
@@ -63,7 +64,7 @@ def build_gate(
     """
     # Without a limit nothing was asked, so that neither PASS nor FAIL would be true.
     word = gate.decision.value if gate.decision else "REPORTED"
-    notes = (*gate_facts.list_gate_notes(gate), *gate.caveats)
+    notes = (*GATES.explain(gate), *gate.caveats)
     return blocks.Section(
         heading=gate.gate,
         name=gate_facts.name_gate_section(gate),
@@ -151,17 +152,12 @@ def _write_number(value: float | Undefined) -> str:
 def _list_evidence(
     gate: metrics.GateFinding, verdict: Verdict, record: RunRecord | None
 ) -> Iterator[blocks.Block]:
-    evidence = gate.evidence
-    if isinstance(evidence, metrics.ReliabilityEvidence):
-        # With a single run of each input the curve is the pass rate and nothing else.
-        if len(evidence.decay_curve) > 1:
-            yield gate_facts.chart_decay(verdict, gate, evidence)
-            yield blocks.Prose(paragraphs=(gate_facts.describe_decay(evidence),), tone="quiet")
-        yield from _list_reliability(evidence)
-    elif isinstance(evidence, metrics.StabilityEvidence):
-        yield from _list_stability_blocks(record, gate, evidence)
-    else:
-        yield from _list_metrics(evidence, gate)
+    listed: dict[str, Callable[..., Iterator[blocks.Block]]] = {
+        "reliability": _list_reliability,
+        "stability": _list_stability,
+        "metrics": _list_metrics,
+    }
+    yield from listed[gate.gate](gate.evidence, gate, verdict, record)
 
 
 def _count_rest(count: int) -> tuple[str, ...]:
@@ -174,7 +170,16 @@ def _write_name(input_id: str) -> blocks.Name:
     return blocks.Name(cut_middle(input_id, _NAME))
 
 
-def _list_reliability(evidence: metrics.ReliabilityEvidence) -> Iterator[blocks.Block]:
+def _list_reliability(
+    evidence: metrics.ReliabilityEvidence,
+    gate: metrics.GateFinding,
+    verdict: Verdict,
+    _: RunRecord | None,
+) -> Iterator[blocks.Block]:
+    # With a single run of each input the curve is the pass rate and nothing else.
+    if len(evidence.decay_curve) > 1:
+        yield gate_facts.chart_decay(verdict, gate, evidence)
+        yield blocks.Prose(paragraphs=(gate_facts.describe_decay(evidence),), tone="quiet")
     # What degrades worst comes first: of many inputs only these are listed.
     worst = sorted(evidence.inputs, key=lambda one: one.summary.graceful_degradation)
     yield blocks.build_table(
@@ -206,16 +211,16 @@ def _draw_outcomes(outcomes: Sequence[bool]) -> str:
 
 
 def _list_metrics(
-    evidence: metrics.MetricsEvidence, gate: metrics.GateFinding
+    evidence: metrics.MetricsEvidence, gate: metrics.GateFinding, *_: object
 ) -> Iterator[blocks.Block]:
     of = gate_facts.describe_passing(evidence)
     yield _build_pass_k(f"pass@k and pass^k{of} over inputs", evidence.pass_k)
     for one in evidence.criteria:
         title = f"The same of {one.criterion}"
         yield blocks.Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))
-    worst = sorted(evidence.inputs, key=lambda one: (one.rate, one.score))
+    worst = evidence.worst_inputs
     fewest = min((one.trials for one in evidence.inputs), default=0)
-    k = gate_facts.pick_telling_k([row.k for row in evidence.pass_k], fewest)
+    k = gate_facts.pick_telling_k(evidence.ks, fewest)
     columns: list[blocks.Column[metrics.InputScore]] = [
         ("input", lambda one: _write_name(one.input_id)),
         ("passed", lambda one: f"{one.passed} of {one.trials}"),
@@ -273,8 +278,11 @@ def _build_pass_k(heading: str, rows: Sequence[metrics.PassK]) -> blocks.Table:
 FIRST_RUNS, MOST_RUNS = 10, 200
 
 
-def _list_stability_blocks(
-    record: RunRecord | None, gate: metrics.GateFinding, evidence: metrics.StabilityEvidence
+def _list_stability(
+    evidence: metrics.StabilityEvidence,
+    gate: metrics.GateFinding,
+    _: Verdict,
+    record: RunRecord | None,
 ) -> Iterator[blocks.Block]:
     """List a row for each run, the least steady first; scores below their floor carry a mark."""
     if not evidence.runs:
@@ -325,14 +333,10 @@ def _list_heads(
     record: RunRecord | None, gate: metrics.GateFinding, names: Sequence[str]
 ) -> Iterator[blocks.Cell]:
     """List the sub-scores that count, each with its floor."""
-    asked = (
-        one
-        for one in (() if record is None else record.plan.gates)
-        if isinstance(one, Stability) and one.sampling in (None, gate.experiment)
-    )
-    stability = next(asked, None)
+    plans = () if record is None else record.plan.gates
+    floors = next((getattr(one, "floors", None) for one in plans if one.name == gate.gate), None)
     for name in names:
-        floor = f"floor {getattr(stability.floors, name):g}" if stability else ""
+        floor = f"floor {getattr(floors, name):g}" if floors else ""
         yield blocks.Value(text=name.replace("_", " "), note=floor)
 
 

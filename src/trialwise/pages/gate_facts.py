@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trialwise.documents.blocks import Name, Table, build_table
 from trialwise.documents.charts import Area, Chart, Line, chart_lines, thin_out
@@ -20,10 +20,17 @@ from trialwise.model.metrics import (
     MetricsEvidence,
     PassK,
     ReliabilityEvidence,
-    StabilityEvidence,
 )
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.procedures.metrics import Intervals, PassFigure, Reach, mean_of, usual_ks
+from trialwise.procedures.metrics import (
+    PASS_AT_K,
+    PASS_HAT_K,
+    Intervals,
+    PassFigure,
+    Reach,
+    mean_of,
+    usual_ks,
+)
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.run_reliability import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.trace_stability import SUB_SCORES
@@ -32,30 +39,20 @@ HELD = {True: "holds", False: "does not hold", None: "undecided"}
 """What became of an expectation, in words."""
 
 
-def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:
-    """List what a reader must know of a gate's decision: that it has no error rate, and on what."""
-    if not gate.checks:
-        return ()
-    named = ", ".join(gate.heuristics)
-    heuristic = f" Heuristic: {named}." if named else ""
-    return (f"A gate holds a number against a limit and has no error rate.{heuristic}",)
-
-
 def explain_gate(gate: GateFinding) -> str:
     """Explain what became of a gate, and name the session that made it fail."""
-    evidence = gate.evidence
-    if gate.decision in (Decision.PASS, None) or not isinstance(evidence, StabilityEvidence):
+    sessions = gate.evidence.sessions
+    if gate.decision in (Decision.PASS, None) or not sessions:
         return gate.statement
-    worst = evidence.worst
-    if worst is None:
-        return gate.statement
+    worst = min(sessions, key=lambda one: one.weakest_score)  # the first of equals
+    left_out = getattr(gate.evidence, "exclude", ())
     scores = [
         f"{name.replace('_', ' ')} {getattr(worst, name):.3f}"
         for name in SUB_SCORES
-        if name not in evidence.exclude and getattr(worst, name) <= worst.weakest_score
+        if name not in left_out and getattr(worst, name) <= worst.weakest_score
     ]
     # One session is named to look at; a tie must not make it look like the only one.
-    alike = sum(one.weakest_score <= worst.weakest_score for one in evidence.runs) - 1
+    alike = sum(one.weakest_score <= worst.weakest_score for one in sessions) - 1
     others = f", as in {as_count(alike, 'other trial')}" if alike else ""
     session = f"trial {worst.trial}, input {worst.input_id}"
     return f"{gate.statement} The lowest is {', '.join(scores)} in {session}{others}."
@@ -103,10 +100,9 @@ def pick_telling_k(ks: Sequence[int], runs: int) -> int | None:
 
 def write_decay(gate: GateFinding) -> str:
     """Write a few points of a reliability block's decay curve; nothing where there is none."""
-    evidence = gate.evidence
-    if not isinstance(evidence, ReliabilityEvidence) or len(evidence.decay_curve) < 2:
+    curve = gate.evidence.curve
+    if len(curve) < 2:
         return ""
-    curve = evidence.decay_curve
     # At powers of two: reliability decays by a factor with every run, so that the first values
     # differ most.
     ks = [*(1 << power for power in range(len(curve).bit_length()) if 1 << power < len(curve))]
@@ -151,24 +147,6 @@ def list_unlimited(gate: GateFinding) -> list[GateNumber]:
     return [one for one in gate.numbers if one.target not in asked]
 
 
-def _sum_up_reliability(k: int, evidence: ReliabilityEvidence) -> str:
-    """Sum up the chance that any of k runs passes, and that all of them do, over the inputs.
-
-    Args:
-        k: The fewest runs of an input.
-        evidence: The outcomes of every input; of more than k runs all choices of k count.
-    """
-    counts = [(len(one.summary.outcomes), sum(one.summary.outcomes)) for one in evidence.inputs]
-    if not counts or not k:
-        return "no run"
-    # The unbiased estimators over all choices of k of an input's n runs (Chen et al. 2021 for
-    # pass@k, Yao et al. 2024 for pass^k), averaged over inputs.
-    some = sum(1 - math.comb(n - c, k) / math.comb(n, k) for n, c in counts) / len(counts)
-    every = sum(math.comb(c, k) / math.comb(n, k) for n, c in counts) / len(counts)
-    of = describe_passing(evidence)
-    return f"pass@{k}{of} {some:.3g}, pass^{k}{of} {every:.3g}"
-
-
 def describe_passing(evidence: MetricsEvidence | ReliabilityEvidence) -> str:
     """Describe what a run has to pass, after the name of a figure; nothing for every criterion.
 
@@ -185,25 +163,38 @@ def describe_passing(evidence: MetricsEvidence | ReliabilityEvidence) -> str:
 
 def sum_up_gate(gate: GateFinding) -> str:
     """Sum up the numbers of a block that nothing was asked of, in a line."""
-    evidence = gate.evidence
-    each = count_runs(gate)
-    if isinstance(evidence, ReliabilityEvidence):
-        decay = write_decay(gate)
-        summary = _sum_up_reliability(gate.runs, evidence)
-        return f"{summary}{f'; {decay}' if decay else ''} ({each})"
-    if isinstance(evidence, MetricsEvidence) and evidence.pass_k:
-        last, of = evidence.pass_k[-1], describe_passing(evidence)
-        shown = [
-            f"{name} {value:.3g}"
-            for name, value in (
-                (f"pass@{last.k}{of}", last.pass_at_k),
-                (f"pass^{last.k}{of}", last.pass_hat_k),
-                ("score", evidence.score),
-            )
-            if not isinstance(value, Undefined)
-        ]
-        return f"{', '.join(shown)} ({each})"
-    return each
+    numbers = {"reliability": _sum_up_reliability, "metrics": _sum_up_scores}.get(gate.gate)
+    summary = "" if numbers is None else numbers(gate, gate.evidence)
+    return f"{summary} ({count_runs(gate)})" if summary else count_runs(gate)
+
+
+def _sum_up_reliability(gate: GateFinding, evidence: Any) -> str:
+    """Sum up the chance that any run passes, and that all of them do, over the inputs."""
+    tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
+    if not tasks or not gate.runs:
+        return "no run"
+    # k is the fewest runs of an input; of one with more, all choices of k count (Chen et al. 2021
+    # for pass@k, Yao et al. 2024 for pass^k).
+    ks, of = [gate.runs] * len(tasks), describe_passing(evidence)
+    some, every = PASS_AT_K.average(tasks, ks), PASS_HAT_K.average(tasks, ks)
+    decay = write_decay(gate)
+    return (
+        f"pass@{gate.runs}{of} {some:.3g}, pass^{gate.runs}{of} {every:.3g}"
+        f"{f'; {decay}' if decay else ''}"
+    )
+
+
+def _sum_up_scores(gate: GateFinding, evidence: Any) -> str:  # noqa: ARG001
+    if not evidence.pass_k:
+        return ""
+    last, of = evidence.pass_k[-1], describe_passing(evidence)
+    numbers = {
+        f"pass@{last.k}{of}": last.pass_at_k,
+        f"pass^{last.k}{of}": last.pass_hat_k,
+        "score": evidence.score,
+    }
+    known = {name: one for name, one in numbers.items() if not isinstance(one, Undefined)}
+    return ", ".join(f"{name} {value:.3g}" for name, value in known.items())
 
 
 # pass@k and pass^k of each input, with intervals that are images of one interval of its rate.
@@ -238,15 +229,12 @@ def list_input_passes(
         gate: The block.
         only_telling: Whether only the k that says most is wanted.
     """
-    evidence = gate.evidence
-    if not isinstance(evidence, MetricsEvidence) or not evidence.inputs:
-        return
-    ks = [row.k for row in evidence.pass_k]
-    telling = pick_telling_k(ks, min(one.trials for one in evidence.inputs))
-    wanted = ks if not only_telling else [] if telling is None else [telling]
+    inputs, wanted = gate.evidence.worst_inputs, gate.evidence.ks
+    if only_telling:
+        telling = pick_telling_k(wanted, min((one.trials for one in inputs), default=0))
+        wanted = [] if telling is None else [telling]
     # Whoever reads the first rows only should have seen what is worst.
-    worst = sorted(evidence.inputs, key=lambda one: (one.rate, one.score))
-    for one in worst[:_MOST]:
+    for one in inputs[:_MOST]:
         if isinstance(one.interval, Undefined):  # nothing beyond the trials is claimed
             continue
         for k in wanted:

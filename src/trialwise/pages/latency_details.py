@@ -18,7 +18,6 @@ from trialwise.pages.criterion_charts import INKS
 from trialwise.pages.finding_facts import LATENCY, list_latency_marks, pick_badge
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.procedures.explanations import Rows, make_section
-from trialwise.procedures.latency import find_false_alarm
 from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
 from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import (
@@ -277,7 +276,7 @@ def _explain_evidence(finding: LatencyFinding) -> Rows:
         half = "no evidence asked for: a service at its limit passes about half the time"
         return _explain_limit(evidence) if finding.rule != "wilson" else [("  error rate", half)]
     if isinstance(evidence, OrderStatisticBound):
-        alarm = _write_computed(find_false_alarm(finding), " = P(FAIL) if nothing changed, exact")
+        alarm = _write_computed(finding.false_alarm, " = P(FAIL) if nothing changed, exact")
         return [*_explain_bound(evidence), ("  false alarm", alarm)]
     return _explain_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
 

@@ -332,9 +332,6 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
     status = _finding_status(finding.decision, bool(finding.refusals))
     advisory = Dimension.LATENCY in verdict.advisory
     claim = "about the latencies of successful trials"
-    # Few runs decide latencies, and every report comes through here.
-    from trialwise.procedures.latency import find_false_alarm
-
     seconds = (finding.observed, finding.threshold)
     observed, threshold = ("" if one is None else numbers.as_seconds(one) for one in seconds)
     parts = [observed, f"limit {threshold}" if threshold else ""]
@@ -379,7 +376,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
             "maximum_s": None if found is None else found.maximum_s,
             "threshold_s": finding.threshold,
             "alpha": finding.level,
-            "false_alarm": find_false_alarm(finding),
+            "false_alarm": finding.false_alarm,
         },
     )
 
@@ -388,6 +385,7 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     """Return its numbers and their limits; of numbers without limits, the means."""
     # Few runs have gates, and every report comes through here.
     from trialwise.pages import gate_facts
+    from trialwise.procedures.gates import PROCEDURE as GATES
 
     if gate.decision is None:
         return _report(
@@ -407,7 +405,7 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     # A gate that holds shows all of its numbers; one that does not shows what broke it.
     telling = [(name, one) for name, one in named if not one.holds] or named
     kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
-    notes, decay = gate_facts.list_gate_notes(gate), gate_facts.write_decay(gate)
+    notes, decay = GATES.explain(gate), gate_facts.write_decay(gate)
     decay = f"; {decay}" if decay else ""
     return ResultLine(
         kind=LineKind.GATE,

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_duration, as_observed, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
-from trialwise.model.metrics import RunStability, StabilityEvidence
+from trialwise.model.metrics import RunStability
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import Trial
@@ -287,8 +287,7 @@ def _map_stability(record: RunRecord) -> Mapping[tuple[str, int], RunStability]:
     return {
         (gate.experiment, run.trial): run
         for gate in record.verdict.gates
-        if isinstance(gate.evidence, StabilityEvidence)
-        for run in gate.evidence.runs
+        for run in gate.evidence.sessions
     }
 
 

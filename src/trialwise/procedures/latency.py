@@ -6,9 +6,9 @@ the latency dimension is enforced or advisory; what differs is only whether the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from trialwise import stats
 from trialwise.decimals import ceil_product, complement, floor_product
@@ -94,7 +94,7 @@ class Latency:
             )
         if latency.enforced and options.intent is Intent.VERIFICATION:
             rate = _success_rate(criteria, name, baseline)
-            refusals += _latency_gate(plans, experiment.trials, rate, latency.confidence)
+            refusals += _list_unbounded(plans, experiment.trials, rate, latency.confidence)
             refusals += _list_saturated(plans, experiment.trials, rate, options.rule)
         return tuple(plans), refusals
 
@@ -198,35 +198,34 @@ def decide_latency(
     <Decision.PASS: 'PASS'>
     """
     decide = _decide_baseline if plan.limit_s is None else _decide_limit
-    found = decide(plan, latencies, rule, intent, planned_trials)
+    evidence, observed, decision, statement = decide(plan, latencies, rule, intent, planned_trials)
     rules = BASELINE_RULES if plan.limit_s is None else LIMIT_RULES
+    threshold = plan.limit_s
+    if evidence is not None and not isinstance(evidence, stats.LatencyLimitDecision):
+        threshold = evidence.threshold
     return LatencyFinding(
         constraint=plan.percentile,
         decision_rule=rules[rule],
-        decision=found.decision,
+        decision=decision,
         percentile=plan.level,
         alpha=plan.alpha,
         trials=len(latencies),
         rule=rule,
-        threshold=found.threshold,
-        observed=found.observed,
-        refusals=(found.refusal,) if found.refusal else (),
-        evidence=found.evidence,
-        statement=found.statement,
+        threshold=threshold,
+        observed=observed,
+        refusals=(evidence.refusal,) if evidence and evidence.refusal else (),
+        evidence=evidence,
+        statement=statement,
     )
 
 
-class _Decided(NamedTuple):
-    """What a rule says of a percentile."""
-
-    decision: Decision | None
-    statement: str
-    threshold: float | None
-    observed: float | None
-    refusal: stats.Refusal | None
-    evidence: (
-        stats.LatencyLimitDecision | stats.OrderStatisticBound | stats.PrecedenceThreshold | None
-    )
+_Decided: TypeAlias = tuple[
+    stats.LatencyLimitDecision | stats.OrderStatisticBound | stats.PrecedenceThreshold | None,
+    float | None,
+    Decision | None,
+    str,
+]
+"""The evidence, the observed percentile, the decision, and the statement."""
 
 
 def _decide_limit(
@@ -246,13 +245,13 @@ def _decide_limit(
         planned_trials=planned_trials if rule != "wilson" else None,
     )
     seen = result.observed_percentile
+    if result.refusal is not None:
+        return result, seen, None, "Too few trials are planned to show this percentile."
     needed_for_evidence = stats.existence_minimum(plan.level, confidence=complement(plan.alpha))
     verifies = plan.enforced and intent is Intent.VERIFICATION
-    if result.refusal is not None:
-        decision, statement = None, "Too few trials are planned to show this percentile."
-    elif verifies and len(latencies) < needed_for_evidence:
+    decision = Decision.INCONCLUSIVE
+    if verifies and len(latencies) < needed_for_evidence:
         # However the percentile compares: so few successes show nothing about it (§12.5).
-        decision = Decision.INCONCLUSIVE
         statement = (
             f"{len(latencies)} successful trials are fewer than the {needed_for_evidence} that "
             "this percentile needs."
@@ -262,12 +261,11 @@ def _decide_limit(
         needed = "no count would do" if result.y_min is None else f"{result.y_min} needed"
         statement = f"{result.within} of {result.trials} latencies within the limit, {needed}."
     elif seen is None:
-        decision = Decision.INCONCLUSIVE
         statement = "There is no latency to compare with the limit."
     else:
         decision = Decision.PASS if result.raw_percentile_pass else Decision.FAIL
         statement = f"{_compare(plan, seen, plan.limit_s)}, compared as they are."
-    return _Decided(decision, statement, plan.limit_s, seen, result.refusal, result)
+    return result, seen, decision, statement
 
 
 def _decide_baseline(
@@ -278,23 +276,21 @@ def _decide_baseline(
     planned_trials: int | None,
 ) -> _Decided:
     design = _baseline_design(plan, len(latencies), rule, planned_trials)
-    threshold, refusal = (None, None) if design is None else (design.threshold, design.refusal)
-    gate = stats.nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
     observed = stats.nearest_rank_percentile(latencies, plan.level) if latencies else None
-    decision: Decision | None
-    if refusal is not None:
-        decision, statement = None, "The test is planned larger than its baseline run."
-    elif gate.outcome == "INCONCLUSIVE" or observed is None:
-        decision = Decision.INCONCLUSIVE
+    if design is not None and design.refusal is not None:
+        return design, observed, None, "The test is planned larger than its baseline run."
+    threshold = None if design is None else design.threshold
+    gate = stats.nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
+    decision = Decision.INCONCLUSIVE
+    if gate.outcome == "INCONCLUSIVE" or observed is None:
         statement = f"{len(latencies)} latencies are fewer than the {gate.minimum_trials} needed."
     elif threshold is None:
-        decision = Decision.INCONCLUSIVE
         statement = "The baseline has too few latencies for a threshold at this level to exist."
     else:
         decision = Decision.FAIL if observed > threshold else Decision.PASS
         indicative = " This is indicative only." if gate.outcome == "INDICATIVE" else ""
         statement = f"{_compare(plan, observed, threshold)}.{indicative}"
-    return _Decided(decision, statement, threshold, observed, refusal, design)
+    return design, observed, decision, statement
 
 
 def _compare(plan: LatencyPlan, observed: float, limit: float) -> str:
@@ -326,26 +322,14 @@ def _baseline_design(
     )
 
 
-def find_false_alarm(finding: LatencyFinding) -> float | None:
-    """P(FAIL) if nothing has changed since the baseline, exact; None where the rule has none.
-
-    The order-statistic bound answers another question, so that its false alarm may be several
-    times alpha (§12.4.3). A comparison with a limit has no unchanged state.
-    """
-    evidence = finding.evidence
-    return None if evidence is None else evidence.find_false_alarm(finding.trials)
-
-
 class LatencyForecast(NamedTuple):
     """What a percentile's rule does, as far as it is known before the first trial."""
 
-    successes: int
-    """The number of latencies that the forecast assumes: all trials succeed."""
-    threshold_s: float | None
+    threshold_s: float | None = None
     """The largest percentile that PASSes against a baseline."""
-    false_alarm: float | None
+    false_alarm: float | None = None
     """P(FAIL) of an unchanged service."""
-    passes_at_limit: float | None
+    passes_at_limit: float | None = None
     """P(PASS) of a service whose percentile is exactly the limit."""
 
 
@@ -362,11 +346,11 @@ def forecast_latency(plan: LatencyPlan, trials: int, rule: stats.Rule) -> Latenc
             cutoff = stats.latency_limit_cutoff(plan.level, trials, alpha=plan.alpha).cutoff
             needed = trials + 1 if cutoff is None else cutoff
         chance = raw_tail(needed, trials, plan.level) if needed <= trials else 0.0
-        return LatencyForecast(trials, None, None, chance)
+        return LatencyForecast(passes_at_limit=chance)
     design = _baseline_design(plan, trials, rule, None)
     if design is None:
-        return LatencyForecast(trials, None, None, None)
-    return LatencyForecast(trials, design.threshold, design.find_false_alarm(trials), None)
+        return LatencyForecast()
+    return LatencyForecast(design.threshold, design.find_false_alarm(trials))
 
 
 def _success_rate(
@@ -387,15 +371,13 @@ def _success_rate(
 
 def _list_saturated(
     plans: Sequence[LatencyPlan], trials: int, rate: float, rule: stats.Rule
-) -> list[str]:
+) -> Iterator[str]:
     """Refuse a baseline with too few latencies for any threshold to exist (§12.4.2)."""
-    reasons = []
-    for plan in plans:
-        expected = floor_product(rate, trials)
-        if plan.limit_s is not None or not expected:
-            continue
+    expected = floor_product(rate, trials)
+    for plan in plans if expected else ():
         design = _baseline_design(plan, expected, rule, None)
-        if design is not None and (design.threshold, design.refusal) != (None, None):
+        is_usable = design is not None and (design.threshold, design.refusal) != (None, None)
+        if plan.limit_s is not None or is_usable:
             continue
         known = len(plan.baseline_latencies_s or ())
         needed: int | stats.Undefined = stats.existence_minimum(
@@ -405,26 +387,23 @@ def _list_saturated(
             needed = stats.precedence_planning(
                 known, trials, rate, plan.level, alpha=plan.alpha
             ).minimum_baseline_trials
-        more = "more" if isinstance(needed, stats.Undefined) else f"at least {needed}"
-        reasons.append(
+        least, more = ("more", "more") if not needed else (f"{needed}", f"at least {needed}")
+        yield (
             f"latency {plan.percentile}: the baseline has {known} latencies, and no threshold "
-            f"exists for this percentile with fewer than {more.removeprefix('at least ')}; measure "
-            f"a baseline with {more} successful trials, give a limit, or leave latency advisory"
+            f"exists for this percentile with fewer than {least}; measure a baseline with {more} "
+            "successful trials, give a limit, or leave latency advisory"
         )
-    return reasons
 
 
-def _latency_gate(
+def _list_unbounded(
     plans: Sequence[LatencyPlan], trials: int, rate: float, confidence: float
-) -> list[str]:
+) -> Iterator[str]:
     """Refuse a percentile whose bound would not exist at the expected successes (§12.5.3)."""
-    reasons = []
     for plan in plans:
         gate = stats.verification_gate(trials, rate, plan.level, confidence=confidence)
         if not gate.feasible:
-            reasons.append(
+            yield (
                 f"latency {plan.percentile}: {trials} trials at a success rate of {rate:.3g} give "
                 f"about {gate.expected_trials} latencies, and {gate.minimum_trials} are needed; "
                 f"plan at least {gate.planned_trials_needed} trials, or leave latency advisory"
             )
-    return reasons
