@@ -308,15 +308,9 @@ class Made(Record):
     """A record that becomes an object of the model's when what holds it is built."""
 
     def __init__(
-        self,
-        name: str,
-        constructor: Callable[..., Any],
-        keys: tuple[Key, ...],
-        *,
-        one_of: tuple[tuple[str, ...], ...] = (),
-        doc: str,
+        self, name: str, constructor: Callable[..., Any], keys: tuple[Key, ...], **more: Any
     ) -> None:
-        super().__init__(name, keys, one_of=one_of, doc=doc)
+        super().__init__(name, keys, **more)
         self.constructor = constructor
 
     def finish(self, value: Any, node: Node, label: str, reader: Reader) -> Any:  # noqa: ARG002

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from trialwise.declarations.scalars import Choice, Count, Number, Rate, Text
-from trialwise.declarations.signatures import setting
-from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record
+from trialwise.declarations.signatures import Made, setting
+from trialwise.declarations.structures import Either, Key, Listing, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold
 from trialwise.stats.run_reliability import check_half_width
@@ -271,8 +271,9 @@ class Stability(Gate):
     looks_at_criteria: ClassVar[bool] = False
 
     floors: StabilityFloors = setting(
-        Record(
+        Made(
             "floors",
+            StabilityFloors,
             tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in SUB_SCORES),
             doc="Limits below which a sub-score of a run is flagged as drifted.",
         ),

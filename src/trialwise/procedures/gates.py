@@ -16,7 +16,7 @@ from trialwise.documents.numbers import STOPS
 from trialwise.model.claim import SamplingMode
 from trialwise.model.contract import REPLIED, Contract
 from trialwise.model.evidence import StopReason
-from trialwise.model.gate import Expectation, Gate, find_target, targets_of
+from trialwise.model.gate import TARGETS, Gate, targets_of
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.metrics import GateCheck, GateEvidence, GateFinding, GateNumber
 from trialwise.model.options import RunOptions
@@ -247,7 +247,17 @@ def _decide_gate(gated: _GatedRuns, stop: StopReason) -> GateFinding:
             name: one._replace(interval=one.interval.after_early_stop())
             for name, one in measured.items()
         }
-    checks = tuple(_check(one, measured[one.target]) for one in gate.expect)
+    checks = tuple(
+        GateCheck(
+            target=one.target,
+            matcher=one.matcher,
+            basis=one.is_of.basis,
+            value=(value := measured[one.target].value),
+            interval=measured[one.target].interval,
+            holds=None if isinstance(value, Undefined) else one.matcher.holds(value),
+        )
+        for one in gate.expect
+    )
     is_open = gated.silent > 0 and gated.plan.analysis is not Analysis.PER_PROTOCOL
     tried = [len(mine) for mine in gated.runs.values() if mine]
     statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
@@ -279,23 +289,11 @@ def _decide_gate(gated: _GatedRuns, stop: StopReason) -> GateFinding:
 
 def _list_numbers(gate: Gate, measured: Mapping[str, Measured]) -> Iterator[GateNumber]:
     for path in targets_of(gate.name):
-        found = find_target(path)
         # Those with a k are as many as one likes; a table has them.
-        if found is not None and found.is_listed:
+        if TARGETS[path].is_listed and path in measured:
             value, interval = measured[path]
-            yield GateNumber(target=path, basis=found.basis, value=value, interval=interval)
-
-
-def _check(expectation: Expectation, measured: Measured) -> GateCheck:
-    value = measured.value
-    return GateCheck(
-        target=expectation.target,
-        matcher=expectation.matcher,
-        basis=expectation.is_of.basis,
-        value=value,
-        interval=measured.interval,
-        holds=None if isinstance(value, Undefined) else expectation.matcher.holds(value),
-    )
+            basis = TARGETS[path].basis
+            yield GateNumber(target=path, basis=basis, value=value, interval=interval)
 
 
 def _combine_checks(
@@ -318,16 +316,16 @@ def _list_caveats(
     if not is_whole:
         yield "Not all planned runs were made, so that no estimate is unbiased."
     yield from evidence.list_doubts()
-    missed = [one.target for one in checks if one.holds and _reaches_beyond(one)]
+    # A limit that is kept might not be, as far as the interval says.
+    missed = [
+        one.target
+        for one in checks
+        if one.holds
+        and isinstance(one.matcher, NumberSchema)
+        and not (isinstance(one.interval, Undefined) or all(map(one.matcher.holds, one.interval)))
+    ]
     if missed:
         yield f"The interval reaches beyond the limit, for {', '.join(missed)}."
-
-
-def _reaches_beyond(check: GateCheck) -> bool:
-    """Return whether a limit that is kept might not be, as far as the interval says."""
-    if not isinstance(check.matcher, NumberSchema) or isinstance(check.interval, Undefined):
-        return False
-    return not all(map(check.matcher.holds, check.interval))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,7 +348,7 @@ class Grading:
         """
         if not gate.looks_at_criteria:
             return cls()
-        names = tuple(one.criterion for one in criteria)
+        names = [one.criterion for one in criteria]
         # A criterion that is only reported has no verdict of its own, and its grades still count.
         reported = {one.criterion for one in criteria if one.standing.reported_at is not None}
         advising = {
@@ -358,20 +356,20 @@ class Grading:
             for one in criteria
             if one.standing.advisory[one.standing.reported_at is not None :]
         }
-        named = getattr(gate, "criterion", None)
-        if named is not None:
-            return cls(counting=(named,), advising=tuple(advising.intersection((named,))))
-        weights = getattr(gate, "weights", None)
+        named, weights = getattr(gate, "criterion", None), getattr(gate, "weights", None)
         if weights is not None:
-            # That there was a reply is no grade.
-            names = tuple(name for name in names if not _is_reply(name) or name not in reported)
-        if weights:
-            counting = tuple(name for name in names if name in weights)
+            # That there was a reply is no grade, in a sampling without any other criterion.
+            replied = {one for one in reported if one == REPLIED or one.startswith(f"{REPLIED} [")}
+            names = [name for name in names if name not in replied]
+        if named is not None:
+            names = counting = [named]
+        elif weights:
+            counting = [name for name in names if name in weights]
         else:
-            decided = tuple(name for name in names if name not in advising | reported)
-            counting = decided or tuple(name for name in names if name not in advising) or names
+            firm = [name for name in names if name not in advising]
+            counting = [name for name in firm if name not in reported] or firm or names
         return cls(
-            counting=counting,
+            counting=tuple(counting),
             advising=tuple(name for name in counting if name in advising),
             left_out=tuple(name for name in names if name not in (*counting, *reported)),
         )
@@ -390,11 +388,6 @@ class Grading:
         if silent:
             runs = "1 run is" if silent == 1 else f"{silent} runs are"
             yield f"{runs} left out, since a judge gave no verdict."
-
-
-def _is_reply(name: str) -> bool:
-    """Return whether a criterion only asks for a reply, in a sampling without any other."""
-    return name == REPLIED or name.startswith(f"{REPLIED} [")
 
 
 def _only_advise(names: Sequence[str]) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations import written
 from trialwise.declarations.scalars import Choice, Kind, Number, Schema, Text
-from trialwise.declarations.signatures import setting_keys
+from trialwise.declarations.signatures import build_declared, setting_keys
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
-from trialwise.declarations.written import Invalid, Node, Reader
+from trialwise.declarations.written import INVALID, Invalid, Node, Reader
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.gate import GATES, Expectation, Gate, find_target, targets_of
-from trialwise.stats.trace_stability import StabilityFloors
 from trialwise.suite.reading_context import check_sampling, make_model
 
 if TYPE_CHECKING:
@@ -74,11 +73,14 @@ class _Matcher(Kind):
 
 NUMBER_SCHEMA = Record(
     "number-schema",
-    (
-        Key("minimum", _Limit(), "The smallest allowed number."),
-        Key("maximum", _Limit(), "The largest allowed number."),
-        Key("exclusiveMinimum", _Limit(), "The number must be greater than this."),
-        Key("exclusiveMaximum", _Limit(), "The number must be less than this."),
+    tuple(
+        Key(name, _Limit(), said, field=field)
+        for name, field, said in (
+            ("minimum", "minimum", "The smallest allowed number."),
+            ("maximum", "maximum", "The largest allowed number."),
+            ("exclusiveMinimum", "exclusive_minimum", "The number must be greater than this."),
+            ("exclusiveMaximum", "exclusive_maximum", "The number must be less than this."),
+        )
     ),
     some_of=(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),),
     doc="Limits on a number, with the names of JSON Schema.",
@@ -175,14 +177,6 @@ METRICS = _block(
 
 # --- How gates are built from what was read ---
 
-#: The fields of the model, by the keywords of JSON Schema.
-_FIELDS = {
-    "minimum": "minimum",
-    "maximum": "maximum",
-    "exclusiveMinimum": "exclusive_minimum",
-    "exclusiveMaximum": "exclusive_maximum",
-}
-
 
 def build_gates(
     fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Reader
@@ -196,7 +190,8 @@ def build_gates(
         context: The suite being read.
     """
     built: dict[str, Gate] = {}
-    for name in GATES:
+    kind: Any
+    for name, kind in GATES.items():
         given = fields.get(name)
         if not isinstance(given, Fields):
             continue
@@ -206,10 +201,14 @@ def build_gates(
         if not given.sound or expect is None or not _weights_are_sound(given, context):
             continue
         # The weights of graders are those of the gate, unless the gate says otherwise.
-        weights = {}
-        if name == "metrics" and not {"weights", "criterion"} & given.nodes.keys():
-            weights = {one.name: one.weight for one in fields.get("graders", [])}
-        gate = make_model(partial(_gate, name, given, expect, weights), given, context)
+        graders = fields.get("graders", [])
+        make = partial(kind, expect=expect)
+        if name == "metrics" and graders and not {"weights", "criterion"} & given.nodes.keys():
+            make = partial(make, weights={one.name: one.weight for one in graders})
+        if isinstance(given.get("k"), int):
+            given.values["k"] = (given["k"],)
+        keys = setting_keys(kind)
+        gate = make_model(partial(build_declared, make, keys, given, context), given, context)
         if isinstance(gate, Invalid) or samplings is None:
             continue
         built[name] = gate
@@ -229,21 +228,6 @@ def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader
     return bool(several)
 
 
-def _gate(
-    name: str, given: Fields, expect: tuple[Expectation, ...], weights_of: dict[str, float]
-) -> Gate:
-    values = {key: one for key, one in given.values.items() if key != "expect"}
-    if isinstance(floors := values.get("floors"), Fields):
-        values["floors"] = StabilityFloors(**floors.values)
-    if isinstance(weights := values.get("weights"), Fields):
-        values["weights"] = weights.values
-    if weights_of:
-        values["weights"] = weights_of
-    if isinstance(k := values.get("k"), int):
-        values["k"] = (k,)
-    return GATES[name](expect=expect, **values)
-
-
 def _check_criteria(
     gate: Gate,
     given: Fields,
@@ -256,23 +240,20 @@ def _check_criteria(
     # Which sampling is meant was asked for already; its criteria are not known until then.
     if None in looked_at:
         return
-    names = [one.name for one in criteria if (one.sampling or samplings[0]) in looked_at]
+    mine = [one for one in criteria if (one.sampling or samplings[0]) in looked_at]
+    names = [one.name for one in mine]
     weights = given.get("weights")
     unknown = [one for one in weights.nodes if one not in names] if weights else []
     for name in unknown:
         hint = written.suggest_name(name, names, f"there are {_list_words(names)}")
         context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
-    promised = [name for name in names if not _is_reported(name, criteria)]
+    promised = [one.name for one in mine if not one.report_only]
     if weights and not unknown and not set(promised) <= weights.nodes.keys():
         # Left out by mistake, it would silently not count.
         message = f"`weights` must give one weight to each of {', '.join(promised)}, got a mapping"
         context.refuse(given.at("weights"), message)
     elif not unknown:
         make_model(partial(gate.check_criteria, names), given, context)
-
-
-def _is_reported(name: str, criteria: Sequence[Criterion]) -> bool:
-    return any(one.report_only for one in criteria if one.name == name)
 
 
 def _list_words(names: Sequence[str]) -> str:
@@ -330,22 +311,22 @@ def _refuse_target(gate: str, target: str) -> str:
     return f"there is no target `{target}` in `{gate}`; {hint}"
 
 
-def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
+def _matcher(fields: Fields, context: Reader) -> Any:
     from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NoWorse, NumberSchema
 
     ((name, given),) = fields.values.items()
-    if name == "exact":
-        return make_model(lambda: Exact(value=given), fields, context)
-    if name == "schema":
-        limits = {_FIELDS[limit]: value for limit, value in given.values.items()}
-        return make_model(lambda: NumberSchema(**limits), fields, context)
-    if name == "no_worse_than":
-        margin = given.get("margin", 0.0) if isinstance(given, Fields) else 0.0
-        return make_model(lambda: NoWorse(margin=margin), fields, context)
-    parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
-    sound = tuple(one for one in parts if not isinstance(one, Invalid))
-    if len(sound) < len(parts):
-        return next(one for one in parts if isinstance(one, Invalid))
-    if name == "not":
-        return Not(matcher=sound[0])
-    return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)
+    inner = given if isinstance(given, list) else [given] if name == "not" else []
+    parts = tuple(_matcher(one, context) for one in inner)
+    if INVALID in parts:
+        return INVALID
+    make: dict[str, Callable[[], Matcher]] = {
+        "exact": lambda: Exact(value=given),
+        "schema": lambda: build_declared(NumberSchema, NUMBER_SCHEMA.keys, given, context),
+        "no_worse_than": lambda: NoWorse(
+            margin=given.get("margin", 0.0) if isinstance(given, Fields) else 0.0
+        ),
+        "not": lambda: Not(matcher=parts[0]),
+        "all_of": lambda: AllOf(matchers=parts),
+        "any_of": lambda: AnyOf(matchers=parts),
+    }
+    return make_model(make[name], fields, context)
