@@ -56,6 +56,11 @@ rows = [*option_rows(RunOptions), *option_rows(Budget, "budget.")]
 rows += [row for row in option_rows(Criterion) if row.name == "confidence"]
 print(json.dumps([astuple(row) for row in rows]))
 """
+_CHECKS = """#: The module of each check.
+CHECKS = dict(
+    sorted((name, module) for module, names in _CHECK_MODULES.items() for name in names.split())
+)
+"""
 _OPTIONS_HEAD = """
 #: The options of a run in plain values, from the fields of `RunOptions`: `--help` shows them and
 #: loads no more. The name of each option, the field that it sets, its kind and what it means.
@@ -189,13 +194,13 @@ def render_catalogue(package: Path) -> str:
     checks = {**_declared(package, "checks", skip=("combine",)), **_declared(package, "judges")}
     services = _declared(package, "services")
     tables = {
-        "CHECKS": dict(sorted(checks.items())),
+        "_CHECK_MODULES": _by_module(checks),
         "SERVICES": dict(sorted(services.items())),
         "CHECK_EXPORTS": _exports(package, "checks"),
         "SERVICE_EXPORTS": _exports(package, "services"),
     }
     notes = {
-        "CHECKS": "The constructor of each check that a suite may name.",
+        "_CHECK_MODULES": "The checks that a suite may name; each is named as its constructor is.",
         "SERVICES": "The constructor of each service that a suite may name.",
         "CHECK_EXPORTS": "The public names of `trialwise.checks`, by module.",
         "SERVICE_EXPORTS": "The public names of `trialwise.services`, by module.",
@@ -204,7 +209,17 @@ def render_catalogue(package: Path) -> str:
     for name, table in tables.items():
         rows = "".join(f'    "{key}": {_literal(value)},\n' for key, value in table.items())
         parts.append(f"\n#: {notes[name]}\n{name} = {{\n{rows}}}\n")
+        if name == "_CHECK_MODULES":
+            parts.append(_CHECKS)
     return "".join(parts)
+
+
+def _by_module(declared: dict[str, str]) -> dict[str, str]:
+    """Return the names that each module declares."""
+    found: dict[str, list[str]] = {}
+    for name, where in sorted(declared.items()):
+        found.setdefault(where.partition(":")[0], []).append(name)
+    return {module: " ".join(found[module]) for module in sorted(found)}
 
 
 def render_stubs(package: Path) -> dict[Path, str]:

@@ -5,35 +5,25 @@ Written by `make stubs` from the modules themselves: nothing is imported to find
 
 # fmt: off
 
-#: The constructor of each check that a suite may name.
-CHECKS = {
-    "as_expected": "checks.whole_reply:as_expected",
-    "contains": "checks.texts:contains",
-    "ends_with": "checks.texts:ends_with",
-    "equals": "checks.whole_reply:equals",
-    "exit_code": "checks.resources:exit_code",
-    "expression": "checks.expressions:expression",
-    "final_answer": "checks.resources:final_answer",
-    "json_path": "checks.parsable:json_path",
-    "json_schema": "checks.whole_reply:json_schema",
-    "length": "checks.texts:length",
-    "matches": "checks.texts:matches",
-    "max_cost": "checks.resources:max_cost",
-    "max_latency": "checks.resources:max_latency",
-    "max_repeated_failures": "checks.resources:max_repeated_failures",
-    "max_tokens": "checks.resources:max_tokens",
-    "max_turns": "checks.resources:max_turns",
-    "not_contains": "checks.texts:not_contains",
-    "numeric_range": "checks.parsable:numeric_range",
-    "parses": "checks.parsable:parses",
-    "similar": "judges.similarity:similar",
-    "starts_with": "checks.texts:starts_with",
-    "tool_call_count": "checks.tools:tool_call_count",
-    "tool_called": "checks.tools:tool_called",
-    "tool_called_with": "checks.tools:tool_called_with",
-    "tool_not_called": "checks.tools:tool_not_called",
-    "tools_in_order": "checks.tools:tools_in_order",
+#: The checks that a suite may name; each is named as its constructor is.
+_CHECK_MODULES = {
+    "checks.expressions": "expression",
+    "checks.parsable": "json_path numeric_range parses",
+    "checks.resources": (
+        "exit_code final_answer max_cost max_latency max_repeated_failures max_tokens "
+        "max_turns"
+    ),
+    "checks.texts": "contains ends_with length matches not_contains starts_with",
+    "checks.tools": (
+        "tool_call_count tool_called tool_called_with tool_not_called tools_in_order"
+    ),
+    "checks.whole_reply": "as_expected equals json_schema",
+    "judges.similarity": "similar",
 }
+#: The module of each check.
+CHECKS = dict(
+    sorted((name, module) for module, names in _CHECK_MODULES.items() for name in names.split())
+)
 
 #: The constructor of each service that a suite may name.
 SERVICES = {

@@ -10,11 +10,16 @@ import pytest
 import trialwise as tw
 from trialwise.errors import JournalDamaged
 from trialwise.model import trial_table
-from trialwise.model.plain_json import encode_line, seal
+from trialwise.model.plain_json import seal, spell_record
 from trialwise.model.plan import Plan
 from trialwise.stores.journal import read_journal
 from trialwise.stores.run_journals import read_trials
 from trialwise.stores.runs import RunStore, StoreUnusable
+
+
+def encode_line(record: dict[str, Any], *, number: int = 0) -> bytes:
+    """Spell and seal a record, as a journal does."""
+    return seal(spell_record(record).encode("ascii"), number)
 
 
 def answer(_question: str) -> str:

@@ -384,9 +384,8 @@ def find_check(name: str) -> CheckDeclaration | None:
         ExtensionError: Another distribution declares it, and it cannot be used.
     """
     if name in BUILT_IN:
-        module, _, function = BUILT_IN[name].partition(":")
-        constructor = getattr(import_module(f"trialwise.{module}"), function)
-        return CheckDeclaration(name, constructor)
+        module = import_module(f"trialwise.{BUILT_IN[name]}")
+        return CheckDeclaration(name, getattr(module, name))
     return find_extension(CHECKS, name, lambda loaded: _accept(name, loaded))
 
 

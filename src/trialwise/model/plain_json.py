@@ -31,35 +31,31 @@ _LINE = b"%b" + _SEAL + b"\n"
 LARGEST = 1 << 14_000
 
 
-def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
-    """Encode the line of one record.
+def spell_record(record: Mapping[str, Any]) -> str:
+    """Return a record as compact JSON in ASCII, so that no text breaks a line or its encoding.
 
     Args:
-        record: Plain values under text keys; see `unplain`.
-        number: Its place in the file, from 0, where lines have one: the checksum covers it, so
-            that a line which is lost, repeated or moved is damage.
+        record: Plain values under text keys; see `unplain`. The key of the checksum is not free.
 
-    >>> encode_line({"i": 0, "ok": "1"})
-    b'{"i":0,"ok":"1","checksum":"0c8962e8"}\\n'
+    >>> spell_record({"i": 0, "ok": "1"})
+    '{"i":0,"ok":"1"}'
     """
-    return seal(spell_record(record).encode("ascii"), number)
-
-
-def spell_record(record: Mapping[str, Any]) -> str:
-    """Return the text of a record, which does not use the key of the checksum."""
-    plain = record if type(record) is dict else dict(record)
-    if CHECKSUM in plain:
-        raise InvalidArgument("record", sorted(plain), f"leave the key {CHECKSUM!r} to the line")
-    return encode_record(plain)
-
-
-def encode_record(record: dict[str, Any]) -> str:
-    """Return a record as compact JSON in ASCII."""
-    return _encoder()(record)
+    if CHECKSUM in record:
+        raise InvalidArgument("record", sorted(record), f"leave the key {CHECKSUM!r} to the line")
+    return _encoder()(record if type(record) is dict else dict(record))
 
 
 def seal(text: bytes, number: int = 0) -> bytes:
-    """Return the line of a record already spelled as the text of a JSON object."""
+    """Return the line of a record that is spelled as the text of a JSON object.
+
+    Args:
+        text: What `spell_record` spelled.
+        number: Its place in the file, from 0, where lines have one: the checksum covers it, so
+            that a line which is lost, repeated or moved is damage.
+
+    >>> seal(b'{"i":0,"ok":"1"}')
+    b'{"i":0,"ok":"1","checksum":"0c8962e8"}\\n'
+    """
     body = text[:-1] + b"," if len(text) > len("{}") else text[:-1]
     return _LINE % (body, crc32(body, number))
 
@@ -76,7 +72,7 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     Raises:
         ValueError: A line holds something else than one record, although its checksum fits.
 
-    >>> parse_lines([encode_line({"i": 0}).rstrip()])
+    >>> parse_lines([seal(b'{"i":0}').rstrip()])
     [{'i': 0}]
     """
     import json
@@ -99,7 +95,7 @@ class LineScan:
 
     Only what follows the last newline may be torn: a line is written in one piece, its end last.
 
-    >>> content = encode_line({"i": 0}, number=0) + encode_line({"i": 1}, number=1)
+    >>> content = seal(b'{"i":0}', 0) + seal(b'{"i":1}', 1)
     >>> found = LineScan([content[:9], content[9:-1]])
     >>> sum(map(len, found)), found.damaged
     (1, None)
@@ -135,16 +131,9 @@ class LineScan:
                 return
         self.torn = len(tail)
 
-    def read_through(self) -> LineScan:
-        """Look at every line and keep none."""
-        for _ in self:
-            pass
-        return self
-
 
 @cache
 def _encoder() -> Callable[[object], str]:
-    # ASCII, so that no text breaks a line or its encoding.
     return make_encoder(ensure_ascii=True, separators=(",", ":"))
 
 
@@ -181,14 +170,9 @@ def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
 
 def _unplain(value: Any) -> tuple[str, str] | None:
     # Loops and not generators: one frame a level, so that what JSON can nest is not refused here.
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            if found := _unplain(item):
-                return f"[{index}]{found[0]}", found[1]
-        return None
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
+    if isinstance(value, list | dict):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if not isinstance(key, str) and isinstance(value, dict):
                 return "", f"a dict with the key {key!r}"
             if found := _unplain(item):
                 return f"[{key!r}]{found[0]}", found[1]
@@ -310,6 +294,8 @@ def _check(kind: Any, allowed: str, convert: Callable[[Any], Any]) -> Callable[[
     """Return what converts a value of one class, and refuses every other."""
 
     def checked(value: Any) -> Any:
+        if type(value) is convert:  # nearly always, and a record has a million parts
+            return value
         if not isinstance(value, kind):
             raise Misfit(value, allowed)
         return convert(value)
@@ -319,15 +305,7 @@ def _check(kind: Any, allowed: str, convert: Callable[[Any], Any]) -> Callable[[
 
 def _plain(kind: Any, allowed: str) -> Form:
     """Return the form of what JSON has, too; the text of an enumeration becomes a plain one."""
-
-    def convert(value: Any) -> Any:
-        if type(value) is kind:  # nearly always, and a record has a million parts
-            return value
-        if not isinstance(value, kind):
-            raise Misfit(value, allowed)
-        return kind(value)
-
-    return _single(kind, convert)
+    return _single(kind, _check(kind, allowed, kind))
 
 
 def _single(

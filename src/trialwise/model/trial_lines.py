@@ -15,7 +15,7 @@ from sys import intern
 from typing import Any, NamedTuple, cast
 
 from trialwise import stats
-from trialwise.model.plain_json import encode_record
+from trialwise.model.plain_json import spell_record
 from trialwise.model.reply import Usage
 from trialwise.model.trial import (
     CheckResult,
@@ -330,4 +330,4 @@ def spell_trial(trial: Trial) -> str:
         )
     record = write_trial(trial)
     record["x"] = trial.experiment
-    return encode_record(record)
+    return spell_record(record)

@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from pathlib import Path
@@ -104,10 +103,9 @@ def checksum_of(document: Mapping[str, Any]) -> str:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Put a file with a checksum in its place at once, or leave what was there."""
-    pieces: list[str] = []
-    _write_value({**value, CHECKSUM: checksum_of(value)}, "", pieces.append)
+    text = _spell({**value, CHECKSUM: checksum_of(value)}, "")
     # Only an escape can carry half a surrogate pair, and Python writes it as JSON does.
-    data = ("".join(pieces) + "\n").encode("utf-8", "backslashreplace")
+    data = f"{text}\n".encode("utf-8", "backslashreplace")
     with disk_trouble(path, "write it"):
         replace_file(path, data)
 
@@ -151,55 +149,27 @@ def read_json(path: Path, form: str, *earlier: str) -> dict[str, Any]:
     return content
 
 
-def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
-    """JSON for people and for diffs: numbers side by side, everything else line by line.
+def _spell(value: Any, margin: str) -> str:
+    """Spell JSON for people and for diffs: numbers side by side, everything else line by line.
 
     Args:
-        value: A dict or a list of plain values.
+        value: Plain values.
         margin: White space before its lines.
-        put: Takes the pieces; handed down, since a generator would hand each piece up every level.
     """
-    named = type(value) is dict
-    for part in value.values() if named else value:
-        if part and isinstance(part, (dict, list)):
-            break
-    else:
-        text = _ENCODE(value)
-        if not named or len(margin) + len(text) <= _WIDTH:
-            put(text)
-            return
+    is_named = type(value) is dict
+    is_flat = not any(
+        part and isinstance(part, (dict, list))
+        for part in (value.values() if is_named else value if type(value) is list else ())
+    )
+    # The lines that follow would be longer than a person reads; a list of numbers may be so long.
+    if is_flat and (len(text := _ENCODE(value)) + len(margin) <= _WIDTH or not is_named):
+        return text
     inner = margin + "  "
-    between, after = ("{" if named else "[") + f"\n{inner}", f",\n{inner}"
-    if not named:
-        for part in value:
-            put(between)
-            if part and isinstance(part, (dict, list)):
-                _write_value(part, inner, put)
-            else:
-                put(_ENCODE(part))
-            between = after
-        put(f"\n{margin}]")
-        return
-    leaves: dict[str, Any] = {}  # encoded together, since starting the encoder takes longest
-    for name, part in value.items():
-        if not part or not isinstance(part, (dict, list)):
-            leaves[name] = part
-            continue
-        if leaves:
-            put(f"{between}{_encode_lines(inner)(leaves)[1:-1]}")
-            between, leaves = after, {}
-        put(f"{between}{_quote(name)}: ")
-        _write_value(part, inner, put)
-        between = after
-    if leaves:
-        put(f"{between}{_encode_lines(inner)(leaves)[1:-1]}")
-    put(f"\n{margin}}}")
-
-
-@cache
-def _encode_lines(margin: str) -> Callable[[object], str]:
-    """Return what encodes the single values of a mapping, each in a line with this margin."""
-    return make_encoder(ensure_ascii=False, separators=(f",\n{margin}", ": "))
+    if is_named:
+        lines = [f"{_quote(name)}: {_spell(part, inner)}" for name, part in value.items()]
+        return f"{{\n{inner}" + f",\n{inner}".join(lines) + f"\n{margin}}}"
+    lines = [_spell(part, inner) for part in value]
+    return f"[\n{inner}" + f",\n{inner}".join(lines) + f"\n{margin}]"
 
 
 #: Leaves room for a suffix in the 255 bytes that file systems allow.
