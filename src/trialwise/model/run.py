@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from itertools import chain
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
-from trialwise.model.trial_table import TrialTable, equal_trials
+from trialwise.model.trial_table import TrialSequence, TrialTable
 from trialwise.model.verdict import Decision, Verdict
 
 # --- All trials of a run, experiment by experiment; see `trial_table` for how they are held -------
 
 
-class Trials(Sequence[Trial]):
+class Trials(TrialSequence):
     """The trials of a run, experiment by experiment, each in the order of inputs.
 
     >>> trials = Trials.of([Trial(experiment="sums", index=0, input_id="a", seed=7, outcomes=())])
@@ -76,16 +76,7 @@ class Trials(Sequence[Trial]):
     def __len__(self) -> int:
         return sum(map(len, self._tables.values()))
 
-    @overload
-    def __getitem__(self, place: int) -> Trial: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Trial, ...]: ...
-    def __getitem__(self, place: int | slice) -> Trial | tuple[Trial, ...]:
-        if isinstance(place, slice):
-            return tuple(self._find(one) for one in range(len(self))[place])
-        return self._find(range(len(self))[place])
-
-    def _find(self, place: int) -> Trial:
+    def _make(self, place: int) -> Trial:
         for table in self._tables.values():
             if place < len(table):
                 return table[place]
@@ -94,11 +85,6 @@ class Trials(Sequence[Trial]):
 
     def __iter__(self) -> Iterator[Trial]:
         return chain.from_iterable(self._tables.values())
-
-    def __eq__(self, other: object) -> bool:
-        return equal_trials(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{len(self):,} trials>"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import abstractmethod
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,10 +50,40 @@ _REPLY, _CALLS, _SHAPE = 1, 2, 4
 _LARGEST = 1 << 63
 _OPPOSITE = bytes([1, 0]).ljust(256, b"\0")
 
+#: The columns that have a number of each trial, in the order in which they are given.
+_COLUMNS = (
+    *("indexes", "seeds", "_begins", "all_latencies", "starts", "inputs", "course_column"),
+    *("fails", "_texts"),
+)
+
 T = TypeVar("T")
 
 
-class TrialTable(Sequence[Trial]):
+class TrialSequence(Sequence[Trial]):
+    """Trials that are found by their place, and are equal to any sequence of the same trials."""
+
+    @abstractmethod
+    def _make(self, place: int) -> Trial:
+        """Return the trial at a place from 0."""
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Trial, ...]: ...
+    def __getitem__(self, place: int | slice) -> Trial | tuple[Trial, ...]:
+        if isinstance(place, slice):
+            return tuple(map(self._make, range(len(self))[place]))
+        return self._make(range(len(self))[place])
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str) or not isinstance(other, Sequence):
+            return False
+        return len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class TrialTable(TrialSequence):
     """The trials of one experiment, in the order of inputs.
 
     Args:
@@ -155,7 +186,8 @@ class TrialTable(Sequence[Trial]):
             self._whole[index], seed = trial, 0
         course, signs, fails, is_graded, texts = 0, self._clear, False, False, _REPLY
         if not trial.is_plain:
-            course = self._number_course(trial)
+            way = Course(trial.error_class, trial.attempts, bool(trial.error))
+            course = _number(way, self._course_numbers, self.courses)
             texts = 0 if trial.reply is None else _REPLY
             texts |= (_CALLS if trial.tool_calls else 0) | (0 if trial.shape is None else _SHAPE)
         # One tuple serves nearly all trials that passed.
@@ -165,7 +197,7 @@ class TrialTable(Sequence[Trial]):
         latency_s = math.nan if trial.latency_s is None else trial.latency_s
         number = _number(trial.input_id, self._input_numbers, self.names)
         place = self._insert(
-            index, seed, at or 0, latency_s, trial.started_s, number, course, fails, texts
+            (index, seed, at or 0, latency_s, trial.started_s, number, course, fails, texts)
         )
         width = len(signs)
         self._signs[place * width : place * width] = signs
@@ -204,44 +236,22 @@ class TrialTable(Sequence[Trial]):
         if index >= _LARGEST or not -_LARGEST <= seed < _LARGEST:
             return False
         texts = _REPLY if "reply" in line else 0
-        self._insert(index, seed, at, latency_s, started_s, number, 0, False, texts)
+        self._insert((index, seed, at, latency_s, started_s, number, 0, False, texts))
         self._signs += self._clear
         self._errors.append(0)
         return True
 
-    def _insert(  # noqa: PLR0917 - one value for each column
-        self,
-        index: int,
-        seed: int,
-        begins: int,
-        latency_s: float,
-        started_s: float,
-        number: int,
-        course: int,
-        fails: bool,
-        texts: int,
-    ) -> int:
-        """Put the numbers of a trial into their columns; return its place."""
-        place = len(self.indexes)
+    def _insert(self, numbers: tuple[Any, ...]) -> int:
+        """Put the numbers of a trial into their columns, the index first; return its place."""
+        index, place = numbers[0], len(self.indexes)
         if index > self.last:
             self.last = index
         else:
             # Trials come nearly in order, so that little has to move.
             place = bisect_left(self.indexes, index)
-        self.indexes.insert(place, index)
-        self.seeds.insert(place, seed)
-        self._begins.insert(place, begins)
-        self.all_latencies.insert(place, latency_s)
-        self.starts.insert(place, started_s)
-        self.inputs.insert(place, number)
-        self.course_column.insert(place, course)
-        self.fails.insert(place, fails)
-        self._texts.insert(place, texts)
+        for name, number in zip(_COLUMNS, numbers, strict=True):
+            getattr(self, name).insert(place, number)
         return place
-
-    def _number_course(self, trial: Trial) -> int:
-        course = Course(trial.error_class, trial.attempts, bool(trial.error))
-        return _number(course, self._course_numbers, self.courses)
 
     def _write_signs(self, trial: Trial, *, is_graded: bool) -> tuple[bytes, bool]:
         """Return the number of each outcome's sign, and whether a criterion failed."""
@@ -262,22 +272,8 @@ class TrialTable(Sequence[Trial]):
     def __len__(self) -> int:
         return len(self.indexes)
 
-    @overload
-    def __getitem__(self, place: int) -> Trial: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Trial, ...]: ...
-    def __getitem__(self, place: int | slice) -> Trial | tuple[Trial, ...]:
-        if isinstance(place, slice):
-            return tuple(self._make(one) for one in range(len(self))[place])
-        return self._make(range(len(self))[place])
-
     def __iter__(self) -> Iterator[Trial]:
         return map(self._make, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return equal_trials(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"<{len(self):,} trials of {self.experiment!r}>"
@@ -447,10 +443,3 @@ def _number(one: T, numbers: dict[T, int], listed: list[T]) -> int:
     if number == len(listed):
         listed.append(one)
     return number
-
-
-def equal_trials(ours: Sequence[Trial], theirs: object) -> bool:
-    """Return whether a sequence holds the same trials as another."""
-    if isinstance(theirs, str) or not isinstance(theirs, Sequence):
-        return False
-    return len(ours) == len(theirs) and all(map(operator.eq, ours, theirs))

@@ -10,14 +10,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trialwise import model
 from trialwise.errors import BaselineError
-from trialwise.model.baseline import CriterionBaseline, GateBaseline
+from trialwise.model.codec import from_plain, to_plain
 from trialwise.regular_files import read_regular
 from trialwise.stores._files import checksum_of, replace_file, safe_name
 from trialwise.validation import require_count
@@ -25,14 +24,12 @@ from trialwise.validation import require_count
 _FORMAT = "trialwise.baseline/1"
 _PER_LINE = 10
 _RESTORE = "Restore it from version control, or delete it and measure a new one"
-_CLAIM = tuple(one.name for one in fields(model.Claim))
-_CRITERION = tuple(one.name for one in fields(CriterionBaseline))
 _COUNTED_LATER = ("inputs", "repetitions", "analysis", "excused")
-#: Fields of a baseline that JSON holds as they are.
-_PLAIN = tuple(
-    one.name
-    for one in fields(model.Baseline)
-    if one.name not in ("created_at", "criteria", "claim", "gates")
+#: The fields of a baseline in the order in which a reader wants them, and what is derived.
+_LAYOUT = (
+    *("contract", "identifier", "created_at", "epoch", "valid_days", "grace_days", "expires_at"),
+    *("covariates", "factors", "claim", "criteria", "run_trials", "latencies_s", "run_id"),
+    "tool_version",
 )
 
 
@@ -179,41 +176,23 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _document(baseline: model.Baseline) -> dict[str, Any]:
-    claim = {name: getattr(baseline.claim, name) for name in _CLAIM}
-    expires = baseline.expires_at
-    document: dict[str, Any] = {
-        "format": _FORMAT,
-        "contract": baseline.contract,
-        "identifier": baseline.identifier,
-        "created_at": baseline.created_at.isoformat(),
-        "epoch": baseline.epoch,
-        "valid_days": baseline.valid_days,
-        "grace_days": baseline.grace_days,
-        "expires_at": None if expires is None else expires.isoformat(),
-        "covariates": dict(sorted(baseline.covariates.items())),
-        "factors": dict(sorted(baseline.factors.items())),
-        "claim": {name: None if value is None else str(value) for name, value in claim.items()},
-        "criteria": {name: _criterion(one) for name, one in baseline.criteria.items()},
-        "run_trials": dict(baseline.run_trials),
-        "latencies_s": {name: list(some) for name, some in baseline.latencies_s.items()},
-        "run_id": baseline.run_id,
-        "tool_version": baseline.tool_version,
-    }
-    if baseline.gates:
-        document["gates"] = {
-            name: {"structure": one.structure, "numbers": dict(sorted(one.numbers.items()))}
-            for name, one in sorted(baseline.gates.items())
-        }
+    plain, expires = to_plain(baseline), baseline.expires_at
+    plain["expires_at"] = None if expires is None else expires.isoformat()
+    for part in (plain, *plain["gates"].values()):
+        for name in ("covariates", "factors", "gates", "numbers"):
+            if name in part:  # sorted, so that two files are compared line by line
+                part[name] = dict(sorted(part[name].items()))
+    for name, one in plain["criteria"].items():
+        counts = {key: one.pop(key) for key in ("trials", "passed")}
+        counts["rate"] = round(baseline.criteria[name].rate, 6)
+        # As the versions wrote it that did not count some of them.
+        absent = {key for key in _COUNTED_LATER if one[key] is None}
+        rest = {key: value for key, value in one.items() if key not in absent}
+        plain["criteria"][name] = counts | rest
+    document = {"format": _FORMAT, **{name: plain[name] for name in _LAYOUT}}
+    if plain["gates"]:
+        document["gates"] = plain["gates"]
     return {**document, "checksum": checksum_of(document)}
-
-
-def _criterion(one: CriterionBaseline) -> dict[str, Any]:
-    counts = {"trials": one.trials, "passed": one.passed, "rate": round(one.rate, 6)}
-    rest = {name: getattr(one, name) for name in _CRITERION}
-    for name in _COUNTED_LATER:
-        if rest[name] is None:  # as the versions wrote it that did not count them
-            del rest[name]
-    return {**counts, **rest, "postconditions": list(one.postconditions)}
 
 
 def _pretty(value: Any, indent: str = "") -> str:
@@ -263,22 +242,13 @@ def _read(path: Path, data: bytes) -> model.Baseline:
 
 
 def _baseline(document: Mapping[str, Any]) -> model.Baseline:
-    criteria = {
-        name: CriterionBaseline(
-            **{key: one[key] for key in _CRITERION if key in one or key not in _COUNTED_LATER}
-        )
+    derived = {"format", "checksum", "expires_at"}
+    plain = {name: value for name, value in document.items() if name not in derived}
+    plain["criteria"] = {
+        name: {key: value for key, value in one.items() if key != "rate"}
         for name, one in document["criteria"].items()
     }
-    claim = model.Claim(**{key: document["claim"][key] for key in _CLAIM})
-    created_at = datetime.fromisoformat(document["created_at"])
-    kept = {key: document[key] for key in _PLAIN}
-    gates = {
-        name: GateBaseline(structure=one["structure"], numbers=one["numbers"])
-        for name, one in document.get("gates", {}).items()
-    }
-    return model.Baseline(
-        created_at=created_at, criteria=criteria, claim=claim, gates=gates, **kept
-    )
+    return from_plain(model.Baseline, plain)
 
 
 def _check_same(written: Mapping[str, Any], read: Mapping[str, Any], where: str = "") -> None:
