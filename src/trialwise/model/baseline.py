@@ -163,7 +163,7 @@ class Baseline:
         put(self, "criteria", MappingProxyType(dict(self.criteria)))
         put(self, "gates", MappingProxyType(dict(self.gates)))
         for name in ("covariates", "factors"):
-            put(self, name, MappingProxyType(_texts(name, getattr(self, name))))
+            put(self, name, MappingProxyType(dict(getattr(self, name))))
         latencies = {name: _ascending(some) for name, some in self.latencies_s.items()}
         put(self, "latencies_s", MappingProxyType(latencies))
         self._check_trials()
@@ -230,15 +230,6 @@ class BaselineReference:
     def rate(self) -> float:
         """The observed rate."""
         return self.passed / self.trials
-
-
-def _texts(argument: str, given: Mapping[object, object]) -> dict[str, str]:
-    texts: dict[str, str] = {}
-    for name, value in given.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidArgument(argument, {name: value}, "map text to text")
-        texts[name] = value
-    return texts
 
 
 def _ascending(latencies_s: Iterable[float]) -> tuple[float, ...]:
@@ -341,10 +332,7 @@ def resolve_covariates(
     for covariate in covariates:
         if covariate.name in profile:
             raise InvalidArgument("covariates", covariate.name, "be declared once each")
-        if covariate.kind in _BY_CLOCK:
-            profile[covariate.name] = _by_clock(covariate, now)
-        else:
-            profile[covariate.name] = _read_given(covariate, environment)
+        profile[covariate.name] = _read_value(covariate, now, environment)
     return profile
 
 
@@ -357,7 +345,9 @@ def differing_covariates(ours: Mapping[str, str], theirs: Mapping[str, str]) -> 
     return tuple(name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name))
 
 
-def _by_clock(covariate: Covariate, now: datetime) -> str:
+def _read_value(covariate: Covariate, now: datetime, environment: Mapping[str, str]) -> str:
+    if covariate.kind not in _BY_CLOCK:
+        return covariate.value or _read_variable(covariate, environment)
     local = now if covariate.zone is None else now.astimezone(_zone(covariate.zone))
     if covariate.kind is CovariateKind.WEEKDAY:
         value = "WEEKEND" if local.weekday() >= _SATURDAY else "WEEKDAY"
@@ -377,9 +367,7 @@ def _zone(name: str) -> tzinfo:
         raise InvalidArgument("zone", name, allowed) from None
 
 
-def _read_given(covariate: Covariate, environment: Mapping[str, str]) -> str:
-    if covariate.value is not None:
-        return covariate.value
+def _read_variable(covariate: Covariate, environment: Mapping[str, str]) -> str:
     assert covariate.environment is not None
     found = environment.get(covariate.environment, "")
     if not found.strip():

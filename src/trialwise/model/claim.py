@@ -200,14 +200,11 @@ class Input:
         require_count("repetitions", self.repetitions, minimum=1)
         if self.cluster is not None:
             require_text("cluster", self.cluster, "be a text that names the cluster")
-        _check_metadata(self.metadata)
+        given: object = self.metadata
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise InvalidArgument("metadata", given, "be a mapping of names to values")
         if not math.isfinite(require_positive("weight", self.weight)):
             raise InvalidArgument("weight", self.weight, "be finite")
-
-
-def _check_metadata(given: object) -> None:
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-        raise InvalidArgument("metadata", given, "be a mapping of names to values")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ class PreparedArms:
             seed=runs[0].plan.seed,
             kind=self.question.kind,
             question=to_plain(self.question),
-            rules=answers.write_rules(self.rules),
+            rules=tuple(answers.write_rules(self.rules)),
             source=self.source,
         )
         return ComparisonStore().write(folder, head)

@@ -179,8 +179,6 @@ def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None
         try:
             if stored.scored or (until is not None and stored.started_at >= until):
                 continue
-            if stored.left_nothing_open(plan.purpose):
-                break
             earlier = stored.verdict()
         except TrialwiseError:
             break

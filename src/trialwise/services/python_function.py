@@ -27,7 +27,6 @@ from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import ServiceError, TrialContext, is_unasked
 from trialwise.errors import InvalidArgument
 from trialwise.model import ErrorClass, Reply, Trace
-from trialwise.model.reply import timed_reply
 from trialwise.traces.trace_building import read_session
 
 __all__ = ["CallableService"]
@@ -212,7 +211,7 @@ def _ending_copies() -> Iterator[None]:
 def _reply(value: Any, latency_s: float) -> Reply:
     # The plain cases first: looking closer takes longer than many a function.
     if type(value) in _PLAIN and not _may_be_session(value):
-        return timed_reply(value, latency_s)
+        return Reply(value=value, latency_s=latency_s)
     if not isinstance(value, Reply):
         value = _read_session(value)
     if not isinstance(value, Reply):

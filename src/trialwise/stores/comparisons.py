@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trialwise import __version__
-from trialwise.errors import RunNotFound
+from trialwise.errors import InvalidArgument, RunNotFound
+from trialwise.model.codec import from_plain
 from trialwise.model.evidence import StopReason
 from trialwise.model.plain_json import CHECKSUM
 from trialwise.model.verdict import Decision
@@ -48,7 +49,7 @@ class ComparisonHead:
     """What the arms come to: a comparison, a choice or an exploration."""
     question: Mapping[str, Any]
     """As plain values."""
-    rules: Sequence[Mapping[str, Any]] = ()
+    rules: tuple[Mapping[str, Any], ...] = ()
     """The rule of each test, with the arms and the criterion; none for a fixed size."""
     source: Mapping[str, Any] = field(default_factory=dict)
     """How to find the contracts again, such as the suite and the names given to the command."""
@@ -77,16 +78,13 @@ class StoredComparison:
         if self._head is None:
             file = self.path / "comparison.json"
             kept = _files.read_json(file, COMPARISON_FORMAT)
+            known = {one.name: kept[one.name] for one in fields(ComparisonHead) if one.name in kept}
             try:
-                known = {
-                    one.name: kept[one.name] for one in fields(ComparisonHead) if one.name in kept
-                }
-                known["started_at"] = datetime.fromisoformat(kept["started_at"])
-                known |= {name: tuple(kept[name]) for name in ("labels", "runs")}
-                self._head = ComparisonHead(**{**known, "comparison_id": self.comparison_id})
-            except (KeyError, TypeError, ValueError) as error:
+                head = from_plain(ComparisonHead, known)
+            except InvalidArgument as error:
                 reason = f"it is not as it was written ({error}). Restore it from a copy."
                 raise _files.StoreUnusable(file, "read it", reason) from None
+            self._head = replace(head, comparison_id=self.comparison_id)
         return self._head
 
     def write_verdict(
@@ -182,6 +180,7 @@ class ComparisonStore:
             path: Its folder.
             head: What is known of it.
         """
+        # Not by the codec: the options of a command may hold tuples, which JSON takes as lists.
         plain = {**asdict(head), "started_at": head.started_at.isoformat()}
         _files.write_json(path / "comparison.json", {"format": COMPARISON_FORMAT, **plain})
         return StoredComparison(path, head)

@@ -40,11 +40,9 @@ class Journal:
 
     Args:
         path: The file; it is made where there is none.
-        syncs_folder: Whether the name of a new file is made safe from a power cut; False where the
-            caller does so before the first record.
     """
 
-    def __init__(self, path: Path, *, syncs_folder: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
         # Whether what is there is safe from a power cut is not known yet.
         self._synced: int | None = None
@@ -54,10 +52,10 @@ class Journal:
         try:
             with disk_trouble(path, "open the journal"):
                 if os.fstat(self._file).st_size:
-                    found = _scan_journal(path)
+                    found = scan_journal(path)
                     self._next, self._size = found.count, found.size
                     os.ftruncate(self._file, self._size)
-                if syncs_folder and not self._size:
+                if not self._size:
                     sync_folder(path.parent)
         except BaseException:
             os.close(self._file)
@@ -142,21 +140,16 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     Raises:
         JournalDamaged: A line is not what was written.
     """
-    return list(stream_journal(path))
+    return [record for _, record in stream_places(path)]
 
 
-def stream_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield every whole record in order, without ever holding all of them.
+def stream_places(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield every whole record with the byte at which its line begins; none is held.
 
     Raises:
         JournalDamaged: A line is not what was written. That is found when the lines before it
             have been read.
     """
-    return (record for _, record in stream_places(path))
-
-
-def stream_places(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield every whole record with the byte at which its line begins; see `stream_journal`."""
     found = LineScan(_read_pieces(path))
     begins = 0
     for lines in found:
@@ -226,16 +219,6 @@ class JournalReader:
             return file.read(at).count(b"\n") + 1
 
 
-def count_torn_bytes(path: Path) -> int:
-    """Count the bytes of a last line that was not written to its end."""
-    return _scan_journal(path).torn
-
-
-def count_journal(path: Path) -> int:
-    """Count how many whole records there are, without reading what they say."""
-    return _scan_journal(path).count
-
-
 def _open_journal(path: Path) -> int:
     """Return the file, held against every other process."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -256,7 +239,8 @@ def _open_journal(path: Path) -> int:
     return file
 
 
-def _scan_journal(path: Path) -> LineScan:
+def scan_journal(path: Path) -> LineScan:
+    """Count whole records and the bytes of a torn one, without reading what they say."""
     found = LineScan(_read_pieces(path))
     for _ in found:  # every line is looked at, and none is kept
         pass

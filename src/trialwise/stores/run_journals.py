@@ -19,13 +19,12 @@ from trialwise.stores._files import disk_trouble, replace_file
 from trialwise.stores.journal import Journal, JournalReader, read_journal, stream_places
 
 
-def read_trials(path: Path, plan: model.Plan, *, is_empty: bool = False) -> Trials:
+def read_trials(path: Path, plan: model.Plan) -> Trials:
     """Return every trial of a journal, in the order of inputs, experiment by experiment.
 
     Args:
         path: The journal.
         plan: What was run.
-        is_empty: Whether the journal is known to have no line yet, so that it is not read.
 
     Raises:
         JournalDamaged: A line is not as written, is not a trial of the plan, or contradicts an
@@ -38,8 +37,7 @@ def read_trials(path: Path, plan: model.Plan, *, is_empty: bool = False) -> Tria
     }
     inputs = {one.name: frozenset(one.input_ids) for one in plan.experiments}
     replies: dict[str, str] = {}
-    lines = () if is_empty else stream_places(path)
-    for number, (at, line) in enumerate(lines, start=1):
+    for number, (at, line) in enumerate(stream_places(path), start=1):
         if not _put_line(line, at, tables, inputs, replies):
             raise JournalDamaged(path, line=number)
     return Trials(tables.values())
@@ -101,10 +99,6 @@ class TextLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._journal: Journal | None = None
-
-    def make_file(self) -> None:
-        """Make the file before the first text; the caller makes its name safe from a power cut."""
-        self._journal = Journal(self._path, syncs_folder=False)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record to the operating system: it survives the death of this process."""

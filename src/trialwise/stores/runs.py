@@ -28,7 +28,7 @@ from trialwise.model.plain_json import CHECKSUM
 from trialwise.model.run import RunSummary, RunTexts, Trials
 from trialwise.stores import _files, run_files, run_journals
 from trialwise.stores._files import StoreUnusable
-from trialwise.stores.journal import Journal, count_journal, count_torn_bytes
+from trialwise.stores.journal import Journal, scan_journal
 from trialwise.stores.run_journals import TextLog
 
 __all__ = ["RunStore", "StoreUnusable", "StoredRun"]
@@ -47,7 +47,6 @@ class StoredRun:
         journal: Open for appending; None for reading.
         text_log: Open for appending, where there is one already.
         head: The content of plan.json, where it was just written with this plan.
-        kept: The content of record.json, where it was just read.
     """
 
     def __init__(
@@ -58,13 +57,12 @@ class StoredRun:
         journal: Journal | None = None,
         text_log: TextLog | None = None,
         head: dict[str, Any] | None = None,
-        kept: dict[str, Any] | None = None,
     ) -> None:
         self.path = path
-        self._kept = kept
         self._plan_file = path / "plan.json"
+        self._record_file = path / "record.json"
+        self._journal_file = path / "journal.jsonl"
         self._written_head = head
-        self._is_new = head is not None
         self._plan = plan
         self._journal = journal
         self._text_log = text_log
@@ -75,11 +73,6 @@ class StoredRun:
         if self._written_head is None:
             self._written_head = run_files.read_kept(self._plan_file)
         return self._written_head
-
-    @property
-    def _has_just_begun(self) -> bool:
-        """Whether it was created here and has no trial yet, so that no file need be read."""
-        return self._is_new and self._journal is not None and not self._journal
 
     @property
     def run_id(self) -> str:
@@ -141,11 +134,7 @@ class StoredRun:
         Raises:
             JournalDamaged: A line is not as written.
         """
-        return (
-            RunTexts()
-            if self._has_just_begun
-            else run_journals.read_texts(self.path / run_journals.TEXTS)
-        )
+        return run_journals.read_texts(self.path / run_journals.TEXTS)
 
     def trials(self) -> Trials:
         """Return every trial in the journal, in the order of inputs, experiment by experiment.
@@ -154,8 +143,7 @@ class StoredRun:
             JournalDamaged: A line is not as written, is not a trial of the plan, or contradicts an
                 earlier one.
         """
-        path = self.path / "journal.jsonl"
-        return run_journals.read_trials(path, self.plan, is_empty=self._has_just_begun)
+        return run_journals.read_trials(self._journal_file, self.plan)
 
     def shown_trials(self) -> Trials:
         """Return the trials to look at; of a run that a broken check ended those that it saw."""
@@ -174,18 +162,16 @@ class StoredRun:
             self._journal.sync()
             trials = len(self._journal)
         else:
-            trials = count_journal(self.path / "journal.jsonl")
-        path = self.path / "record.json"
+            trials = scan_journal(self._journal_file).count
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
         head["session"] = self.session
         head |= {name: one for name in ("comparison", "scored") if (one := self._head.get(name))}
         if verdict.plan is not self.plan:
             verdict = replace(verdict, plan=self.plan)
         decided = to_plain(verdict)  # the plan stands in it, once
-        _files.write_json(
-            path, {"format": run_files.RECORD_FORMAT, **head, "trials": trials, "verdict": decided}
-        )
-        return path
+        kept = {"format": run_files.RECORD_FORMAT, **head, "trials": trials, "verdict": decided}
+        _files.write_json(self._record_file, kept)
+        return self._record_file
 
     def record(self) -> model.RunRecord:
         """Return the run as it was decided.
@@ -194,17 +180,17 @@ class StoredRun:
             RunNotFound: It was not decided.
             JournalDamaged: The journal no longer holds every trial of the record.
         """
-        path = self.path / "record.json"
+        path = self._record_file
         if not path.exists():
             raise RunNotFound(
                 f"{self.path}: the run has no verdict: it is still going on, or it was stopped "
-                f"after {count_journal(self.path / 'journal.jsonl')} trials. They are kept: run "
+                f"after {scan_journal(self._journal_file).count} trials. They are kept: run "
                 f"the same contract with resume={self.run_id!r} to go on from there."
             )
         kept = run_files.read_kept(path)
         trials = self.trials()
         if len(trials) != kept["trials"]:
-            raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
+            raise JournalDamaged(self._journal_file, line=len(trials) + 1)
         verdict = run_files.read_part(path, model.Verdict, kept["verdict"])
         if verdict.plan is None:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
@@ -225,24 +211,8 @@ class StoredRun:
 
     def verdict(self) -> model.Verdict:
         """Return what was decided, without the trials."""
-        path = self.path / "record.json"
-        return run_files.read_part(
-            path, model.Verdict, (self._kept or run_files.read_kept(path))["verdict"]
-        )
-
-    def left_nothing_open(self, purpose: str) -> bool:
-        """Return whether it was run for this purpose, and decided every criterion.
-
-        What cannot be read says no: reading the verdict then says why.
-        """
-        # Looked up in the JSON, since making a verdict of it takes as long as planning a run.
-        verdict = (self._kept or run_files.read_kept(self.path / "record.json"))["verdict"]
-        try:
-            decisions = [one["decision"] for one in verdict["findings"]]
-            is_same = verdict["plan"]["purpose"] == purpose
-        except (LookupError, TypeError):
-            return False
-        return is_same and model.Decision.INCONCLUSIVE.value not in decisions
+        kept = run_files.read_kept(self._record_file)
+        return run_files.read_part(self._record_file, model.Verdict, kept["verdict"])
 
     @property
     def is_unfinished(self) -> bool:
@@ -261,12 +231,12 @@ class StoredRun:
                 f"{self.run_id} is finished, and its verdict rests on every line of its journal: "
                 "restore the folder from a copy"
             )
-        files = [self.path / name for name in ("journal.jsonl", run_journals.TEXTS)]
+        files = [self._journal_file, self.path / run_journals.TEXTS]
         return {one.name: run_journals.repair_file(one) for one in files if one.exists()}
 
     def count_torn_bytes(self) -> int:
         """Count the bytes of a last trial that a kill cut short; resuming drops them."""
-        return count_torn_bytes(self.path / "journal.jsonl")
+        return scan_journal(self._journal_file).torn
 
     def check_plan(self, plan: model.Plan) -> None:
         """Refuse a plan that the trials do not belong to.
@@ -328,13 +298,10 @@ class RunStore:
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
         path = _files.make_dated_folder(self._runs, "run", started_at, plan.contract, self._suffix)
-        # The journal first: nobody can resume a run before its maker holds it. Writing the plan
-        # makes the names of all files safe from a power cut at once.
-        journal = Journal(path / "journal.jsonl", syncs_folder=False)
+        # The journal first: nobody can resume a run before its maker holds it.
+        journal = Journal(path / "journal.jsonl")
         texts = TextLog(path / run_journals.TEXTS)
         try:
-            if plan.options.keep_inputs:
-                texts.make_file()
             plain = to_plain(plan)
             head = {
                 "format": run_files.PLAN_FORMAT,
@@ -417,7 +384,7 @@ class RunStore:
             except (StoreUnusable, LookupError, TypeError):
                 continue
             if is_mine:
-                yield StoredRun(path, kept=kept)
+                yield StoredRun(path)
 
     def resume(
         self, run: str | PathLike[str], plan: model.Plan, *, is_arm: bool = False
