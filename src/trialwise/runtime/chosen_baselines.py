@@ -8,13 +8,14 @@ import os
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from trialwise.errors import BaselineError, DesignRefused, InvalidArgument
-from trialwise.model import Analysis, Contract, Plan, Validity
+from trialwise.model import Analysis, Contract, Plan
 from trialwise.model.baseline import Baseline, BaselineReference, GateBaseline
 from trialwise.model.criterion import CriterionScope
 from trialwise.model.evidence import Guard
@@ -31,177 +32,136 @@ from trialwise.stores.baselines import BaselineStore
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.model.criterion import Criterion, CriterionScope
+    from trialwise.model.criterion import Criterion
     from trialwise.model.options import RunOptions
+    from trialwise.procedures.selection import Selected
+
+
+Kept: TypeAlias = Sequence[tuple[Path | None, Baseline]]
+"""Baselines of a contract, with the files that hold them."""
 
 
 class Baselines(NamedTuple):
     """The baseline that a run is compared with, and what is wrong with that."""
 
     baseline: Baseline | None = None
-    file: str = ""
+    references: Mapping[str, BaselineReference] = MappingProxyType({})
+    """What each criterion of the baseline contributes under the conditions of the run."""
     guards: tuple[Guard, ...] = ()
 
-    def references(self, profile: Mapping[str, str], now: datetime) -> dict[str, BaselineReference]:
-        """Return what each criterion of the baseline contributes under these conditions.
+
+@dataclass(frozen=True, slots=True)
+class BaselineSearch:
+    """Finds the baseline of a run, by the conditions that the run is made under."""
+
+    contract: Contract
+    """With the factors of its service; its criteria with `no_worse_than` are compared."""
+    scopes: Mapping[str, CriterionScope]
+    """What each criterion is asked of."""
+    profile: Mapping[str, str]
+    """The values that the contract's conditions have in this run."""
+    options: RunOptions
+    now: datetime
+    """When the run starts."""
+
+    def find(self, folder: Path, given: Baseline | None = None) -> Baselines:
+        """Find the baseline that a run is compared with; none where nothing is compared.
 
         Args:
-            profile: The conditions of the run.
-            now: When it starts.
+            folder: The baselines of all contracts.
+            given: The baseline to compare with, where the caller has it.
         """
-        if self.baseline is None:
-            return {}
+        contract = self.contract
+        limits = () if contract.latency is None else contract.latency.constraints
+        expected = (one.matcher for gate in contract.gates for one in gate.expect)
+        is_needed = any(map(_is_compared, contract.criteria)) or any(map(needs_number, expected))
+        if not is_needed and all(one.limit_s is not None for one in limits):
+            return Baselines()
+        return self._choose(self._read(folder) if given is None else [(None, given)])
 
+    def find_contexts(self, found: Baselines, folder: Path) -> dict[str, BaselineReference]:
+        """Find what was measured of the criteria that a baseline does not decide (§1.5.4).
+
+        It is context and nothing else, so that a baseline that cannot be read is left out.
+
+        Args:
+            found: The baseline that decides other criteria, where there is one.
+            folder: The baselines of all contracts.
+        """
+        others = [one.name for one in self.contract.criteria if not _is_compared(one)]
+        if not others or not folder.is_dir():
+            return {}
+        chosen, references = found.baseline, found.references
+        if chosen is None:
+            try:
+                kept = BaselineStore(folder).all(self.contract.name)
+                chosen = self._select(kept).baseline
+            except BaselineError:
+                return {}
+            references = self._refer(chosen, kept)
+        known = chosen.criteria
         return {
-            name: reference_of(self.baseline, name, profile, file=self.file, now=now)
-            for name in self.baseline.criteria
+            name: one
+            for name, one in references.items()
+            if name in others and known[name].structure == self.scopes[name].structure
         }
 
+    def _read(self, folder: Path) -> list[tuple[Path, Baseline]]:
+        """Read the baselines; one that does not say how long it is valid is so as declared."""
+        validity = self.contract.validity
+        kept: list[tuple[Path, Baseline]] = []
+        for path, stored in BaselineStore(folder).all(self.contract.name):
+            one = seal_stored(stored)
+            if validity is not None and one.valid_days is None:
+                one = replace(one, valid_days=validity.days, grace_days=validity.grace_days)
+            kept.append((path, one))
+        return kept
 
-def needs_baseline(contract: Contract) -> bool:
-    """Return whether a criterion or a percentile is compared with a baseline."""
-    constraints = () if contract.latency is None else contract.latency.constraints
-    timed = any(one.limit_s is None for one in constraints)
-    return timed or any(map(_is_compared, contract.criteria))
+    def _choose(self, kept: Kept) -> Baselines:
+        """Select a baseline by its index, and admit it or refuse the run (§8.4.5)."""
+        contract, options = self.contract, self.options
+        compared = [one for one in contract.criteria if _is_compared(one)]
+        selected = self._select(kept, options.baseline or _named_baseline(compared))
+        guards = assess_baseline(
+            selected.baseline,
+            scopes={one.name: self.scopes[one.name] for one in compared},
+            claim=contract.claim,
+            covariates=contract.covariates,
+            profile=self.profile,
+            factors=contract.factors,
+            critical=contract.critical_factors,
+            now=self.now,
+            analyses={one.name: Analysis(one.analysis or options.analysis) for one in compared},
+        )
+        admitted = admit(
+            (*guards, *selected.warnings),
+            intent=options.intent,
+            overrides=options.overrides,
+            smoke_refuses=options.smoke_refuses,
+        )
+        return Baselines(selected.baseline, self._refer(selected.baseline, kept), admitted)
+
+    def _select(self, kept: Kept, identifier: str | None = None) -> Selected:
+        return select_baseline(
+            [one for _, one in kept],
+            contract=self.contract.name,
+            profile=self.profile,
+            covariates=self.contract.covariates,
+            identifier=identifier,
+        )
+
+    def _refer(self, chosen: Baseline, kept: Kept) -> dict[str, BaselineReference]:
+        path = next(path for path, one in kept if one is chosen)
+        file = "" if path is None else str(path)
+        return {
+            name: reference_of(chosen, name, self.profile, file=file, now=self.now)
+            for name in chosen.criteria
+        }
 
 
 def _is_compared(criterion: Criterion) -> bool:
     """Return whether a criterion is decided against a baseline."""
     return criterion.no_worse_than is not None and not criterion.report_only
-
-
-def find_contexts(
-    contract: Contract,
-    scopes: Mapping[str, CriterionScope],
-    profile: Mapping[str, str],
-    *,
-    found: Baselines,
-    folder: Path,
-    now: datetime,
-) -> dict[str, BaselineReference]:
-    """Find what was measured of the criteria that a baseline does not decide (§1.5.4).
-
-    It is context and nothing else, so that a baseline that cannot be read is left out.
-
-    Args:
-        contract: Whose criteria they are.
-        scopes: What each criterion is asked of.
-        profile: The conditions of this run.
-        found: The baseline that decides other criteria, where there is one.
-        folder: The baselines of all contracts.
-        now: When the run starts.
-    """
-    others = [one.name for one in contract.criteria if not _is_compared(one)]
-    if not others or not folder.is_dir():
-        return {}
-    if found.baseline is None:
-        try:
-            kept = BaselineStore(folder).all(contract.name)
-            chosen = select_baseline(
-                [one for _, one in kept],
-                contract=contract.name,
-                profile=profile,
-                covariates=contract.covariates,
-            ).baseline
-        except BaselineError:
-            return {}
-        path = next(path for path, one in kept if one is chosen)
-        found = Baselines(chosen, str(path))
-    assert found.baseline is not None
-    known = found.baseline.criteria
-    return {
-        name: one
-        for name, one in found.references(profile, now).items()
-        if name in others and known[name].structure == scopes[name].structure
-    }
-
-
-def find_baseline(
-    contract: Contract,
-    scopes: Mapping[str, CriterionScope],
-    profile: Mapping[str, str],
-    *,
-    options: RunOptions,
-    folder: Path,
-    now: datetime,
-) -> Baselines:
-    """Find the baseline that a run is compared with; none where nothing is compared.
-
-    Args:
-        contract: With the factors of its service.
-        scopes: What each criterion is asked of.
-        profile: The conditions of the run.
-        options: How it is made.
-        folder: The baselines of all contracts.
-        now: When it starts.
-    """
-    if not (needs_baseline(contract) or compares_gates(contract)):
-        return Baselines()
-
-    kept = _date_baselines(BaselineStore(folder).all(contract.name), contract.validity)
-    return choose_baseline(kept, contract, scopes, profile, options=options, now=now)
-
-
-def _date_baselines(
-    kept: Sequence[tuple[Path, Baseline]], validity: Validity | None
-) -> list[tuple[Path | None, Baseline]]:
-    """Return the baselines; one that does not say how long it is valid is valid as declared."""
-    kept = [(path, seal_stored(one)) for path, one in kept]
-    if validity is None:
-        return [*kept]
-    given = {"valid_days": float(validity.days), "grace_days": float(validity.grace_days)}
-    return [
-        (path, replace(one, **given) if one.valid_days is None else one)  # type: ignore[arg-type]
-        for path, one in kept
-    ]
-
-
-def choose_baseline(
-    kept: Sequence[tuple[Path | None, Baseline]],
-    contract: Contract,
-    scopes: Mapping[str, CriterionScope],
-    profile: Mapping[str, str],
-    *,
-    options: RunOptions,
-    now: datetime,
-) -> Baselines:
-    """Select a baseline by its index, and admit it or refuse the run (§8.4.5).
-
-    Args:
-        kept: The contract's baselines, with the files that hold them.
-        contract: Whose baseline it is; its criteria with `no_worse_than` are compared.
-        scopes: What each criterion is asked of.
-        profile: The values that the contract's conditions have in this run.
-        options: How the run is made.
-        now: When it starts.
-    """
-    compared = [one for one in contract.criteria if _is_compared(one)]
-    selected = select_baseline(
-        [one for _, one in kept],
-        contract=contract.name,
-        profile=profile,
-        covariates=contract.covariates,
-        identifier=options.baseline or _named_baseline(compared),
-    )
-    guards = assess_baseline(
-        selected.baseline,
-        scopes={one.name: scopes[one.name] for one in compared},
-        claim=contract.claim,
-        covariates=contract.covariates,
-        profile=profile,
-        factors=contract.factors,
-        critical=contract.critical_factors,
-        now=now,
-        analyses={one.name: Analysis(one.analysis or options.analysis) for one in compared},
-    )
-    admitted = admit(
-        (*guards, *selected.warnings),
-        intent=options.intent,
-        overrides=options.overrides,
-        smoke_refuses=options.smoke_refuses,
-    )
-    path = next(path for path, one in kept if one is selected.baseline)
-    return Baselines(selected.baseline, "" if path is None else str(path), admitted)
 
 
 def _named_baseline(criteria: Sequence[Criterion]) -> str | None:
@@ -219,11 +179,6 @@ def _named_baseline(criteria: Sequence[Criterion]) -> str | None:
 
 #: Settings that change what is asked or shown, and not the numbers.
 _ASIDE = frozenset({"expect", "confidence", "half_width", "k", "sampling"})
-
-
-def compares_gates(contract: Contract) -> bool:
-    """Return whether a gate of a contract is compared with a baseline."""
-    return any(needs_number(one.matcher) for gate in contract.gates for one in gate.expect)
 
 
 def measure_gates(contract: Contract, plan: Plan, trials: Trials) -> dict[str, GateBaseline]:

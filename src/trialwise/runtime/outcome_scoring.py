@@ -21,7 +21,7 @@ from trialwise.model.run import AskedInput, RunRecord, RunTexts, Trials
 from trialwise.outcomes import outcome_plans as plans
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import Metrics, Order, metrics_of, use_trials
-from trialwise.runtime.chosen_baselines import Baselines, choose_baseline, needs_baseline
+from trialwise.runtime.chosen_baselines import BaselineSearch
 from trialwise.runtime.measuring import Measurement, write_baseline
 from trialwise.runtime.preparing import design_cache
 from trialwise.runtime.result import Result
@@ -192,11 +192,15 @@ def score(
         covariates=covariates or {},
     )
     moment = now or SystemClock().now()
-    reference = _reference(asked, no_worse_than, Path(baselines), moment)
+    search = BaselineSearch(
+        plans.contract_of(asked), plans.scopes_of_outcomes(asked), asked.covariates, options, moment
+    )
+    given = no_worse_than if isinstance(no_worse_than, Baseline) else None
+    reference = search.find(Path(baselines), given)
     plan = plans.plan_outcomes(
         asked,
         baseline=reference.baseline,
-        references=reference.references(asked.covariates, moment),
+        references=reference.references,
         guards=reference.guards,
         cache=design_cache() if asked.sequential else None,
     )
@@ -325,24 +329,6 @@ def _ask_counts(outcomes: Outcomes, criteria: Sequence[str], **arguments: Any) -
     # All trials count, as they do where outcomes are scored.
     options = RunOptions(draw="balanced", curtail=False, analysis=Analysis.INTENT_TO_TREAT)
     return plans.ask(outcomes, named, options=options, order=Order.FILE, **arguments)
-
-
-def _reference(
-    asked: plans.Asked, no_worse_than: str | Baseline | None, folder: Path, now: datetime
-) -> Baselines:
-    """Return the baseline that the outcomes are compared with, admitted or refused."""
-    contract = plans.contract_of(asked)
-    if not needs_baseline(contract):
-        return Baselines()
-    from trialwise.stores.baselines import BaselineStore
-
-    kept: Sequence[tuple[Path | None, Baseline]]
-    if isinstance(no_worse_than, Baseline):
-        kept = [(None, no_worse_than)]
-    else:
-        kept = BaselineStore(folder).all(asked.contract)
-    scopes, profile = plans.scopes_of_outcomes(asked), asked.covariates
-    return choose_baseline(kept, contract, scopes, profile, options=asked.options, now=now)
 
 
 # --- What comes of it -----------------------------------------------------------------------------

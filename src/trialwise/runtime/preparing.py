@@ -102,9 +102,9 @@ def prepare(
     profile = resolve_covariates(contract.covariates, now, os.environ)
     found, contexts = chosen_baselines.Baselines(), {}
     if not measuring:
-        asked = (contract, scopes, profile)
-        found = chosen_baselines.find_baseline(*asked, options=options, folder=baselines, now=now)
-        contexts = chosen_baselines.find_contexts(*asked, found=found, folder=baselines, now=now)
+        asked = chosen_baselines.BaselineSearch(contract, scopes, profile, options, now)
+        found = asked.find(baselines)
+        contexts = asked.find_contexts(found, baselines)
     if found.baseline is not None:
         contract = chosen_baselines.fill_gates(contract, found.baseline, scopes)
     return plan_run(
@@ -117,7 +117,7 @@ def prepare(
             for one in contract.criteria
         },
         baseline=found.baseline,
-        references=found.references(profile, now),
+        references=found.references,
         contexts=contexts,
         covariates=profile,
         guards=found.guards,
