@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trialwise.declarations.scalars import Choice, Count, Kind, Scalar, Text, Whole
-from trialwise.declarations.signatures import Names, settings_of
+from trialwise.declarations.signatures import Names, describe_settings, settings_of
 from trialwise.declarations.structures import Either
 
 
@@ -34,11 +34,14 @@ def option_rows(owner: type, prefix: str = "") -> Iterator[OptionRow]:
         owner: The dataclass.
         prefix: The field that holds it, with a dot, where it is part of another one.
     """
+    described = describe_settings(owner)
     for name, one in settings_of(owner).items():
         kind = _option_kind(one.kind)
         if one.option and kind:
             option = (one.key or name) if one.option == "*" else one.option
-            yield OptionRow(option.replace("_", "-"), prefix + name, kind, one.doc, one.in_pytest)
+            yield OptionRow(
+                option.replace("_", "-"), prefix + name, kind, described[name], one.in_pytest
+            )
 
 
 def _option_kind(kind: Kind) -> str:

@@ -324,9 +324,10 @@ class Made(Record):
 
 # --- Settings that are declared once, on the field of the dataclass that holds them ---------------
 #
-#     retries: int = setting(Count(0), "Further attempts after a failed one.", default=0)
+#     retries: int = setting(Count(0), default=0)
 #
-# The suite's key, the JSON Schema, the reference, the options of the command line and of pytest,
+# The docstring of the dataclass says under `Args:` what each means, as that of a check does. The
+# suite's key, the JSON Schema, the reference, the options of the command line and of pytest,
 # the arguments of the marker and the keyword arguments of `tw.run` are derived from the field.
 
 _METADATA = "trialwise"
@@ -338,7 +339,6 @@ class Setting:
 
     Args:
         kind: The kind of value that it holds.
-        doc: What it means, as a sentence.
         key: What a suite calls it, where that is not the name of the field.
         words: What holds without it, where the default does not say it.
         elsewhere: What other tools call it, for a hint.
@@ -347,7 +347,6 @@ class Setting:
     """
 
     kind: Kind
-    doc: str
     key: str = ""
     words: str | None = None
     elsewhere: str = ""
@@ -355,16 +354,15 @@ class Setting:
     in_pytest: bool = True
 
 
-def setting(kind: Kind, doc: str, *, default: Any, **more: Any) -> Any:
+def setting(kind: Kind, *, default: Any, **more: Any) -> Any:
     """Return a field of a dataclass that declares a setting.
 
     Args:
         kind: The kind of value that it holds.
-        doc: What it means, as a sentence.
         default: What holds without it.
         more: Other fields of `Setting`.
     """
-    return field(default=default, metadata={_METADATA: Setting(kind=kind, doc=doc, **more)})
+    return field(default=default, metadata={_METADATA: Setting(kind=kind, **more)})
 
 
 def settings_of(owner: type) -> dict[str, Setting]:
@@ -372,15 +370,25 @@ def settings_of(owner: type) -> dict[str, Setting]:
     return {one.name: one.metadata[_METADATA] for one in fields(owner) if _METADATA in one.metadata}
 
 
+def describe_settings(owner: type) -> dict[str, str]:
+    """Return what the docstrings of a dataclass and of its bases say of each setting."""
+    return {
+        name: said
+        for base in reversed(owner.__mro__)
+        for name, said in read_arguments(base).items()
+    }
+
+
 @cache
 def setting_keys(owner: type) -> tuple[Key, ...]:
     """Return the settings of a dataclass as keys of a suite."""
     defaults = {one.name: one.default for one in fields(owner)}
+    described = describe_settings(owner)
     return tuple(
         Key(
             said.key or name,
             said.kind,
-            said.doc,
+            described[name],
             default=show_default(defaults[name], said.kind) if said.words is None else said.words,
             elsewhere=said.elsewhere,
             field=name,

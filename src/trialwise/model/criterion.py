@@ -57,6 +57,48 @@ class Criterion:
     Exactly one question: `at_least` a rate, `no_worse_than` a baseline, `never_fails`, or
     `mean_at_least` a mean score. One that is `report_only` may have none.
 
+    Args:
+        at_least: The rate that is required, strictly between 0 and 1.
+        no_worse_than: The baseline to compare with: `baseline` for the one that fits, or an
+            identifier.
+        pass_from: A threshold that you choose for `no_worse_than`: PASS from this observed rate on.
+            The report says which alpha it implies. A required rate is `at_least`.
+        never_fails: Whether one failure FAILs the criterion. It claims nothing about a population.
+        report_only: Whether it is only measured and shown, with no part in the verdict. It shares
+            the trials of the other criteria and needs no question.
+        mean_at_least: The mean score that is required, strictly between 0 and 1. It takes a fixed
+            number of trials.
+        pass_at: The lowest score at which a reply passes. Checks then grade a reply with a score
+            from 0 to 1.
+        trials: A fixed number of trials (for each input with `each_input`).
+        max_trials: Upper limit on trials (of each input with `each_input`).
+        method: How such a decision finds its boundaries; the others are for comparison.
+        margin: Accept a rate this far below: PASS then shows a rate above `at_least` − `margin`,
+            and FAIL still shows one below `at_least`. Against a baseline: the loss whose chance of
+            being found is reported.
+        confidence: 1 − the largest probability of a wrong PASS, and of a wrong FAIL.
+        alpha: The largest probability of a wrong FAIL.
+        beta: The largest probability of a wrong PASS.
+        power: 1 − `beta`, for those who think of it so. Against a baseline: the wanted probability
+            of finding a loss of the margin.
+        undecided: The verdict of a fixed number of trials that shows neither a rate above the
+            required one nor one below it.
+        origin: Who set the threshold.
+        contract_ref: Where the threshold is written down, such as "SLA v2.1 §4.3".
+        category: The class of failure it guards against, such as CORRECTNESS or SAFETY.
+        sampling: The sampling of the contract to use.
+        each_input: Whether every input is decided on its own, so that no pooled rate hides one.
+        procedure: The name of the procedure that decides, where it is not the one the question asks
+            for.
+        analysis: Which trials decide it, where that is not as in the rest of the contract.
+        intent: Intent of this criterion, if it differs from the rest of the contract:
+            `verification` or `smoke`. A PASS by `smoke` is marked as one.
+        categorical: Whether it is a prohibition that admits no rate. No number of trials shows
+            that, so `discharged_by` names what does.
+        discharged_by: What keeps a prohibition, such as a guardrail between the service and its
+            users.
+        min_probes: With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.
+
     >>> Criterion("answers", lambda text: "555" in text, at_least=0.9).question
     'at_least'
     >>> Criterion("answers", lambda text: "555" in text, at_least=1.0)
@@ -72,151 +114,48 @@ class Criterion:
     _: KW_ONLY
     at_least: float | None = setting(
         Rate(),
-        "The rate that is required, strictly between 0 and 1.",
         default=None,
         elsewhere="threshold pass_rate min_pass_rate pass_threshold min_rate required_rate",
     )
-    no_worse_than: str | None = setting(
-        Text("`baseline` or a baseline's identifier"),
-        "The baseline to compare with: `baseline` for the one that fits, or an identifier.",
-        default=None,
-    )
-    pass_from: float | None = setting(
-        Rate(),
-        "A threshold that you choose for `no_worse_than`: PASS from this observed rate on. The "
-        "report says which alpha it implies. A required rate is `at_least`.",
-        default=None,
-        words="derived from the baseline",
-    )
-    never_fails: bool = setting(
-        Flag(),
-        "Whether one failure FAILs the criterion. It claims nothing about a population.",
-        default=False,
-        words="",
-    )
-    report_only: bool = setting(
-        Flag(),
-        "Whether it is only measured and shown, with no part in the verdict. It shares the trials "
-        "of the other criteria and needs no question.",
-        default=False,
-        elsewhere="informational non_gating gating",
-    )
-    mean_at_least: float | None = setting(
-        Rate(),
-        "The mean score that is required, strictly between 0 and 1. It takes a fixed number of "
-        "trials.",
-        default=None,
-        elsewhere="min_score mean_score",
-    )
+    no_worse_than: str | None = setting(Text("`baseline` or a baseline's identifier"), default=None)
+    pass_from: float | None = setting(Rate(), default=None, words="derived from the baseline")
+    never_fails: bool = setting(Flag(), default=False, words="")
+    report_only: bool = setting(Flag(), default=False, elsewhere="informational non_gating gating")
+    mean_at_least: float | None = setting(Rate(), default=None, elsewhere="min_score mean_score")
     pass_at: float | None = setting(
         Rate(),
-        "The lowest score at which a reply passes. Checks then grade a reply with a score from 0 "
-        "to 1.",
         default=None,
         words="none; with `mean_at_least` the required mean, which decides",
         elsewhere="score_threshold",
     )
-    trials: int | None = setting(
-        Count(), "A fixed number of trials (for each input with `each_input`).", default=None
-    )
-    max_trials: int | None = setting(
-        Count(), "Upper limit on trials (of each input with `each_input`).", default=None
-    )
-    method: str = setting(
-        Choice(*METHODS),
-        "How such a decision finds its boundaries; the others are for comparison.",
-        default=METHODS[0],
-    )
-    margin: float | None = setting(
-        Rate(),
-        "Accept a rate this far below: PASS then shows a rate above `at_least` − `margin`, and "
-        "FAIL still shows one below `at_least`. Against a baseline: the loss whose chance of being "
-        "found is reported.",
-        default=None,
-        words="none; 10% against a baseline",
-    )
-    confidence: float = setting(
-        Rate(), "1 − the largest probability of a wrong PASS, and of a wrong FAIL.", default=0.95
-    )
-    alpha: float | None = setting(
-        Rate(), "The largest probability of a wrong FAIL.", default=None, words="1 − `confidence`"
-    )
-    beta: float | None = setting(
-        Rate(), "The largest probability of a wrong PASS.", default=None, words="1 − `confidence`"
-    )
-    power: float | None = setting(
-        Rate(),
-        "1 − `beta`, for those who think of it so. Against a baseline: the wanted probability of "
-        "finding a loss of the margin.",
-        default=None,
-        words="none; 80% against a baseline",
-    )
+    trials: int | None = setting(Count(), default=None)
+    max_trials: int | None = setting(Count(), default=None)
+    method: str = setting(Choice(*METHODS), default=METHODS[0])
+    margin: float | None = setting(Rate(), default=None, words="none; 10% against a baseline")
+    confidence: float = setting(Rate(), default=0.95)
+    alpha: float | None = setting(Rate(), default=None, words="1 − `confidence`")
+    beta: float | None = setting(Rate(), default=None, words="1 − `confidence`")
+    power: float | None = setting(Rate(), default=None, words="none; 80% against a baseline")
     undecided: str | None = setting(
         Choice("inconclusive", "fail"),
-        "The verdict of a fixed number of trials that shows neither a rate above the required one "
-        "nor one below it.",
         default=None,
         words="inconclusive; fail with `rule: wilson` and `rule: fisher`",
     )
     origin: Origin | str | None = setting(
-        Choice(*Origin),
-        "Who set the threshold.",
-        default=None,
-        words="EMPIRICAL against a baseline, else UNSPECIFIED",
+        Choice(*Origin), default=None, words="EMPIRICAL against a baseline, else UNSPECIFIED"
     )
-    contract_ref: str = setting(
-        Text(),
-        'Where the threshold is written down, such as "SLA v2.1 §4.3".',
-        default="",
-        key="ref",
-    )
-    category: str = setting(
-        Text(),
-        "The class of failure it guards against, such as CORRECTNESS or SAFETY.",
-        default="",
-        key="class",
-    )
-    sampling: str | None = setting(
-        Text(), "The sampling of the contract to use.", default=None, words="the only one"
-    )
-    each_input: bool = setting(
-        Flag(),
-        "Whether every input is decided on its own, so that no pooled rate hides one.",
-        default=False,
-    )
-    procedure: str | None = setting(
-        Text(),
-        "The name of the procedure that decides, where it is not the one the question asks for.",
-        default=None,
-        words="what the question asks for",
-    )
-    analysis: Analysis | str | None = setting(
-        Choice(*Analysis),
-        "Which trials decide it, where that is not as in the rest of the contract.",
-        default=None,
-        words="as the run",
-    )
+    contract_ref: str = setting(Text(), default="", key="ref")
+    category: str = setting(Text(), default="", key="class")
+    sampling: str | None = setting(Text(), default=None, words="the only one")
+    each_input: bool = setting(Flag(), default=False)
+    procedure: str | None = setting(Text(), default=None, words="what the question asks for")
+    analysis: Analysis | str | None = setting(Choice(*Analysis), default=None, words="as the run")
     intent: Intent | str | None = setting(
-        Choice(*(one.lower() for one in Intent)),
-        "Intent of this criterion, if it differs from the rest of the contract: `verification` or "
-        "`smoke`. A PASS by `smoke` is marked as one.",
-        default=None,
-        words="as the run",
+        Choice(*(one.lower() for one in Intent)), default=None, words="as the run"
     )
-    categorical: bool = setting(
-        Flag(),
-        "Whether it is a prohibition that admits no rate. No number of trials shows that, so "
-        "`discharged_by` names what does.",
-        default=False,
-    )
-    discharged_by: str = setting(
-        Text(),
-        "What keeps a prohibition, such as a guardrail between the service and its users.",
-        default="",
-    )
-    min_probes: int | None = setting(
-        Count(), "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.", default=None
-    )
+    categorical: bool = setting(Flag(), default=False)
+    discharged_by: str = setting(Text(), default="")
+    min_probes: int | None = setting(Count(), default=None)
     weights: Sequence[float] = ()
     """How much each check counts in the score of a reply, in their order; all alike by default."""
 

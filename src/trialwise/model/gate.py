@@ -188,17 +188,20 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What one block of a contract asks of the numbers of repeated runs."""
+    """What one block of a contract asks of the numbers of repeated runs.
+
+    Args:
+        sampling: The sampling of the contract to use.
+        confidence: The confidence of the interval of each number.
+    """
 
     name: ClassVar[str]
     looks_at_criteria: ClassVar[bool] = True
     """Whether runs are graded by criteria; otherwise by the traces of their sessions."""
 
     expect: tuple[Expectation, ...] = ()
-    sampling: str | None = setting(Text(), "The sampling of the contract to use.", default=None)
-    confidence: float = setting(
-        Rate(), "The confidence of the interval of each number.", default=0.95
-    )
+    sampling: str | None = setting(Text(), default=None)
+    confidence: float = setting(Rate(), default=0.95)
 
     def __post_init__(self) -> None:
         expect = tuple(self.expect)
@@ -234,19 +237,16 @@ class Reliability(Gate):
 
     Percents are whole numbers for one input, and means over several. Without expectations the
     summary is reported and nothing is asked of it.
+
+    Args:
+        criterion: The criterion whose outcomes count.
+        half_width: The half-width of the interval for the recommended number of runs.
     """
 
     name: ClassVar[str] = "reliability"
 
-    criterion: str | None = setting(
-        Text(),
-        "The criterion whose outcomes count.",
-        default=None,
-        words="a run passes every criterion",
-    )
-    half_width: float = setting(
-        Rate(), "The half-width of the interval for the recommended number of runs.", default=0.05
-    )
+    criterion: str | None = setting(Text(), default=None, words="a run passes every criterion")
+    half_width: float = setting(Rate(), default=0.05)
 
     def __post_init__(self) -> None:
         Gate.__post_init__(self)
@@ -263,6 +263,12 @@ class Stability(Gate):
 
     Without expectations the weakest sub-score of every run has to be at least 0.5.
 
+    Args:
+        floors: Limits below which a run is flagged. `stability.drifted` counts flagged runs.
+        exclude: Sub-scores to leave out.
+        tokens_per_call: The number of tokens for each useful call above which cost lowers the
+            score.
+
     >>> print(*Stability().expect)
     stability.weakest_score at least 0.5
     """
@@ -277,17 +283,12 @@ class Stability(Gate):
             tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in SUB_SCORES),
             doc="Limits below which a sub-score of a run is flagged as drifted.",
         ),
-        "Limits below which a run is flagged. `stability.drifted` counts flagged runs.",
         default=StabilityFloors(),
     )
     exclude: tuple[str, ...] = setting(
-        Listing(Choice(*SUB_SCORES), "a list of sub-scores"), "Sub-scores to leave out.", default=()
+        Listing(Choice(*SUB_SCORES), "a list of sub-scores"), default=()
     )
-    tokens_per_call: float = setting(
-        Count(),
-        "The number of tokens for each useful call above which cost lowers the score.",
-        default=2000,
-    )
+    tokens_per_call: float = setting(Count(), default=2000)
 
     def __post_init__(self) -> None:
         Gate.__post_init__(self)
@@ -303,7 +304,15 @@ class Stability(Gate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metrics(Gate):
-    """pass@k and pass^k, weighted scores and flakiness: per input, and as means over inputs."""
+    """pass@k and pass^k, weighted scores and flakiness: per input, and as means over inputs.
+
+    Args:
+        k: The values of k in the table of pass@k and pass^k.
+        weights: The weight of each criterion in a run's score. Those without one do not count.
+        threshold: The score from which a run passes.
+        criterion: The only criterion whose outcomes count.
+        samplings: Several samplings that make up one skill, each with criteria of its own.
+    """
 
     name: ClassVar[str] = "metrics"
 
@@ -313,28 +322,14 @@ class Metrics(Gate):
             scalar=Count(),
             listing=Listing(Count(), "a list of whole numbers"),
         ),
-        "The values of k in the table of pass@k and pass^k.",
         default=(),
         words="powers of two up to the runs of an input",
     )
-    weights: Mapping[str, float] = setting(
-        MapOf(Number(), "weights by criterion"),
-        "The weight of each criterion in a run's score. Those without one do not count.",
-        default=None,
-    )
-    threshold: float | None = setting(
-        Rate(),
-        "The score from which a run passes.",
-        default=None,
-        words="a run passes every criterion",
-    )
-    criterion: str | None = setting(
-        Text(), "The only criterion whose outcomes count.", default=None
-    )
+    weights: Mapping[str, float] = setting(MapOf(Number(), "weights by criterion"), default=None)
+    threshold: float | None = setting(Rate(), default=None, words="a run passes every criterion")
+    criterion: str | None = setting(Text(), default=None)
     samplings: tuple[str, ...] = setting(
-        Listing(Text("the name of a sampling"), "a list of samplings"),
-        "Several samplings that make up one skill, each with criteria of its own.",
-        default=(),
+        Listing(Text("the name of a sampling"), "a list of samplings"), default=()
     )
 
     def __post_init__(self) -> None:

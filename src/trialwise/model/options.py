@@ -23,7 +23,7 @@ from trialwise.declarations.scalars import (
     Text,
     Whole,
 )
-from trialwise.declarations.signatures import Made, Names, setting, setting_keys
+from trialwise.declarations.signatures import Made, Names, setting, setting_keys, summarise
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent
@@ -44,22 +44,27 @@ from trialwise.validation import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Limits that stop a run cleanly and keep every result."""
+    """Limits that stop a run cleanly and keep every result.
 
-    trials: int | None = setting(Count(), "Maximum number of trials.", default=None, option="")
+    Args:
+        trials: Maximum number of trials.
+        seconds: Maximum time. Every result is kept.
+        tokens: Maximum number of tokens.
+        usd: Maximum cost. Every result is kept.
+    """
+
+    trials: int | None = setting(Count(), default=None, option="")
     seconds: float | None = setting(
         Duration(),
-        "Maximum time. Every result is kept.",
         default=None,
         key="time",
         option="max-seconds",
         elsewhere="seconds duration timeout",
         in_pytest=False,
     )
-    tokens: int | None = setting(Count(), "Maximum number of tokens.", default=None, option="")
+    tokens: int | None = setting(Count(), default=None, option="")
     usd: float | None = setting(
         Money(),
-        "Maximum cost. Every result is kept.",
         default=None,
         key="money",
         option="max-usd",
@@ -119,27 +124,23 @@ class _Ending(Choice):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortRule:
-    """When too many trials never reached the service, and going on would waste them."""
+    """When too many trials never reached the service, and going on would waste them.
 
-    max_error_rate: float = setting(
-        Rate(),
-        "Stop above this share of infrastructure, pre-validation and empty-run errors; 1 for "
-        "never.",
-        default=0.5,
-    )
-    after: int = setting(Count(), "The number of trials before this rule applies.", default=10)
+    Args:
+        max_error_rate: Stop above this share of infrastructure, pre-validation and empty-run
+            errors; 1 for never.
+        after: The number of trials before this rule applies.
+        to_fail: What the criteria are after an abort; never PASS.
+        exit_codes: Whether a command that ends with another exit code than 0 counts as an error
+            here.
+    """
+
+    max_error_rate: float = setting(Rate(), default=0.5)
+    after: int = setting(Count(), default=10)
     to_fail: bool = setting(
-        _Ending("inconclusive", "fail"),
-        "What the criteria are after an abort; never PASS.",
-        default=False,
-        key="to",
-        words="inconclusive",
+        _Ending("inconclusive", "fail"), default=False, key="to", words="inconclusive"
     )
-    exit_codes: bool = setting(
-        Flag(),
-        "Whether a command that ends with another exit code than 0 counts as an error here.",
-        default=False,
-    )
+    exit_codes: bool = setting(Flag(), default=False)
 
     def __post_init__(self) -> None:
         require_rate("max_error_rate", self.max_error_rate)
@@ -148,12 +149,19 @@ class AbortRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Horizon:
-    """How long a monitor runs: this many runs or release gates, or a window (§8.5)."""
+    """How long a monitor runs: this many runs or release gates, or a window (§8.5).
 
-    runs: int | None = setting(Count(), "Number of recurring runs.", default=None)
-    gates: int | None = setting(Count(), "Number of release gates, one run for each.", default=None)
-    days: int | None = setting(Count(), "Length of a window in days.", default=None)
-    per_day: int = setting(Count(), "Number of runs on each day of the window.", default=1)
+    Args:
+        runs: Number of recurring runs.
+        gates: Number of release gates, one run for each.
+        days: Length of a window in days.
+        per_day: Number of runs on each day of the window.
+    """
+
+    runs: int | None = setting(Count(), default=None)
+    gates: int | None = setting(Count(), default=None)
+    days: int | None = setting(Count(), default=None)
+    per_day: int = setting(Count(), default=1)
 
     def __post_init__(self) -> None:
         require_given(self, "runs gates days per_day", require_count, minimum=1)
@@ -188,7 +196,18 @@ class Horizon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOptions:
-    """Which trials a run takes, in which order, and which of them decide by which rules."""
+    """Which trials a run takes, in which order, and which of them decide by which rules.
+
+    Args:
+        trials: A fixed number of trials for every criterion, or one for each sampling.
+        max_trials: Upper limit on trials where no number is fixed.
+        intent: `verification` refuses weak designs; `smoke` is a quick check.
+        rule: The rule set for every decision.
+        analysis: Which trials decide: `measured` asks again what never reached the service,
+            `intent-to-treat` counts it as failed, `per-protocol` also leaves out empty runs.
+        seed: Seed for the order of inputs and for each trial.
+        draw: How inputs are drawn.
+    """
 
     trials: int | Mapping[str, int] | None = setting(
         Either(
@@ -196,36 +215,16 @@ class TrialOptions:
             scalar=Count(),
             mapping=MapOf(Count(), "a number of trials for each sampling"),
         ),
-        "A fixed number of trials for every criterion, or one for each sampling.",
         default=None,
         elsewhere="runs n samples repeat repeats repetitions iterations epochs attempts num_trials",
     )
-    max_trials: int | None = setting(
-        Count(), "Upper limit on trials where no number is fixed.", default=None
-    )
-    intent: Intent = setting(
-        Choice(*(one.lower() for one in Intent)),
-        "`verification` refuses weak designs; `smoke` is a quick check.",
-        default=Intent.VERIFICATION,
-    )
-    rule: Rule = setting(Choice(*RULES), "The rule set for every decision.", default="exact")
-    analysis: Analysis = setting(
-        Choice(*Analysis),
-        "Which trials decide: `measured` asks again what never reached the service, "
-        "`intent-to-treat` counts it as failed, `per-protocol` also leaves out empty runs.",
-        default=Analysis.MEASURED,
-    )
-    seed: int | None = setting(
-        Whole(),
-        "Seed for the order of inputs and for each trial.",
-        default=None,
-        words="drawn and recorded",
-    )
+    max_trials: int | None = setting(Count(), default=None)
+    intent: Intent = setting(Choice(*(one.lower() for one in Intent)), default=Intent.VERIFICATION)
+    rule: Rule = setting(Choice(*RULES), default="exact")
+    analysis: Analysis = setting(Choice(*Analysis), default=Analysis.MEASURED)
+    seed: int | None = setting(Whole(), default=None, words="drawn and recorded")
     draw: Draw | None = setting(
-        Choice(*DRAWS),
-        "How inputs are drawn.",
-        default=None,
-        words="what keeps the error rates exact",
+        Choice(*DRAWS), default=None, words="what keeps the error rates exact"
     )
 
     def __post_init__(self) -> None:
@@ -253,122 +252,79 @@ class TrialOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(TrialOptions):
-    """Everything about a run that the contract does not say."""
+    """Everything about a run that the contract does not say.
+
+    Args:
+        concurrency: Number of concurrent trials.
+        executor: Where trials run: `local`, `processes` for services that keep a processor busy,
+            `dask` or `ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`.
+        rate_per_s: Upper limit on trials started per unit of time.
+        timeout_s: Time limit for one attempt.
+        retries: Number of further attempts after an infrastructure error. The verdict reports them.
+        budget: Limits that stop the run.
+        cost_per_trial_usd: What a trial costs where the service does not tell. A budget reserves it
+            for each trial in flight.
+        abort: When to stop because of errors.
+        curtail: Whether a fixed design stops when its result can no longer change.
+        overrides: Codes of major caveats to accept under verification.
+        smoke_refuses: What refuses a smoke run, too, instead of a warning: `hard` invalidators of a
+            comparison, or also `major` caveats.
+        baseline: The identifier of the baseline to compare with.
+        horizon: Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates`
+            or `days`.
+        correction: How decisions that belong together are corrected for their number.
+        family: Name of the decisions that are corrected together; contracts may share it.
+        family_size: Number of decisions in the family, where more belong to it than are run here.
+        keep_going: Whether trials go on for other criteria after the FAIL of one has settled the
+            verdict.
+        inconclusive: What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`) or 1
+            (`fail`). The verdict stays.
+        keep_inputs: Whether the run keeps its inputs and expected answers, redacted like replies,
+            so that reports can show them.
+    """
 
     concurrency: int = setting(
         Count(),
-        "Number of concurrent trials.",
         default=1,
         elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
     )
-    executor: str = setting(
-        _ExecutorName(),
-        "Where trials run: `local`, `processes` for services that keep a processor busy, `dask` or "
-        "`ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`.",
-        default="local",
-    )
-    rate_per_s: float | None = setting(
-        Pace(),
-        "Upper limit on trials started per unit of time.",
-        default=None,
-        key="rate",
-        in_pytest=False,
-    )
-    timeout_s: float | None = setting(
-        Duration(), "Time limit for one attempt.", default=None, key="timeout", in_pytest=False
-    )
-    retries: int = setting(
-        Count(0),
-        "Number of further attempts after an infrastructure error. The verdict reports them.",
-        default=2,
-        in_pytest=False,
-    )
+    executor: str = setting(_ExecutorName(), default="local")
+    rate_per_s: float | None = setting(Pace(), default=None, key="rate", in_pytest=False)
+    timeout_s: float | None = setting(Duration(), default=None, key="timeout", in_pytest=False)
+    retries: int = setting(Count(0), default=2, in_pytest=False)
     budget: Budget = setting(
-        Made("budget", Budget, setting_keys(Budget), doc=str(Budget.__doc__)),
-        "Limits that stop the run.",
-        default=Budget(),
+        Made("budget", Budget, setting_keys(Budget), doc=summarise(Budget)), default=Budget()
     )
     cost_per_trial_usd: float | None = setting(
         Money(),
-        "What a trial costs where the service does not tell. A budget reserves it for each trial "
-        "in flight.",
         default=None,
         key="cost_per_trial",
         elsewhere="trial_cost cost_per_call price_per_trial",
     )
     abort: AbortRule = setting(
-        Made("abort", AbortRule, setting_keys(AbortRule), doc=str(AbortRule.__doc__)),
-        "When to stop because of errors.",
+        Made("abort", AbortRule, setting_keys(AbortRule), doc=summarise(AbortRule)),
         default=AbortRule(),
         in_pytest=False,
     )
-    curtail: bool = setting(
-        Flag(), "Whether a fixed design stops when its result can no longer change.", default=True
-    )
-    overrides: tuple[str, ...] = setting(
-        Names(),
-        "Codes of major caveats to accept under verification.",
-        default=(),
-        option="override",
-    )
-    smoke_refuses: str = setting(
-        Choice("nothing", "hard", "major"),
-        "What refuses a smoke run, too, instead of a warning: `hard` invalidators of a comparison, "
-        "or also `major` caveats.",
-        default="nothing",
-    )
-    baseline: str | None = setting(
-        Text(),
-        "The identifier of the baseline to compare with.",
-        default=None,
-        words="the one that fits",
-    )
+    curtail: bool = setting(Flag(), default=True)
+    overrides: tuple[str, ...] = setting(Names(), default=(), option="override")
+    smoke_refuses: str = setting(Choice("nothing", "hard", "major"), default="nothing")
+    baseline: str | None = setting(Text(), default=None, words="the one that fits")
     horizon: int | Horizon | None = setting(
         Either(
             "a number of runs, or `gates`, or `days` with `per_day`",
             scalar=Count(),
-            mapping=Made("horizon", Horizon, setting_keys(Horizon), doc=str(Horizon.__doc__)),
+            mapping=Made("horizon", Horizon, setting_keys(Horizon), doc=summarise(Horizon)),
         ),
-        "Number of recurring runs over which wrong verdicts are bounded (§8.5), or `gates` or "
-        "`days`.",
         default=None,
     )
 
-    correction: FamilyCorrection = setting(
-        Choice(*FAMILY_CORRECTIONS),
-        "How decisions that belong together are corrected for their number.",
-        default="none",
-    )
-    family: str = setting(
-        Text(),
-        "Name of the decisions that are corrected together; contracts may share it.",
-        default="",
-        words="everything that is run together",
-    )
-    family_size: int | None = setting(
-        Count(),
-        "Number of decisions in the family, where more belong to it than are run here.",
-        default=None,
-        words="counted",
-    )
-    keep_going: bool = setting(
-        Flag(),
-        "Whether trials go on for other criteria after the FAIL of one has settled the verdict.",
-        default=False,
-    )
-    inconclusive: str = setting(
-        Choice("undecided", "fail"),
-        "What the exit code says of a run that is INCONCLUSIVE: 3 (`undecided`) or 1 (`fail`). The "
-        "verdict stays.",
-        default="undecided",
-        in_pytest=False,
-    )
-    keep_inputs: bool = setting(
-        Flag(),
-        "Whether the run keeps its inputs and expected answers, redacted like replies, so that "
-        "reports can show them.",
-        default=True,
-    )
+    correction: FamilyCorrection = setting(Choice(*FAMILY_CORRECTIONS), default="none")
+    family: str = setting(Text(), default="", words="everything that is run together")
+    family_size: int | None = setting(Count(), default=None, words="counted")
+    keep_going: bool = setting(Flag(), default=False)
+    inconclusive: str = setting(Choice("undecided", "fail"), default="undecided", in_pytest=False)
+    keep_inputs: bool = setting(Flag(), default=True)
 
     def __post_init__(self) -> None:
         put = object.__setattr__
