@@ -27,7 +27,17 @@ ROOT = Path(__file__).parents[1]
 #: Packages whose exports stand in a table of their `__init__.py`, and whose stubs follow from it.
 _STUBBED = (
     *("", "checks", "contrib/importers", "judges", "model", "outcomes", "services"),
-    *("extend", "stats", "stats/sequential", "stats/toolbox", "suite", "testing", "traces"),
+    *(
+        "extend",
+        "planning",
+        "results",
+        "stats",
+        "stats/sequential",
+        "stats/toolbox",
+        "suite",
+        "testing",
+        "traces",
+    ),
 )
 #: Packages that serve the names of a package inside them as well.
 _INCLUDED = {"stats": "toolbox"}

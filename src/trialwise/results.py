@@ -8,23 +8,17 @@ compare                       Comparison, Choice or ExploredArms, by its questio
 
 from __future__ import annotations
 
-from trialwise.procedures.comparing.findings import ComparisonFinding, ComparisonVerdict, Contrast
-from trialwise.runtime.answers import Choice, Comparison, ExploredArms
-from trialwise.runtime.comparing import load_comparison
-from trialwise.runtime.measuring import Measurement
-from trialwise.runtime.preparing import CheckedPlan
-from trialwise.runtime.result import Result, SuiteResult
+from trialwise.lazy_exports import lazy_names
 
-__all__ = [
-    "CheckedPlan",
-    "Choice",
-    "Comparison",
-    "ComparisonFinding",
-    "ComparisonVerdict",
-    "Contrast",
-    "ExploredArms",
-    "Measurement",
-    "Result",
-    "SuiteResult",
-    "load_comparison",
-]
+#: Where each public name lives.
+_MODULES = {
+    "trialwise.procedures.comparing.findings": "ComparisonFinding ComparisonVerdict Contrast",
+    "trialwise.runtime.answers": "Choice Comparison ExploredArms",
+    "trialwise.runtime.comparing": "load_comparison",
+    "trialwise.runtime.measuring": "Measurement",
+    "trialwise.runtime.preparing": "CheckedPlan",
+    "trialwise.runtime.result": "Result SuiteResult",
+}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from trialwise.errors import InvalidArgument
 from trialwise.extensions import RESULTS, extension_names, find_extension
@@ -113,6 +113,8 @@ class Layout:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        put(self, "result", _several(self.result))
+        put(self, "only", _several(self.only))
         put(self, "passes", None if self.passes is None else _words("passes", self.passes))
         put(self, "errors", _words("errors", self.errors))
         put(self, "skips", _words("skips", self.skips))
@@ -146,31 +148,55 @@ class Layout:
 
 
 def _words(argument: str, given: Iterable[str]) -> frozenset[str]:
-    words = [" ".join(str(one).split()).casefold() for one in given]
+    words = [" ".join(str(one).split()).casefold() for one in _several(given)]
     if not all(words):
         raise InvalidArgument(argument, given, "be words")
     return frozenset(words)
+
+
+class LayoutFields(TypedDict, total=False):
+    """The keyword arguments of `read_outcomes`: which field of a file means what."""
+
+    input: str | None
+    """The field that names the input."""
+    result: str | Sequence[str]
+    """The fields that hold results, each a criterion. In Inspect logs these are the scorers, in
+    promptfoo results the metrics."""
+    criterion: str | None
+    """The field that names the criterion, if each has a line of its own. For JUnit reports it is
+    `test`, `classname` or `suite`."""
+    trial: str | None
+    """The field that numbers the trials of an input."""
+    order: str | None
+    """The field with the time, or the place, at which a trial began."""
+    latency: str | None
+    """The field with the latency, in seconds or, where its name ends so, `_ms`."""
+    cost: str | None
+    """The field with the cost in dollars."""
+    explanation: str | None
+    """The field that says why a trial failed."""
+    evidence: str | None
+    """The field with the reply, or the part of it that shows it."""
+    passes: Iterable[str] | None
+    """Words that mean passed; every other word then means failed."""
+    errors: Iterable[str]
+    """Further words that mean that the trial broke."""
+    pass_at: float | None
+    """The lowest score that passes."""
+    error_class: ErrorClass | str
+    """The class of trials that broke without saying how."""
+    delimiter: str | None
+    """The character between the columns of a table."""
+    only: Iterable[str]
+    """The criteria that are asked about, where a file grades a trial in several ways; the others
+    are not read."""
 
 
 def read_outcomes(
     path: _Path | Sequence[_Path],
     *,
     format: str | None = None,  # noqa: A002 - the word that every caller expects
-    input: str | None = None,  # noqa: A002 - the vocabulary's own
-    result: str | Sequence[str] = (),
-    criterion: str | None = None,
-    trial: str | None = None,
-    order: str | None = None,
-    latency: str | None = None,
-    cost: str | None = None,
-    explanation: str | None = None,
-    evidence: str | None = None,
-    passes: Iterable[str] | None = None,
-    errors: Iterable[str] = (),
-    pass_at: float | None = None,
-    error_class: ErrorClass | str = ErrorClass.INFRASTRUCTURE,
-    delimiter: str | None = None,
-    only: Iterable[str] = (),
+    **layout: Unpack[LayoutFields],
 ) -> Outcomes:
     """Read the outcomes of a file, or of several of one kind, such as reports of repeated runs.
 
@@ -178,24 +204,7 @@ def read_outcomes(
         path: The file, or the files; with several, the trials of each are further trials.
         format: The name of a format, such as `csv`; by default it follows from extension and
             content.
-        input: The field that names the input.
-        result: The fields that hold results, each a criterion. In Inspect logs these are the
-            scorers, in promptfoo results the metrics.
-        criterion: The field that names the criterion, if each has a line of its own. For JUnit
-            reports it is `test`, `classname` or `suite`.
-        trial: The field that numbers the trials of an input.
-        order: The field with the time, or the place, at which a trial began.
-        latency: The field with the latency, in seconds or, where its name ends so, `_ms`.
-        cost: The field with the cost in dollars.
-        explanation: The field that says why a trial failed.
-        evidence: The field with the reply, or the part of it that shows it.
-        passes: Words that mean passed; every other word then means failed.
-        errors: Further words that mean that the trial broke.
-        pass_at: The lowest score that passes.
-        error_class: The class of trials that broke without saying how.
-        delimiter: The character between the columns of a table.
-        only: The criteria that are asked about, where a file grades a trial in several ways; the
-            others are not read.
+        layout: The fields of `LayoutFields`.
 
     Raises:
         OutcomesUnreadable: A file cannot be read; the message names the places and what was
@@ -208,27 +217,11 @@ def read_outcomes(
     >>> [row.passed for row in read_outcomes(path, pass_at=0.7).rows]
     [True, False]
     """
-    layout = Layout(
-        input=input,
-        result=(result,) if isinstance(result, str) else tuple(result),
-        criterion=criterion,
-        trial=trial,
-        order=order,
-        latency=latency,
-        cost=cost,
-        explanation=explanation,
-        evidence=evidence,
-        passes=None if passes is None else frozenset(_several(passes)),
-        errors=frozenset(_several(errors)),
-        pass_at=pass_at,
-        error_class=error_class,
-        delimiter=delimiter,
-        only=_several(only),
-    )
     paths = [path] if isinstance(path, str | PathLike) else list(path)
     if not paths:
         raise InvalidArgument("path", paths, "be at least one file")
-    return Outcomes.join([_read(Path(one), format, layout) for one in paths])
+    how = Layout(**layout)  # type: ignore[arg-type]
+    return Outcomes.join([_read(Path(one), format, how) for one in paths])
 
 
 def _read(path: Path, form: str | None, layout: Layout) -> Outcomes:

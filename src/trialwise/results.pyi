@@ -1,0 +1,11 @@
+from trialwise.procedures.comparing.findings import ComparisonFinding as ComparisonFinding
+from trialwise.procedures.comparing.findings import ComparisonVerdict as ComparisonVerdict
+from trialwise.procedures.comparing.findings import Contrast as Contrast
+from trialwise.runtime.answers import Choice as Choice
+from trialwise.runtime.answers import Comparison as Comparison
+from trialwise.runtime.answers import ExploredArms as ExploredArms
+from trialwise.runtime.comparing import load_comparison as load_comparison
+from trialwise.runtime.measuring import Measurement as Measurement
+from trialwise.runtime.preparing import CheckedPlan as CheckedPlan
+from trialwise.runtime.result import Result as Result
+from trialwise.runtime.result import SuiteResult as SuiteResult
