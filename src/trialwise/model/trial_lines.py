@@ -7,7 +7,7 @@ later version may have written them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as _quote
 from operator import attrgetter
@@ -43,12 +43,21 @@ def _is_number(low: float, high: float, *kinds: type) -> Accepts:
     return lambda value: type(value) in kinds and low <= value < high
 
 
-def _is_list(accepts: Accepts, length: int | None = None) -> Accepts:
+def _is_list(accepts: Accepts) -> Accepts:
+    return lambda value: type(value) is list and all(map(accepts, value))
+
+
+def _is_row(*accepts: Accepts, lengths: Collection[int] = ()) -> Accepts:
+    """Accept a list of several kinds of values, the last of which may be absent."""
     return lambda value: (
         type(value) is list
-        and (length is None or len(value) == length)
-        and all(map(accepts, value))
+        and len(value) in (lengths or (len(accepts),))
+        and all(accept(one) for accept, one in zip(accepts, value, strict=False))
     )
+
+
+def _is_none_or(accepts: Accepts) -> Accepts:
+    return lambda value: value is None or accepts(value)
 
 
 _is_count = _is_number(0, _MOST, int)
@@ -59,43 +68,17 @@ def _is_object(value: Any) -> bool:
     return type(value) is dict
 
 
-def _is_failure(value: Any) -> bool:
-    """A criterion's place, the reason, the check, what it said, evidence and perhaps a class."""
-    return (
-        type(value) is list
-        and len(value) in (5, 6)
-        and _is_count(value[0])
-        and all(one is None or type(one) is str for one in value[1:3])
-        and all(map(_is_text, value[3:]))
-    )
-
-
-def _is_other_check(value: Any) -> bool:
-    """A criterion's place, the check, and what it said where it was asked."""
-    return (
-        type(value) is list
-        and len(value) in (2, 5)
-        and _is_count(value[0])
-        and all(map(_is_text, value[1:]))
-    )
-
-
-def _is_shape(value: Any) -> bool:
-    if type(value) is not list or len(value) != 5:
-        return False
-    *calls, lengths, tokens = value
-    return (
-        all(map(_is_count, calls))
-        and _is_list(_is_count)(lengths)
-        and (tokens is None or _is_amount(tokens))
-    )
+_is_none_or_text = _is_none_or(_is_text)
+#: A criterion's place, the reason, the check, what it said, evidence and perhaps a class.
+_is_failure = _is_row(
+    _is_count, _is_none_or_text, _is_none_or_text, _is_text, _is_text, _is_text, lengths=(5, 6)
+)
+#: A criterion's place, the check, and what it said where it was asked.
+_is_other_check = _is_row(_is_count, _is_text, _is_text, _is_text, _is_text, lengths=(2, 5))
+_is_shape = _is_row(_is_count, _is_count, _is_count, _is_list(_is_count), _is_none_or(_is_amount))
 
 
 # --- The table --------------------------------------------------------------------------------
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _write_usage(usage: Usage) -> list[int]:
@@ -112,14 +95,10 @@ def _write_shape(shape: stats.TraceShape) -> list[Any]:
 
 
 def _read_shape(counts: list[Any]) -> stats.TraceShape:
-    total, distinct, tools, lengths, tokens = counts
-    return stats.TraceShape(
-        total_calls=total,
-        distinct_calls=distinct,
-        distinct_tools=tools,
-        assistant_lengths=tuple(lengths),
-        tokens=tokens,
-    )
+    *calls, lengths, tokens = counts
+    names = ("total_calls", "distinct_calls", "distinct_tools")
+    told = dict(zip(names, calls, strict=True))
+    return stats.TraceShape(**told, assistant_lengths=tuple(lengths), tokens=tokens)
 
 
 class _Part(NamedTuple):
@@ -130,13 +109,13 @@ class _Part(NamedTuple):
     accepts: Accepts
     usual: Any = None
     """What is left out, since most trials have it: a journal may hold a million of them."""
-    write: Callable[[Any], Any] = _same
-    read: Callable[[Any], Any] = _same
+    write: Callable[[Any], Any] | None = None
+    read: Callable[[Any], Any] | None = None
 
 
 def _make_expense(name: str) -> _Part:
     if name.endswith("usage"):
-        return _Part(name, name, _is_list(_is_count, 2), None, _write_usage, _read_usage)
+        return _Part(name, name, _is_row(_is_count, _is_count), None, _write_usage, _read_usage)
     return _Part(name, name, _is_amount)
 
 
@@ -161,7 +140,7 @@ _PARTS = (
     _Part(
         "messages",
         "messages",
-        _is_list(_is_list(_is_text, 2)),
+        _is_list(_is_row(_is_text, _is_text)),
         (),
         lambda messages: [*map(list, messages)],
         lambda messages: tuple((role, text) for role, text in messages),
@@ -217,7 +196,7 @@ def write_trial(trial: Trial) -> dict[str, Any]:
         line["scores"] = scores
     for (key, _, _, usual, write, _), value in zip(_PARTS, _get_parts(trial), strict=True):
         if value != usual:
-            line[key] = write(value)
+            line[key] = value if write is None else write(value)
     return line
 
 
@@ -239,7 +218,7 @@ def read_trial(line: Mapping[str, Any], *, experiment: str, criteria: tuple[str,
         if accepts is not None and not accepts(value):
             raise ValueError(f"{key!r} of a trial cannot be {value!r}")
         if part is not None:
-            given[part.field] = part.read(value)
+            given[part.field] = value if part.read is None else part.read(value)
     error_class = given.get("error_class", ErrorClass.NONE)
     outcomes = _read_outcomes(line, criteria, error_class)
     # One text for all trials of an experiment.

@@ -13,7 +13,7 @@ import operator
 from abc import abstractmethod
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import compress, groupby
 from typing import Any, TypeVar, overload
@@ -40,10 +40,6 @@ WHOLE_BYTES = 1 << 21
 _MOST_PATTERNS = 1000
 
 
-#: What the line of a trial holds that came back and passed.
-_PLAIN_KEYS = frozenset({"x", "i", "in", "seed", "ok", "latency_s", "at", "reply"})
-#: No trial takes longer, or begins later.
-_LONGEST_S = 1e12
 #: Which texts there are: a reply, tool calls, counts of a session.
 _REPLY, _CALLS, _SHAPE = 1, 2, 4
 #: One more than the largest whole number that a column holds.
@@ -99,7 +95,6 @@ class TrialTable(TrialSequence):
         self.criteria = tuple(criteria)
         self._reader = reader
         self._clear = bytes(len(self.criteria))
-        self._all_passed = "1" * len(self.criteria)
         self._clear_outcomes: tuple[Outcome, ...] | None = None
         self.is_sealed = False
         """Whether somebody has it who counts on it: a run then adds its trials to a copy."""
@@ -211,35 +206,6 @@ class TrialTable(TrialSequence):
             scores = {k: one.result.score for k, one in enumerate(outcomes[:width])}
             told = {k: score for k, score in scores.items() if score is not None}
             self._scores.put(told, place, before=len(self) - 1)
-
-    def put_line(self, line: Mapping[str, Any], at: int) -> bool:
-        """Hold the trial of a journal's line without making it; False where it has to be made.
-
-        Args:
-            line: One that `write_trial` wrote.
-            at: Where it begins in the journal.
-        """
-        # Nearly all trials of a long run are like this: an input that is known passed again.
-        if at < WHOLE_BYTES or not line.keys() <= _PLAIN_KEYS or line["ok"] != self._all_passed:
-            return False
-        if self._expenses or self._scores:
-            return False
-        index, seed, started_s = line["i"], line["seed"], line.get("at", 0.0)
-        latency_s, reply = line.get("latency_s", math.nan), line.get("reply", "")
-        number = self._input_numbers.get(line["in"])
-        is_known = number is not None and type(index) is type(seed) is int and index > self.last
-        if number is None or not is_known or not type(latency_s) is type(started_s) is float:
-            return False
-        is_timed = 0 <= latency_s < _LONGEST_S or "latency_s" not in line
-        if not is_timed or not -_LONGEST_S < started_s < _LONGEST_S or type(reply) is not str:
-            return False
-        if index >= _LARGEST or not -_LARGEST <= seed < _LARGEST:
-            return False
-        texts = _REPLY if "reply" in line else 0
-        self._insert((index, seed, at, latency_s, started_s, number, 0, False, texts))
-        self._signs += self._clear
-        self._errors.append(0)
-        return True
 
     def _insert(self, numbers: tuple[Any, ...]) -> int:
         """Put the numbers of a trial into their columns, the index first; return its place."""

@@ -53,8 +53,6 @@ def _put_line(
     """Hold the trial of one line; False where it is none of the plan's, or contradicts another."""
     try:
         table = tables[line["x"]]
-        if table.put_line(line, at):
-            return True
         _share_reply(line, replies)
         trial = read_trial(line, experiment=table.experiment, criteria=table.criteria)
         if len(line["ok"]) != len(table.criteria):
