@@ -148,7 +148,7 @@ def test_a_run_is_kept_with_its_plan_trials_and_verdict(store: RunStore, tmp_pat
 
     folder = tmp_path / "project" / ".trialwise" / "runs" / run.run_id
     assert folder / "record.json" == path
-    assert {"plan.json", "journal.jsonl", "texts.jsonl", "record.json"} == set(os.listdir(folder))
+    assert {"plan.json", "journal.jsonl", "record.json"} == set(os.listdir(folder))
     assert (failing, trial(1), trial(2), trial(0, "attacks")) == record.trials
     assert (run.run_id, PLAN, VERDICT) == (record.run_id, record.plan, record.verdict)
 

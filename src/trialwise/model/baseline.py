@@ -163,7 +163,10 @@ class Baseline:
         put(self, "criteria", MappingProxyType(dict(self.criteria)))
         put(self, "gates", MappingProxyType(dict(self.gates)))
         for name in ("covariates", "factors"):
-            put(self, name, MappingProxyType(dict(getattr(self, name))))
+            given = dict(getattr(self, name))
+            if not all(isinstance(text, str) for text in (*given, *given.values())):
+                raise InvalidArgument(name, given, "map text to text")
+            put(self, name, MappingProxyType(given))
         latencies = {name: _ascending(some) for name, some in self.latencies_s.items()}
         put(self, "latencies_s", MappingProxyType(latencies))
         self._check_trials()
