@@ -240,12 +240,16 @@ def _logit_quantile(q: float, a: float, b: float) -> float:
 # --- Bisection: where a condition that changes once stops or begins to hold -----------------------
 
 
-def find_end(inside: float, outside: float, holds: Callable[[float], bool]) -> float:
+def find_end(
+    inside: float, outside: float, holds: Callable[[float], bool], resolution: float = 0.0
+) -> float:
     """Return where a condition ends on the way from inside to outside, rounded outward.
 
-    It halves down to neighbouring doubles, so that no tolerance has to be chosen.
+    Unless a resolution is given, it halves down to neighbouring doubles.
     """
     while (middle := (inside + outside) / 2) not in (inside, outside):
+        if abs(outside - inside) <= resolution:
+            break
         if holds(middle):
             inside = middle
         else:

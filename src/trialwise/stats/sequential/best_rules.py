@@ -33,8 +33,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from trialwise.stats.binomial import find_first
-from trialwise.stats.sequential.bound import Mix
+from trialwise.stats.binomial import find_first, normal_quantile
+from trialwise.stats.sequential.bound import Hypotheses, Mix
 from trialwise.stats.sequential.walks import Rule, monotone, never, stopping_probabilities
 
 #: Rates are kept this far from 0 and 1, where a likelihood ratio is infinite.
@@ -72,6 +72,10 @@ class Prices(NamedTuple):
     """λF, for a FAIL at the rate that should pass."""
     passed: float
     """λP, for a PASS at the rate that should fail."""
+
+    def charge(self, objective: float, error0: float, error1: float) -> float:
+        """The objective with both errors paid for."""
+        return objective + self.fail * error0 + self.passed * error1
 
 
 class Column(NamedTuple):
@@ -127,8 +131,6 @@ def usual_cap(rate: float, alpha: float = 0.05, beta: float = 0.05) -> float:
     The normal approximation for a fixed sample with a power of 80 %, and a tenth more for looking
     after every trial.
     """
-    from trialwise.stats.binomial import normal_quantile
-
     half = (1 + rate) / 2
     level = normal_quantile(1 - min(alpha, beta))
     spread = level * math.sqrt(rate * (1 - rate)) + 0.842 * math.sqrt(half * (1 - half))
@@ -175,10 +177,10 @@ class _Row(NamedTuple):
 class Problem:
     """Where errors are counted, when one may look, and what trials and missing decisions cost."""
 
+    levels: Hypotheses
+    """PASS is an error at the lower rate."""
     rate: float
-    """FAIL is an error at this rate; all paths are counted at it."""
-    bad_rate: float
-    """PASS is an error at this rate."""
+    """FAIL is an error at this rate, the higher one; all paths are counted at it."""
     looks: tuple[int, ...]
     objective: StrictObjective
     undecided: float
@@ -201,27 +203,29 @@ class Problem:
     def __post_init__(self) -> None:
         for name, mix in self.objective._asdict().items():
             object.__setattr__(self, name, Weights(mix, self.rate))
-        object.__setattr__(self, "wrong", Weights(((self.bad_rate, 1.0),), self.rate))
+        object.__setattr__(self, "wrong", Weights(((self.levels.p1, 1.0),), self.rate))
         object.__setattr__(self, "_keeps_rows", self.states <= MOST_KEPT)
 
     @classmethod
     def of_two_rates(
-        cls, p0: float, p1: float, looks: tuple[int, ...], mix: Mix, undecided: float | None
+        cls, levels: Hypotheses, looks: tuple[int, ...], mix: Mix, undecided: float | None
     ) -> Problem:
         """Two rates to tell apart; an open end costs this many trials, and None forbids it."""
         # At a rate of exactly 1 one failure is proof; a hair below, it is as good as proof.
-        good = min(p0, 1 - EDGE)
-        rates = tuple((good if rate == p0 else rate, weight) for rate, weight in mix)
+        good = min(levels.p0, 1 - EDGE)
+        rates = tuple((good if rate == levels.p0 else rate, weight) for rate, weight in mix)
         price = undecided or 0.0
         missing = tuple((rate, price * weight) for rate, weight in rates)
         objective = StrictObjective(rates, missing, missing)
-        return cls(good, p1, looks, objective, price, must_decide=undecided is None)
+        return cls(levels, good, looks, objective, price, must_decide=undecided is None)
 
     @classmethod
-    def of_rate(cls, rate: float, looks: tuple[int, ...], objective: StrictObjective) -> Problem:
+    def of_rate(
+        cls, levels: Hypotheses, looks: tuple[int, ...], objective: StrictObjective
+    ) -> Problem:
         """One required rate, at which both errors are counted."""
         undecided = math.fsum(w for _, w in (*objective.passes, *objective.fails))
-        return cls(rate, rate, looks, objective, undecided, gives_up=True)
+        return cls(levels, levels.p0, looks, objective, undecided, gives_up=True)
 
     @property
     def horizon(self) -> int:
@@ -241,6 +245,18 @@ class Problem:
         failures are rare.
         """
         return max(1, round(self.states / USUAL_WIDTH)) if self.gives_up else self.horizon
+
+    def use_up(self, column: Column) -> tuple[float, float]:
+        """The two errors of a rule as shares of their levels."""
+        return column.error0 / self.levels.alpha, column.error1 / self.levels.beta
+
+    def keeps(self, column: Column) -> bool:
+        """Whether a rule keeps both errors, up to rounding."""
+        return column.error0 <= self.levels.alpha_limit and column.error1 <= self.levels.beta_limit
+
+    def choose(self, columns: Sequence[Column]) -> Column | None:
+        """The best of the rules that keep both errors, or None."""
+        return min(filter(self.keeps, columns), key=lambda c: c.objective, default=None)
 
     def passing(self, prices: Prices, n: int, f: int) -> float:
         """What a PASS costs in a state, beyond a run that stops without a decision."""

@@ -9,13 +9,14 @@ with or without coin tosses, that keeps the two errors.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from math import log
 from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
+from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail, find_first
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 #: Two rates that a sample this large cannot tell apart are practically the same.
@@ -122,10 +123,8 @@ def shortfall(
     """
     hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
     n = require_count("cap", cap, minimum=1)
-    if (
-        deciding_look(hypotheses, list_looks(n, require_count("batch", batch, minimum=1)))
-        is not None
-    ):
+    looks = list_looks(n, require_count("batch", batch, minimum=1))
+    if deciding_look(hypotheses, looks) is not None:
         return None
     return Shortfall(
         p0=hypotheses.p0,
@@ -163,18 +162,28 @@ def expected_trials_bound(
     >>> [round(expected_trials_bound(0.90, 0.80, p), 1) for p in (0.90, 0.85, 0.80)]
     [36.6, 50.4, 43.2]
     """
-    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
-    return _bound_expected_trials(hypotheses, require_rate("p", p))
+    from trialwise.stats.sequential.best_rules import Column, Problem
+    from trialwise.stats.sequential.price_search import relax, start_prices
+    from trialwise.stats.sequential.walks import never
+
+    levels = Hypotheses.from_numbers(p0, p1, alpha, beta)
+    horizon = LOOK_AHEAD * first_deciding(levels, start=1).trials
+    mix = ((require_rate("p", p), 1.0),)
+    problem = Problem.of_two_rates(levels, tuple(range(horizon + 1)), mix, 0.0)
+    safe = Column(float(horizon), 0.0, 0.0, never(horizon))
+    return max(0.0, relax(problem, start_prices(problem), safe=safe).bound)
 
 
 def most_passing(hypotheses: Hypotheses, n: int) -> int:
     """The most failures among n trials that may PASS with P(PASS) ≤ beta at p1; −1 for none."""
-    return _last(lambda f: _few_failures(f, n, hypotheses.p1) <= hypotheses.beta_limit, n)
+    limit = hypotheses.beta_limit
+    return find_first(-1, n + 1, lambda f: binomial_tail(n - f, n, hypotheses.p1) > limit) - 1
 
 
 def fewest_failing(hypotheses: Hypotheses, n: int) -> int:
     """The fewest failures among n trials that may FAIL with P(FAIL) ≤ alpha at p0; n+1 for none."""
-    return 1 + _last(lambda f: _many_failures(f, n, hypotheses.p0) > hypotheses.alpha_limit, n)
+    limit = hypotheses.alpha_limit
+    return find_first(-1, n + 1, lambda f: binomial_cdf(n - f, n, hypotheses.p0) <= limit)
 
 
 def first_deciding(hypotheses: Hypotheses, *, start: int) -> FixedSize:
@@ -184,9 +193,7 @@ def first_deciding(hypotheses: Hypotheses, *, start: int) -> FixedSize:
         low, high = high, 2 * high
         if high > MOST_SIZED:
             raise InvalidArgument("p1", hypotheses.p1, f"lie further below p0 ({hypotheses.p0})")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _decides_with_coins(hypotheses, middle) else (middle, high)
+    high = find_first(low, high, lambda n: _decides_with_coins(hypotheses, n))
     # With coins more trials never hurt; without, the first size that serves lies a little higher.
     while (found := _cutoff(hypotheses, high)) is None:
         high += 1
@@ -211,54 +218,29 @@ def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
     return (most + fewest - 1) // 2 if fewest <= most + 1 else None
 
 
-def _bound_expected_trials(hypotheses: Hypotheses, p: float) -> float:
-    from trialwise.stats.sequential.best_rules import Column, Problem
-    from trialwise.stats.sequential.price_search import relax, start_prices
-    from trialwise.stats.sequential.walks import never
-
-    horizon = LOOK_AHEAD * first_deciding(hypotheses, start=1).trials
-    looks = tuple(range(horizon + 1))
-    problem = Problem.of_two_rates(hypotheses.p0, hypotheses.p1, looks, ((p, 1.0),), 0.0)
-    safe = Column(float(horizon), 0.0, 0.0, never(horizon))
-    start = start_prices(problem, hypotheses)
-    return max(0.0, relax(problem, hypotheses, start, safe=safe).bound)
-
-
-def _few_failures(f: int, n: int, p: float) -> float:
-    return binomial_tail(n - f, n, p)
-
-
-def _many_failures(f: int, n: int, p: float) -> float:
-    return binomial_cdf(n - f, n, p)
-
-
-def _last(holds: Callable[[int], bool], n: int) -> int:
-    """The largest f in 0 … n at which a property that fails from some f on still holds, or −1."""
-    low, high = -1, n + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
 def _failing_power(hypotheses: Hypotheses, n: int) -> float:
     """The most P(FAIL) at p1 of a test of n trials with P(FAIL) ≤ alpha at p0."""
-    f = fewest_failing(hypotheses, n)
-    spare = hypotheses.alpha - _many_failures(f, n, hypotheses.p0)
-    coin = _share(spare, binomial_pmf(n - f + 1, n, hypotheses.p0))
-    return _many_failures(f, n, hypotheses.p1) + coin * binomial_pmf(n - f + 1, n, hypotheses.p1)
+    most = n - fewest_failing(hypotheses, n)  # successes
+    spare = hypotheses.alpha - binomial_cdf(most, n, hypotheses.p0)
+    return binomial_cdf(most, n, hypotheses.p1) + _toss(
+        spare, most + 1, n, hypotheses.p0, hypotheses.p1
+    )
 
 
 def _passing_power(hypotheses: Hypotheses, n: int) -> float:
     """The most P(PASS) at p0 of a test of n trials with P(PASS) ≤ beta at p1."""
-    f = most_passing(hypotheses, n)
-    spare = hypotheses.beta - _few_failures(f, n, hypotheses.p1)
-    coin = _share(spare, binomial_pmf(n - f - 1, n, hypotheses.p1))
-    return _few_failures(f, n, hypotheses.p0) + coin * binomial_pmf(n - f - 1, n, hypotheses.p0)
+    fewest = n - most_passing(hypotheses, n)  # successes
+    spare = hypotheses.beta - binomial_tail(fewest, n, hypotheses.p1)
+    return binomial_tail(fewest, n, hypotheses.p0) + _toss(
+        spare, fewest - 1, n, hypotheses.p1, hypotheses.p0
+    )
 
 
-def _share(spare: float, weight: float) -> float:
-    return min(1.0, max(0.0, spare) / weight) if weight > 0 else 0.0
+def _toss(spare: float, successes: int, n: int, rate: float, other: float) -> float:
+    """The power at the other rate of a coin that spends the spare error at one count."""
+    weight = binomial_pmf(successes, n, rate)
+    coin = min(1.0, max(0.0, spare) / weight) if weight > 0 else 0.0
+    return coin * binomial_pmf(successes, n, other)
 
 
 def _decides_with_coins(hypotheses: Hypotheses, n: int) -> bool:
@@ -298,6 +280,11 @@ class Hypotheses:
     """P(FAIL) at p0 is at most this."""
     beta: float
     """P(PASS) at p1 is at most this."""
+
+    @property
+    def wald_limits(self) -> tuple[float, float]:
+        """Wald's log likelihood ratios at which to FAIL and to PASS."""
+        return log(self.alpha / (1 - self.beta)), log((1 - self.alpha) / self.beta)
 
     @property
     def alpha_limit(self) -> float:

@@ -25,11 +25,13 @@ plainest design, and the yardstick of the sequential ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
+from trialwise.stats.binomial import find_end
 from trialwise.stats.sequential import best_rules
 from trialwise.stats.sequential.bound import (
+    FixedSize,
     Hypotheses,
     Mix,
     deciding_look,
@@ -42,7 +44,6 @@ from trialwise.stats.sequential.flip_search import TIMES_SHORTER, search_flips, 
 from trialwise.stats.sequential.price_search import (
     WARM_UP,
     Relaxation,
-    keeps,
     relax,
     search_prices,
     start_prices,
@@ -102,33 +103,36 @@ class Found(NamedTuple):
         return self.objective / self.bound
 
 
-def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Found:
-    """The best rule for two hypotheses whose errors are exact and at most the nominal ones."""
+def find_optimal(levels: Hypotheses, cap: int, batch: int, mix: Mix) -> Found:
+    """The best rule for two rates whose errors are exact and at most the nominal ones."""
     looks = list_looks(cap, batch)
-    sample = deciding_look(hypotheses, looks)
+    sample = deciding_look(levels, looks)
     price = None if sample else INCONCLUSIVE_COST
-    problem = best_rules.Problem.of_two_rates(hypotheses.p0, hypotheses.p1, looks, mix, price)
+    problem = best_rules.Problem.of_two_rates(levels, looks, mix, price)
+    safe = best_rules.Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
     if sample:
-        until = tuple(n for n in looks if n <= sample.trials)
-        fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
-        safe = best_rules.evaluate(problem, prolong_rule(fixed, looks))
-    else:
-        safe = best_rules.Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
-    relaxed = relax(problem, hypotheses, start_prices(problem, hypotheses), safe=safe)
-    columns = [*relaxed.columns, *stricter(problem, relaxed, hypotheses)]
-    if sample and not any(keeps(hypotheses, c) for c in columns[1:]):
+        safe = best_rules.evaluate(problem, _curtail(sample, looks))
+    relaxed = relax(problem, start_prices(problem), safe=safe)
+    columns = [*relaxed.columns, *stricter(relaxed)]
+    if sample and not problem.choose(columns[1:]):
         # When the cap is barely enough, the last look is where the relaxed optimum tosses its coin,
         # and only with that verdict settled do higher prices lead to rules that keep both errors.
-        short = best_rules.Problem.of_two_rates(hypotheses.p0, hypotheses.p1, until, mix, None)
+        until = tuple(n for n in looks if n <= sample.trials)
+        short = best_rules.Problem.of_two_rates(levels, until, mix, None)
         ends = (sample.most_failures, sample.most_failures + 1)
-        start = start_prices(short, hypotheses)
-        settled = relax(short, hypotheses, start, safe=safe, ends=ends)
-        more = stricter(short, settled, hypotheses, ends=ends, times=TIMES_SHORTER)
+        settled = relax(short, start_prices(short), safe=safe, ends=ends)
+        more = stricter(settled, ends=ends, times=TIMES_SHORTER)
         rules = (column.rule for column in (*settled.columns[1:], *more))
         columns += [best_rules.evaluate(problem, prolong_rule(rule, looks)) for rule in rules]
-    rule = search_flips(problem, relaxed, hypotheses, columns).rule
-    _confirm(hypotheses, rule)
+    rule = search_flips(relaxed, columns).rule
+    _confirm(levels, rule)
     return Found(rule, mean_cost(rule, mix, problem.undecided), relaxed.bound)
+
+
+def _curtail(sample: FixedSize, looks: tuple[int, ...]) -> Rule:
+    """A fixed sample as a rule on a longer horizon, which always decides by its last trial."""
+    until = tuple(n for n in looks if n <= sample.trials)
+    return prolong_rule(fixed_rule(sample.most_failures, sample.most_failures + 1, until), looks)
 
 
 def mean_cost(rule: Rule, mix: Mix, inconclusive_cost: float) -> float:
@@ -146,7 +150,7 @@ def _confirm(hypotheses: Hypotheses, rule: Rule) -> None:
 
 
 def find_strict(
-    hypotheses: Hypotheses,
+    levels: Hypotheses,
     cap: int,
     batch: int,
     objective: best_rules.StrictObjective,
@@ -157,43 +161,37 @@ def find_strict(
 
     With `must_pass`, None where the rule gives up on a service without failures.
     """
-    problem = best_rules.Problem.of_rate(hypotheses.p0, list_looks(cap, batch), objective)
+    problem = best_rules.Problem.of_rate(levels, list_looks(cap, batch), objective)
     effort, known = problem.effort, None
-    if effort > SHORT and (found := _find_long(problem, hypotheses)):
+    if effort > SHORT and (found := _find_long(problem)):
         best, known = found
         is_certified = best.objective <= CERTIFIED * known.bound
         if effort > LONGEST or cap > MOST_PATIENT or (effort > LONG and is_certified):
-            return _finish(hypotheses, best, known, must_pass=must_pass)
-        known = known._replace(columns=[*known.columns, best])
-    return _find_thoroughly(problem, hypotheses, known, must_pass=must_pass)
+            return _finish(best, known, must_pass=must_pass)
+        known.columns.append(best)
+    return _find_thoroughly(problem, known, must_pass=must_pass)
 
 
 def find_strict_quickly(
-    hypotheses: Hypotheses, cap: int, objective: best_rules.StrictObjective
+    levels: Hypotheses, cap: int, objective: best_rules.StrictObjective
 ) -> Found | None:
     """The best rule at balanced prices alone, and its certificate: within about half a percent.
 
     None where no rule at these prices keeps both errors.
     """
-    problem = best_rules.Problem.of_rate(hypotheses.p0, list_looks(cap, 1), objective)
-    relaxed = search_prices(problem, hypotheses)
-    kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
-    best = min(kept, key=lambda column: column.objective, default=None)
-    return best and _finish(hypotheses, best, relaxed, must_pass=False)
+    relaxed = search_prices(best_rules.Problem.of_rate(levels, list_looks(cap, 1), objective))
+    best = relaxed.problem.choose(relaxed.columns)
+    return best and _finish(best, relaxed, must_pass=False)
 
 
-def _find_long(
-    problem: best_rules.Problem, hypotheses: Hypotheses
-) -> tuple[best_rules.Column, Relaxation] | None:
+def _find_long(problem: best_rules.Problem) -> tuple[best_rules.Column, Relaxation] | None:
     """The best of the rules at balanced prices, with a better bound and a few flips if need be."""
-    relaxed = search_prices(problem, hypotheses)
-    kept = [column for column in relaxed.columns if keeps(hypotheses, column)]
-    best = min(kept, key=lambda column: column.objective, default=None)
+    relaxed = search_prices(problem)
+    best = problem.choose(relaxed.columns)
     if best is None or best.objective <= GOOD_ENOUGH * relaxed.bound:
         return best and (best, relaxed)
     relaxed = relax(
         problem,
-        hypotheses,
         relaxed.prices,
         safe=best,
         tolerance=STRICT_TOLERANCE,
@@ -201,82 +199,61 @@ def _find_long(
         rounds=LONG_ROUNDS,
         known=relaxed,
     )
-    best = search_flips(
-        problem, relaxed, hypotheses, [best], good_enough=GOOD_ENOUGH - 1, most_tried=LONG_TRIED
-    )
+    best = search_flips(relaxed, [best], good_enough=GOOD_ENOUGH - 1, most_tried=LONG_TRIED)
     return best, relaxed
 
 
 def _find_thoroughly(
-    problem: best_rules.Problem,
-    hypotheses: Hypotheses,
-    known: Relaxation | None,
-    *,
-    must_pass: bool,
+    problem: best_rules.Problem, known: Relaxation | None, *, must_pass: bool
 ) -> Found | None:
     """The best rule that prices, settled ends and flips lead to, from what is `known` already."""
     cap = problem.horizon
-    safe = _fixed(problem, hypotheses)
-    first = best_rules.Prices(*(share * cap for share in FIRST_PRICES))
-    warm_up = 0 if known else WARM_UP
+    safe = _fixed(problem)
     relaxed = relax(
         problem,
-        hypotheses,
-        first,
+        best_rules.Prices(*(share * cap for share in FIRST_PRICES)),
         safe=safe,
         tolerance=STRICT_TOLERANCE,
-        warm_up=warm_up,
+        warm_up=0 if known else WARM_UP,
         known=known,
     )
-    columns = list(relaxed.columns)
-    if must_pass and not _passes_perfect(_cheapest(columns, relaxed.prices).rule):
+    columns, prices = list(relaxed.columns), relaxed.prices
+    cheapest = min(columns, key=lambda column: prices.charge(*column[:3]))
+    if must_pass and not _passes_perfect(cheapest.rule):
         return None
     # One state at the cap can hold more probability than is left of an error. With the verdicts at
     # the cap settled either way, prices spend the rest in the many small states before it.
-    enough = CERTIFIED if known else GOOD_ENOUGH
+    enough = (CERTIFIED if known else GOOD_ENOUGH) * relaxed.bound
     last = [(c.rule.accept[cap], c.rule.reject[cap]) for c in reversed(columns[-MOST_ENDS:])]
     for ends in dict.fromkeys(last):
-        if _certify(hypotheses, columns, relaxed) <= enough:
+        if (problem.choose(columns) or safe).objective <= enough:
             break
         found = relax(
             problem,
-            hypotheses,
-            relaxed.prices,
+            prices,
             safe=safe,
             ends=ends,
             tolerance=STRICT_TOLERANCE,
             warm_up=2,
             rounds=SETTLED_ROUNDS,
         )
-        columns += found.columns
-        columns += stricter(problem, found, hypotheses, ends=ends, times=3)
-    if not any(keeps(hypotheses, c) for c in columns[1:]):
-        columns += stricter(problem, relaxed, hypotheses)
+        columns += [*found.columns, *stricter(found, ends=ends, times=3)]
+    if not problem.choose(columns[1:]):
+        columns += stricter(relaxed)
     best = search_flips(
-        problem,
         relaxed,
-        hypotheses,
         columns,
         good_enough=CLOSEST if problem.effort <= LONG else NEAR,
         most_tried=max(FEWEST_TRIED, TRIED_TIMES_EFFORT // problem.effort),
     )
-    return _finish(hypotheses, best, relaxed, must_pass=must_pass)
+    return _finish(best, relaxed, must_pass=must_pass)
 
 
-def _finish(
-    hypotheses: Hypotheses, best: best_rules.Column, relaxed: Relaxation, *, must_pass: bool
-) -> Found | None:
-    _confirm(hypotheses, best.rule)
+def _finish(best: best_rules.Column, relaxed: Relaxation, *, must_pass: bool) -> Found | None:
+    _confirm(relaxed.problem.levels, best.rule)
     if must_pass and not _passes_perfect(best.rule):
         return None
     return Found(best.rule, best.objective, relaxed.bound)
-
-
-def _cheapest(columns: Sequence[best_rules.Column], prices: best_rules.Prices) -> best_rules.Column:
-    """The rule that costs least with both errors paid for."""
-    return min(
-        columns, key=lambda c: c.objective + prices.fail * c.error0 + prices.passed * c.error1
-    )
 
 
 def _passes_perfect(rule: Rule) -> bool:
@@ -284,17 +261,10 @@ def _passes_perfect(rule: Rule) -> bool:
     return characteristic(rule, 1.0).passes == 1
 
 
-def _certify(
-    hypotheses: Hypotheses, columns: Sequence[best_rules.Column], relaxed: Relaxation
-) -> float:
-    """The least objective of rules that keep both errors, over the bound."""
-    return min(c.objective for c in columns if keeps(hypotheses, c)) / relaxed.bound
-
-
-def _fixed(problem: best_rules.Problem, hypotheses: Hypotheses) -> best_rules.Column:
+def _fixed(problem: best_rules.Problem) -> best_rules.Column:
     """The rule that decides at the cap, or once the end is certain: it keeps both errors."""
     cap = problem.horizon
-    ends = most_passing(hypotheses, cap), fewest_failing(hypotheses, cap)
+    ends = most_passing(problem.levels, cap), fewest_failing(problem.levels, cap)
     accept, reject, _ = fixed_rule(*ends, problem.looks)
     futile = [(n + 1, -1) for n in range(cap)] + [(accept[cap] + 1, reject[cap] - 1)]
     return best_rules.evaluate(problem, Rule(accept, reject, futile))
@@ -319,8 +289,7 @@ def _ends(hypotheses: Hypotheses, looks: tuple[int, ...]) -> list[Rule]:
         cutoffs = {fewest - 1, (most + fewest - 1) // 2, most}
         return [fixed_rule(c, c + 1, looks) for c in sorted(cutoffs)]
     # At this very cap no cutoff keeps both errors, though a smaller sample does.
-    until = tuple(n for n in looks if n <= sample.trials)
-    return [prolong_rule(fixed_rule(sample.most_failures, sample.most_failures + 1, until), looks)]
+    return [_curtail(sample, looks)]
 
 
 def _place_lines(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | None) -> Rule:
@@ -347,13 +316,7 @@ def _place_lines(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | Non
 
 def _nearest(keeps: Callable[[float], bool], far: float) -> float:
     """The least distance of a line from the origin at which its error is kept."""
-    near = 0.0
-    if keeps(near):
-        return near
-    while far - near > RESOLUTION:
-        middle = (near + far) / 2
-        near, far = (near, middle) if keeps(middle) else (middle, far)
-    return far
+    return 0.0 if keeps(0.0) else find_end(0.0, far, lambda at: not keeps(at), RESOLUTION)
 
 
 def _with_end(rule: Rule, end: Rule | None, looks: tuple[int, ...]) -> Rule:
@@ -368,8 +331,7 @@ def _with_end(rule: Rule, end: Rule | None, looks: tuple[int, ...]) -> Rule:
 
 def find_wald(hypotheses: Hypotheses, cap: int, batch: int) -> Rule:
     """Wald's boundaries log((1−alpha)/beta) and log(alpha/(1−beta)), both inclusive."""
-    upper = math.log((1 - hypotheses.alpha) / hypotheses.beta)
-    lower = math.log(hypotheses.alpha / (1 - hypotheses.beta))
+    lower, upper = hypotheses.wald_limits
     return line_rule(hypotheses, upper, lower, list_looks(cap, batch))
 
 

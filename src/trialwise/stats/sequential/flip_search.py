@@ -25,8 +25,7 @@ from itertools import chain, combinations, pairwise, product
 from typing import NamedTuple, TypeAlias
 
 from trialwise.stats.sequential import best_rules
-from trialwise.stats.sequential.bound import Hypotheses
-from trialwise.stats.sequential.price_search import Relaxation, keeps
+from trialwise.stats.sequential.price_search import Relaxation
 from trialwise.stats.sequential.walks import Rule, decision_at, monotone, orderly, walk
 
 #: How many flips, those that waste least for their size, are combined in pairs and in triples.
@@ -109,9 +108,7 @@ def list_flips(problem: best_rules.Problem, rule: Rule) -> Iterator[Flip]:
         ahead = reject
 
 
-def move_boundaries(
-    problem: best_rules.Problem, rule: Rule, moves: tuple[tuple[int, int, int], ...]
-) -> Rule | None:
+def move_boundaries(problem: best_rules.Problem, rule: Rule, moves: Moves) -> Rule | None:
     """The rule after some moves, if it is still a rule with orderly boundaries."""
     accept, reject = rule.accept.copy(), rule.reject.copy()
     for n, up, out in moves:
@@ -120,11 +117,9 @@ def move_boundaries(
     if any(accept[n] >= reject[n] for n, *_ in moves):
         return None
     changed = monotone(Rule(accept, reject, rule.futile), problem.looks)
-    return (
-        best_rules.order_boundaries(changed, problem.looks)
-        if orderly(reject, problem.looks)
-        else None
-    )
+    if not orderly(reject, problem.looks):
+        return None
+    return best_rules.order_boundaries(changed, problem.looks)
 
 
 def _decide(problem: best_rules.Problem, n: int, f: int, accept: int, reject: int) -> Change | None:
@@ -185,9 +180,7 @@ def _add_verdicts(
 
 
 def search_flips(
-    problem: best_rules.Problem,
     relaxed: Relaxation,
-    hypotheses: Hypotheses,
     columns: Sequence[best_rules.Column],
     *,
     good_enough: float = GOOD_ENOUGH,
@@ -196,11 +189,12 @@ def search_flips(
     """The best rule that keeps both errors and that flips can reach from some rules.
 
     The search ends where the gap to the bound is at most the share `good_enough` of the
-    objective, or after `most_tried` rules.
+    objective, or after `most_tried` rules. At least one of the rules has to keep both errors.
     """
-    best = min((c for c in columns if keeps(hypotheses, c)), key=lambda c: c.objective)
-    search = _Search(problem, relaxed, hypotheses, best, good_enough, most_tried)
-    for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
+    best = relaxed.problem.choose(columns)
+    assert best is not None
+    search = _Search(relaxed, best, good_enough, most_tried)
+    for start in (*nsmallest(STARTS, columns, key=lambda c: relaxed.prices.charge(*c[:3])), best):
         search.climb(start)
     # Each improvement opens a new neighbourhood; the search ends in one that has none.
     while any(map(search.climb, search.neighbours())):
@@ -210,14 +204,16 @@ def search_flips(
 
 @dataclass(slots=True)
 class _Search:
-    problem: best_rules.Problem
     relaxed: Relaxation
-    hypotheses: Hypotheses
     best: best_rules.Column
     good_enough: float
     most_tried: int | None
     steps: int = 0
     tried: int = 0
+
+    @property
+    def problem(self) -> best_rules.Problem:
+        return self.relaxed.problem
 
     @property
     def gap(self) -> float:
@@ -276,13 +272,13 @@ class _Search:
 
         Predictions add up less exactly for many flips, so part of the room is left as a margin.
         """
-        rooms = self.hypotheses.alpha - column.error0, self.hypotheses.beta - column.error1
+        levels, prices = self.problem.levels, self.relaxed.prices
+        rooms = levels.alpha - column.error0, levels.beta - column.error1
         for margin in MARGINS:
             room0, room1 = (room - margin * abs(room) for room in rooms)
 
             def excess(y: float, z: float, room0: float = room0, room1: float = room1) -> float:
-                prices = self.relaxed.prices
-                return prices.fail * max(0.0, y - room0) + prices.passed * max(0.0, z - room1)
+                return prices.charge(0.0, max(0.0, y - room0), max(0.0, z - room1))
 
             moves: dict[tuple[int, int], tuple[int, int, int]] = {}
             x = y = z = 0.0
@@ -300,23 +296,24 @@ class _Search:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
 
     def _better(self, column: best_rules.Column) -> bool:
-        return column.objective < self.best.objective - 1e-12 and keeps(self.hypotheses, column)
+        is_better = column.objective < self.best.objective - 1e-12
+        return is_better and self.problem.keeps(column)
 
     def _scale(self, column: best_rules.Column) -> float:
         """How much a column has to gain or to mend, in trials."""
-        prices, (alpha, beta) = self.relaxed.prices, (self.hypotheses.alpha, self.hypotheses.beta)
-        loss = _cost(self.relaxed, column) - prices.fail * alpha - prices.passed * beta
-        spare = prices.fail * abs(alpha - column.error0) + prices.passed * abs(beta - column.error1)
+        charge, levels = self.relaxed.prices.charge, self.problem.levels
+        room0, room1 = levels.alpha - column.error0, levels.beta - column.error1
+        loss = charge(column.objective, -room0, -room1)
+        spare = charge(0.0, abs(room0), abs(room1))
         return min(self.gap, max(0.0, loss - self.relaxed.bound) + spare)
 
     def _useful(self, column: best_rules.Column) -> list[tuple[float, float, Flip]]:
         """Flips that could be part of an improvement, with their waste and their size."""
-        gap, prices, found = self.gap, self.relaxed.prices, []
+        gap, charge, found = self.gap, self.relaxed.prices.charge, []
         least = STROKES[-1] * self._scale(column)
         for one in list_flips(self.problem, column.rule):
-            waste = _cost(self.relaxed, one.change)
-            _, e0, e1 = one.change
-            size = prices.fail * abs(e0) + prices.passed * abs(e1)
+            x, e0, e1 = one.change
+            waste, size = charge(x, e0, e1), charge(0.0, abs(e0), abs(e1))
             if waste <= gap and size > least:
                 found.append((waste, size, one))
         return found
@@ -325,8 +322,8 @@ class _Search:
         """Combinations of flips predicted to keep the errors and to improve on the best."""
         room = Change(
             self.best.objective - column.objective,
-            self.hypotheses.alpha_limit - column.error0,
-            self.hypotheses.beta_limit - column.error1,
+            self.problem.levels.alpha_limit - column.error0,
+            self.problem.levels.beta_limit - column.error1,
         )
         fitting = _combinations([one.change for one in singles], room)
         for cost, picked in nsmallest(CONFIRMED, fitting):
@@ -361,30 +358,16 @@ def _thriftiest(useful: list[tuple[float, float, Flip]], count: int, least: floa
     return [useful[k][2] for _, k in nsmallest(count, sizable)]
 
 
-def _cost(relaxed: Relaxation, item: Change | best_rules.Column) -> float:
-    """The objective with both errors paid for at the relaxed prices."""
-    prices = relaxed.prices
-    return item.objective + prices.fail * item.error0 + prices.passed * item.error1
-
-
 def stricter(
-    problem: best_rules.Problem,
-    relaxed: Relaxation,
-    hypotheses: Hypotheses,
-    *,
-    ends: tuple[int, int] | None = None,
-    times: int = TIMES,
+    relaxed: Relaxation, *, ends: tuple[int, int] | None = None, times: int = TIMES
 ) -> Iterator[best_rules.Column]:
     """Rules at higher and higher prices, up to the first that keeps both errors."""
-    prices, extra = relaxed.prices, FIRST_EXTRA
+    problem, prices, extra = relaxed.problem, relaxed.prices, FIRST_EXTRA
     for _ in range(times):
         column = best_rules.evaluate(problem, best_rules.induct(problem, prices, ends)[1])
         yield column
-        if keeps(hypotheses, column):
+        if problem.keeps(column):
             return
-        excess0, excess1 = column.error0 / hypotheses.alpha, column.error1 / hypotheses.beta
-        prices = best_rules.Prices(
-            prices.fail * (excess0 + extra if excess0 > 1 else 1),
-            prices.passed * (excess1 + extra if excess1 > 1 else 1),
-        )
+        raises = (share + extra if share > 1 else 1 for share in problem.use_up(column))
+        prices = best_rules.Prices(*(p * by for p, by in zip(prices, raises, strict=True)))
         extra = min(2 * extra, MOST_EXTRA)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from trialwise.stats.sequential.best_rules import (
@@ -31,7 +31,7 @@ from trialwise.stats.sequential.best_rules import (
     log_ratios,
     order_boundaries,
 )
-from trialwise.stats.sequential.bound import Hypotheses, fewest_failing, most_passing
+from trialwise.stats.sequential.bound import fewest_failing, most_passing
 from trialwise.stats.sequential.walks import Rule
 
 #: Bound and mixture agree to this share of the objective: far below the digits anyone is shown.
@@ -50,45 +50,29 @@ MOST_PIVOTS = 60
 LEAST_PRICE = 1e-9
 
 
-class Relaxation(NamedTuple):
+@dataclass(slots=True)
+class Relaxation:
     """The least objective with coins allowed, its prices, and the rules met on the way."""
 
-    bound: float
-    prices: Prices
-    columns: list[Column]
-
-
-def keeps(hypotheses: Hypotheses, column: Column) -> bool:
-    """Whether a rule keeps both errors, up to rounding."""
-    return column.error0 <= hypotheses.alpha_limit and column.error1 <= hypotheses.beta_limit
-
-
-@dataclass(slots=True)
-class _Answers:
-    """What the backward induction has answered: the best bound, its prices, and the rules."""
-
     problem: Problem
-    hypotheses: Hypotheses
-    known: Relaxation
-    ends: tuple[int, int] | None = None
+    bound: float = -math.inf
+    prices: Prices = field(default_factory=lambda: Prices(1.0, 1.0))
+    columns: list[Column] = field(default_factory=list)
 
-    def ask(self, prices: Prices) -> Column:
-        """The best rule at some prices; its cost may raise the bound."""
-        value, rule = induct(self.problem, prices, self.ends)
-        alpha, beta = self.hypotheses.alpha, self.hypotheses.beta
-        bound = value - prices.fail * alpha - prices.passed * beta
-        column = evaluate(self.problem, rule)
-        best, best_prices, columns = self.known
-        if bound > best:
-            best, best_prices = bound, prices
-        self.known = Relaxation(best, best_prices, [*columns, column])
-        return column
+    def ask(self, prices: Prices, ends: tuple[int, int] | None = None) -> Column:
+        """Take in the best rule at some prices; its cost may raise the bound."""
+        value, rule = induct(self.problem, prices, ends)
+        levels = self.problem.levels
+        bound = value - prices.fail * levels.alpha - prices.passed * levels.beta
+        if bound > self.bound:
+            self.bound, self.prices = bound, prices
+        self.columns.append(evaluate(self.problem, rule))
+        return self.columns[-1]
 
 
 def relax(
     problem: Problem,
-    hypotheses: Hypotheses,
-    start: Prices,
+    prices: Prices,
     *,
     safe: Column,
     ends: tuple[int, int] | None = None,
@@ -101,51 +85,40 @@ def relax(
 
     What is `known` already, a bound and rules, is improved. `ends` settles the verdicts at the cap.
     """
-    first = Relaxation(-math.inf, Prices(1.0, 1.0), [])
-    bound, at, columns = known or first
-    answers = _Answers(problem, hypotheses, Relaxation(bound, at, [safe, *columns]), ends)
-    prices = start
+    known = known or Relaxation(problem)
+    found = replace(known, columns=[safe, *known.columns])
     for _ in range(warm_up):
-        answer = answers.ask(prices)
-        prices = Prices(
-            prices.fail * _nudge(answer.error0 / hypotheses.alpha),
-            prices.passed * _nudge(answer.error1 / hypotheses.beta),
-        )
+        shares = problem.use_up(found.ask(prices, ends))
+        nudges = (min(2.0, max(0.5, share)) for share in shares)
+        prices = Prices(*(price * nudge for price, nudge in zip(prices, nudges, strict=True)))
     for _ in range(rounds):
-        least, prices = _mix_columns(answers.known.columns, hypotheses)
-        if least - answers.known.bound <= tolerance * least:
+        least, prices = _mix_columns(problem, found.columns)
+        if least - found.bound <= tolerance * least:
             break
-        answers.ask(prices)
-    return answers.known
+        found.ask(prices, ends)
+    return found
 
 
-def start_prices(problem: Problem, hypotheses: Hypotheses) -> Prices:
+def start_prices(problem: Problem) -> Prices:
     """What Wald's approximation of expected trials says an error is worth, for two rates."""
-    p0, p1 = problem.rate, problem.bad_rate
-    success, failure = log_ratios(p0, p1)
+    levels, p0 = problem.levels, problem.rate
+    success, failure = log_ratios(p0, levels.p1)
     rise = p0 * success + (1 - p0) * failure
-    fall = -(p1 * success + (1 - p1) * failure)
-    upper = math.log((1 - hypotheses.alpha) / hypotheses.beta)
-    lower = math.log(hypotheses.alpha / (1 - hypotheses.beta))
+    fall = -(levels.p1 * success + (1 - levels.p1) * failure)
+    lower, upper = levels.wald_limits
     return Prices(
-        ((1 - hypotheses.beta) / (hypotheses.alpha * fall) + (upper - lower) / rise) / 2,
-        ((1 - hypotheses.alpha) / (hypotheses.beta * rise) + (upper - lower) / fall) / 2,
+        ((1 - levels.beta) / (levels.alpha * fall) + (upper - lower) / rise) / 2,
+        ((1 - levels.alpha) / (levels.beta * rise) + (upper - lower) / fall) / 2,
     )
 
 
-def _nudge(ratio: float) -> float:
-    return min(2.0, max(0.5, ratio))
-
-
-def _mix_columns(columns: Sequence[Column], hypotheses: Hypotheses) -> tuple[float, Prices]:
+def _mix_columns(problem: Problem, columns: Sequence[Column]) -> tuple[float, Prices]:
     """The objective of the best mixture of the columns, and the prices it puts on the errors.
 
     The simplex method on three rows: the two errors, as shares of their levels, and the shares of
     the mixture, which add up to 1.
     """
-    pool = [
-        (c.objective, c.error0 / hypotheses.alpha, c.error1 / hypotheses.beta, 1.0) for c in columns
-    ]
+    pool = [(c.objective, *problem.use_up(c), 1.0) for c in columns]
     pool += [(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)]  # what is left of either error
     basis = [0, len(columns), len(columns) + 1]
     for _ in range(MOST_PIVOTS):
@@ -161,7 +134,7 @@ def _mix_columns(columns: Sequence[Column], hypotheses: Hypotheses) -> tuple[flo
         change = [_dot(row, pool[entering][1:]) for row in inverse]
         ratios = [(shares[i] / change[i], i) for i in range(3) if change[i] > 1e-12]
         basis[min(ratios)[1]] = entering
-    fail, passed = -y0 / hypotheses.alpha, -y1 / hypotheses.beta
+    fail, passed = -y0 / problem.levels.alpha, -y1 / problem.levels.beta
     return least, Prices(max(LEAST_PRICE, fail), max(LEAST_PRICE, passed))
 
 
@@ -187,18 +160,17 @@ MOST_TRIED, UNUSED = 12, 0.008
 SHORTEST, LONGEST = 0.1, 0.9
 
 
-class _Brackets(NamedTuple):
-    """For each error a rule that keeps its level and one that exceeds it."""
-
-    fails: tuple[Column, Column]
-    passes: tuple[Column, Column]
-
-
 class _Edge(NamedTuple):
     """One boundary of a rule, and where on its side the rule gives up, by trials."""
 
     verdicts: list[int]
     futile: list[int]
+
+    @staticmethod
+    def of(column: Column, error: int) -> _Edge:
+        """The FAIL boundary of a rule (error 0) or its PASS boundary (error 1)."""
+        accept, reject, futile = column.rule
+        return _Edge(accept if error else reject, [span[1 - error] for span in futile])
 
     def follow(self, n: int, after: _Edge) -> _Edge:
         """This boundary up to n trials, another one from then on."""
@@ -296,29 +268,17 @@ class _Splice:
         return first.follow(self.places[before - 1] if before else 0, second)
 
 
-def _splice_rules(
-    problem: Problem, hypotheses: Hypotheses, brackets: _Brackets
-) -> Iterator[Column]:
+def _splice(problem: Problem, error: int, strict: Column, loose: Column) -> _Splice:
+    """Begin between a rule that keeps the level of an error and one that exceeds it."""
+    edges = _Edge.of(strict, error), _Edge.of(loose, error)
+    level = problem.levels.beta if error else problem.levels.alpha
+    errors = (strict.error1, loose.error1) if error else (strict.error0, loose.error0)
+    loose_first = (problem.rate >= 0.5) != bool(error)
+    return _Splice(level, problem.looks, *edges, errors=errors, loose_first=loose_first)
+
+
+def _splice_rules(problem: Problem, fail: _Splice, passed: _Splice) -> Iterator[Column]:
     """Rules whose two boundaries change over, each at its own look, ever nearer to both levels."""
-    rare_failures = problem.rate >= 0.5
-    strict, loose = brackets.fails
-    fail = _Splice(
-        hypotheses.alpha,
-        problem.looks,
-        _get_fail_edge(strict.rule),
-        _get_fail_edge(loose.rule),
-        errors=(strict.error0, loose.error0),
-        loose_first=rare_failures,
-    )
-    strict, loose = brackets.passes
-    passed = _Splice(
-        hypotheses.beta,
-        problem.looks,
-        _get_pass_edge(strict.rule),
-        _get_pass_edge(loose.rule),
-        errors=(strict.error1, loose.error1),
-        loose_first=not rare_failures,
-    )
     for _ in range(MOST_TRIED):
         column = evaluate(problem, _join(problem, fail.edge, passed.edge))
         yield column
@@ -327,19 +287,10 @@ def _splice_rules(
     yield evaluate(problem, _join(problem, fail.kept_edge, passed.kept_edge))
 
 
-def _get_fail_edge(rule: Rule) -> _Edge:
-    return _Edge(rule.reject, [high for _, high in rule.futile])
-
-
-def _get_pass_edge(rule: Rule) -> _Edge:
-    return _Edge(rule.accept, [low for low, _ in rule.futile])
-
-
 def _join(problem: Problem, fail: _Edge, passed: _Edge) -> Rule:
     futile = list(zip(passed.futile, fail.futile, strict=True))
-    return order_boundaries(
-        Rule(passed.verdicts.copy(), fail.verdicts.copy(), futile), problem.looks
-    )
+    joined = Rule(passed.verdicts.copy(), fail.verdicts.copy(), futile)
+    return order_boundaries(joined, problem.looks)
 
 
 #: The most walks for the prices, and the most searches between the rules found.
@@ -404,40 +355,39 @@ class _PriceRoot:
             self.price += min(LARGEST_STEP, max(-LARGEST_STEP, step))
 
 
-def search_prices(problem: Problem, hypotheses: Hypotheses) -> Relaxation:
+def search_prices(problem: Problem) -> Relaxation:
     """Bound the objective from below and find rules that nearly spend both errors."""
-    start = _fixed_size_prices(problem, hypotheses)
-    fail, passed = _PriceRoot(math.log(start.fail)), _PriceRoot(math.log(start.passed))
-    answers = _Answers(problem, hypotheses, Relaxation(-math.inf, start, []))
+    start = _fixed_size_prices(problem)
+    roots = [_PriceRoot(math.log(price)) for price in start]
+    found = Relaxation(problem, prices=start)
     for _ in range(MOST_WALKS):
-        column = answers.ask(Prices(math.exp(fail.price), math.exp(passed.price)))
-        fail.move(column.error0 / hypotheses.alpha, column)
-        passed.move(column.error1 / hypotheses.beta, column)
-        if fail.is_close and passed.is_close:
+        column = found.ask(Prices(*(math.exp(root.price) for root in roots)))
+        for root, share in zip(roots, problem.use_up(column), strict=True):
+            root.move(share, column)
+        if all(root.is_close for root in roots):
             break
-    bound, best_prices, columns = answers.known
     for _ in range(MOST_SPLICES):
-        if not (fail.above and fail.below and passed.above and passed.below):
+        sides = [(root.below, root.above) for root in roots if root.below and root.above]
+        if len(sides) < len(roots):
             break
-        brackets = _Brackets(
-            (fail.below.column, fail.above.column), (passed.below.column, passed.above.column)
-        )
-        columns += _splice_rules(problem, hypotheses, brackets)
-        if any(keeps(hypotheses, column) for column in columns):
+        splices = (_splice(problem, i, *(at.column for at in side)) for i, side in enumerate(sides))
+        found.columns += _splice_rules(problem, *splices)
+        if problem.choose(found.columns):
             break
         # What a boundary spends depends a little on the other one: a stricter rule takes the place
         # of the one that kept its level only beside a looser rule for the other error.
-        strict = fail.below.price + BEYOND, passed.below.price + BEYOND
-        columns.append(evaluate(problem, induct(problem, Prices(*map(math.exp, strict)))[1]))
-        fail.below, passed.below = (_Point(price, 0.0, columns[-1]) for price in strict)
-    return Relaxation(bound, best_prices, columns)
+        strict = [below.price + BEYOND for below, _ in sides]
+        column = found.ask(Prices(*map(math.exp, strict)))
+        for root, price in zip(roots, strict, strict=True):
+            root.below = _Point(price, 0.0, column)
+    return found
 
 
-def _fixed_size_prices(problem: Problem, hypotheses: Hypotheses) -> Prices:
+def _fixed_size_prices(problem: Problem) -> Prices:
     """Prices at which a fixed sample of as many trials as the cap would keep both errors."""
     cap = problem.horizon
-    most = max(0, most_passing(hypotheses, cap))
-    fewest = min(cap, fewest_failing(hypotheses, cap))
+    most = max(0, most_passing(problem.levels, cap))
+    fewest = min(cap, fewest_failing(problem.levels, cap))
     return Prices(
         math.sqrt(problem.fails(cap, fewest) * problem.fails(cap, fewest - 1)),
         math.sqrt(problem.passes(cap, most) * problem.passes(cap, most + 1)),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple, Protocol, TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -152,16 +152,9 @@ def decision_at(rule: Boundaries, n: int, f: int) -> Decision | None:
 
 def look_at(rule: Boundaries, n: int, low: int, chances: list[float]) -> Row:
     """Part the states of a row by what the rule decides there."""
-    # Comparisons and no `min` or `max`: a call at every trial would cost as much as the walk.
-    size, first, end = len(chances), rule.accept[n] + 1 - low, rule.reject[n] - low
-    if first < 0:
-        first = 0
-    elif first > size:
-        first = size
-    if end > size:
-        end = size
-    elif end < first:
-        end = first
+    size = len(chances)
+    first = min(max(rule.accept[n] + 1 - low, 0), size)
+    end = max(min(rule.reject[n] - low, size), first)
     if not rule.futile:
         return Row(n, low, chances, first, end, _NOWHERE)
     fewest, most = rule.futile[n]
@@ -196,10 +189,7 @@ def walk(rule: Boundaries, p: float, start: tuple[int, int] = (0, 0)) -> Iterato
         chances = [p * x + q * y for x, y in zip([*chances, 0.0], [0.0, *chances], strict=True)]
         row = look_at(rule, n, low, chances)
         yield row
-        if row.futile:
-            low, chances = keep_open(row)
-        else:  # the usual case, without the cost of a call
-            low, chances = low + row.first, chances[row.first : row.end]
+        low, chances = keep_open(row)
         if not chances:
             return
 
@@ -207,17 +197,13 @@ def walk(rule: Boundaries, p: float, start: tuple[int, int] = (0, 0)) -> Iterato
 def stopping_probabilities(rule: Boundaries, p: float, start: tuple[int, int] = (0, 0)) -> Stops:
     """Where the rule stops at true rate p, with what probability; parameters as for `walk`."""
     stops, cap = Stops([], [], []), rule.cap
-    for row in walk(rule, p, start):
-        n, low, chances, first, end, futile = row
+    for n, low, chances, first, end, futile in walk(rule, p, start):
         if first:
             stops.passes.extend([(n, low + j, w) for j, w in enumerate(chances[:first])])
         if end < len(chances):
             stops.fails.extend([(n, low + j, w) for j, w in enumerate(chances[end:], end)])
-        stops.inconclusive.extend([(n, low + j, chances[j]) for j in futile])
-        if n == cap:
-            low, left = keep_open(row)
-            ends = ((n, low + j, w) for j, w in enumerate(left))
-            stops.inconclusive.extend(end for end in ends if end[2] or not futile)
+        left = range(first, end) if n == cap else futile
+        stops.inconclusive.extend([(n, low + j, chances[j]) for j in left])
     return stops
 
 
@@ -236,26 +222,15 @@ def chance_to_decide(rule: Boundaries, p: float, start: tuple[int, int] = (0, 0)
 
 def characteristic(rule: Boundaries, p: float) -> OperatingCharacteristic:
     """The operating characteristic of a rule at true rate p."""
-    distribution, cap = [0.0] * len(rule.accept), rule.cap
-    passed, failed, left = [0.0], [0.0], [0.0]
-    for row in walk(rule, p):
-        n, _, chances, first, end, futile = row
-        if first:
-            passed.append(sum(chances[:first]))
-            distribution[n] += passed[-1]
-        if end < len(chances):
-            failed.append(sum(chances[end:]))
-            distribution[n] += failed[-1]
-        if n == cap:
-            futile = range(first, end)
-        if futile:
-            left.append(sum([chances[j] for j in futile]))
-            distribution[n] += left[-1]
+    stops, distribution = stopping_probabilities(rule, p), [0.0] * len(rule.accept)
+    for n, _, chance in chain.from_iterable(stops):
+        distribution[n] += chance
+    passes, fails, left = (math.fsum(chance for *_, chance in part) for part in stops)
     return OperatingCharacteristic(
         rate=p,
-        passes=math.fsum(passed),
-        fails=math.fsum(failed),
-        inconclusive=math.fsum(left),
+        passes=passes,
+        fails=fails,
+        inconclusive=left,
         mean_trials=math.fsum(n * w for n, w in enumerate(distribution)),
         distribution=tuple(distribution),
     )
