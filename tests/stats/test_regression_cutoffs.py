@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
 import trialwise.stats.regression_cutoffs
-from trialwise.stats.precedence import fisher_cutoffs
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import Refusal, Rule
+from trialwise.stats.unconditional import fisher_cutoffs
 
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5)
 
@@ -185,7 +185,7 @@ def test_the_exact_cutoff_is_the_first_fisher_p_value_above_alpha(alpha: float) 
     for nb in range(1, 16):
         for nt in range(1, 16):
             expected = [fisher_cutoff_by_definition(k, nb, nt, alpha) for k in range(nb + 1)]
-            assert list(fisher_cutoffs(0, nb, nb, nt, alpha)) == expected
+            assert fisher_cutoffs(0, nb, nb, nt, alpha) == expected
             for k in range(nb + 1):
                 design = regression_cutoff(k, nb, nt, alpha=alpha, rule="fisher")
                 assert design.cutoff == (None if nt > nb else expected[k])
@@ -240,7 +240,7 @@ def test_larger_exact_cutoffs_agree_with_the_hypergeometric(nb: int, nt: int) ->
 )
 def test_a_whole_boundary_walked_at_once(nb: int, nt: int, alpha: float) -> None:
     """The walk that shares work between baselines agrees with rationals at every 29th baseline."""
-    level, cutoffs = Fraction(repr(alpha)), list(fisher_cutoffs(0, nb, nb, nt, alpha))
+    level, cutoffs = Fraction(repr(alpha)), fisher_cutoffs(0, nb, nb, nt, alpha)
 
     assert cutoffs == sorted(cutoffs)
     for k in range(1, nb + 1, 29):
@@ -262,7 +262,7 @@ def test_a_whole_boundary_walked_at_once(nb: int, nt: int, alpha: float) -> None
 )
 def test_a_very_small_level(k: int, nb: int, nt: int, alpha: float) -> None:
     """The first p-value above alpha, however small alpha is."""
-    cutoff = next(fisher_cutoffs(k, k, nb, nt, alpha))
+    cutoff = fisher_cutoffs(k, k, nb, nt, alpha)[0]
     level = Fraction(repr(alpha))
 
     assert fisher_p(k, cutoff, nb, nt) > level
@@ -333,9 +333,9 @@ def test_the_exact_cutoff_is_monotone(alpha: float) -> None:
     """It rises with the baseline's successes, with the trials and with alpha."""
     for nb in (10, 60, 100):
         for n in (1, nb // 3, nb):
-            cutoffs = list(fisher_cutoffs(0, nb, nb, n, alpha))
+            cutoffs = fisher_cutoffs(0, nb, nb, n, alpha)
             assert all(low <= high for low, high in pairwise(cutoffs))
-            looser = list(fisher_cutoffs(0, nb, nb, n, 1.5 * alpha))
+            looser = fisher_cutoffs(0, nb, nb, n, 1.5 * alpha)
             assert all(low <= high for low, high in zip(cutoffs, looser, strict=True))
         for k in (1, nb // 2, nb - 1, nb):
             grown = [
@@ -463,7 +463,7 @@ def test_sizes_and_powers_of_a_resolved_wilson_design(k: int, nb: int, n: int) -
 def test_sizes_and_powers_of_a_resolved_exact_design(k: int, nb: int, n: int) -> None:
     """The size is the design's false alarm at the baseline's rate."""
     design = regression_cutoff(k, nb, n, rule="fisher")
-    cutoffs = list(fisher_cutoffs(0, nb, nb, n, 0.05))
+    cutoffs = fisher_cutoffs(0, nb, nb, n, 0.05)
     expected = enumerated_power(nb, n, k / nb, k / nb, cutoffs)
 
     assert design.achieved_size == design.design_false_alarm == pytest.approx(expected, rel=1e-9)

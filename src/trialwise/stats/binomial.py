@@ -10,8 +10,9 @@ sums of log-gammas lose one digit for every tenfold growth of n. The tests hold 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from itertools import accumulate
 from statistics import NormalDist
 from typing import SupportsIndex
 
@@ -327,3 +328,13 @@ def likely_counts(n: int, p: float, *, negligible: float = NEGLIGIBLE) -> tuple[
         k += 1
         above.append(weight)
     return first, below[::-1] + above
+
+
+def average_below(
+    weights: Iterable[float], cutoffs: Iterable[int], trials: int, rate: float
+) -> float:
+    """Σ w P(K < c): how often a count stays below its cutoff, with a weight for each cutoff."""
+    first, chances = likely_counts(trials, rate)
+    below = [0.0, *accumulate(chances)]
+    places = (min(max(cutoff - first, 0), len(chances)) for cutoff in cutoffs)
+    return min(1.0, math.fsum(w * below[at] for w, at in zip(weights, places, strict=True)))

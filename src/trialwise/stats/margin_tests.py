@@ -8,14 +8,19 @@ difference. Both methods are asymptotic: `noninferiority_size` enumerates what t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import find_end, likely_counts, normal_cdf, normal_sf, upper_z
+from trialwise.stats.binomial import (
+    average_below,
+    find_end,
+    likely_counts,
+    normal_cdf,
+    normal_sf,
+    upper_z,
+)
 from trialwise.stats.rate_intervals import wilson_high, wilson_low
-from trialwise.stats.regression_cutoffs import cdf_window
 from trialwise.stats.result_types import Interval
 from trialwise.stats.unconditional import check_two_runs
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
@@ -26,12 +31,6 @@ INTERVAL_METHODS: tuple[IntervalMethod, ...] = (
     "farrington-manning",
     "newcombe",
 )
-
-
-#: Newton starts from the closed form: 2 steps are usual, 100 halve any bracket to nothing.
-_MAX_STEPS = 100
-#: The step, relative to the higher rate, after which Newton leaves no error a double could show.
-_NEWTON_DONE = 1e-12
 
 
 def difference_interval(
@@ -115,50 +114,20 @@ def _lower_rate(x: int, n: int, y: int, m: int, gap: float) -> float:
     """The likeliest r for x successes in n at rate r and y in m at rate r + gap, 0 < gap < 1.
 
     The score of r, multiplied by r(1−r)(r+gap)(1−r−gap), is a cubic: positive below the maximum
-    of the likelihood and negative above it, its middle root. The closed form (Farrington & Manning
-    1990, appendix) loses half the digits where two roots meet, so Newton's method finishes, held
-    in a bracket.
+    of the likelihood and negative above it. Its closed form (Farrington & Manning 1990, appendix)
+    loses half the digits where two roots meet; halving loses none.
     """
-    top, spread = 1 - gap, gap * (1 - gap)
-    cubic = (
-        float(n + m),
-        (2 * n + m) * gap - (n + m + x + y),
-        x * (1 - 2 * gap) + y - n * spread - m * gap,
-        x * spread,
-    )
+    top = 1 - gap
     # No success at the lower rate, or no failure at the higher: the maximum may be an end.
-    if x == 0 and _slope(cubic, 0.0) <= 0:
+    if x == 0 and y <= n * gap * top + m * gap:
         return 0.0
-    if y == m and _slope(cubic, top) <= 0:
+    if y == m and n * top <= x + m * top * gap:
         return top
-    low, high, r = 0.0, top, _middle_root(cubic)
-    for _ in range(_MAX_STEPS):
-        if not low < r < high:
-            r = (low + high) / 2
-        value = (x - n * r) * (r + gap) * (top - r) + (y - m * (r + gap)) * r * (1 - r)
-        low, high = (r, high) if value > 0 else (low, r)
-        slope = _slope(cubic, r)
-        step = (value / slope if slope else math.inf) if value else 0.0
-        r -= step
-        if abs(step) <= _NEWTON_DONE * (r + gap):
-            break
-    return min(max(r, 0.0), top)
 
+    def rises(r: float) -> bool:
+        return (x - n * r) * (r + gap) * (top - r) + (y - m * (r + gap)) * r * (1 - r) > 0
 
-def _slope(cubic: tuple[float, float, float, float], r: float) -> float:
-    return (3 * cubic[0] * r + 2 * cubic[1]) * r + cubic[2]
-
-
-def _middle_root(cubic: tuple[float, float, float, float]) -> float:
-    """The middle of three real roots, by Viète's cosine; rounding may leave it a little outside."""
-    shift = -cubic[1] / (3 * cubic[0])
-    radius = math.sqrt(max(shift * shift - cubic[2] / (3 * cubic[0]), 0.0))
-    if radius == 0:
-        return shift
-    height = ((shift * cubic[0] + cubic[1]) * shift + cubic[2]) * shift + cubic[3]
-    cosine = -height / (2 * cubic[0] * radius**3)
-    angle = math.acos(min(max(cosine, -1.0), 1.0))
-    return shift + 2 * radius * math.cos((angle + 4 * math.pi) / 3)
+    return find_end(0.0, top, rises)
 
 
 def _score_upper(k: int, nb: int, x: int, nt: int, limit: float) -> float:
@@ -343,11 +312,19 @@ def noninferiority_size(
     require_choice("method", method, METHODS)
     require_choice("claim", claim, CLAIMS)
     shrink = _variance_factor(method, nb + nt)
-    design = _Design(baseline_trials=nb, trials=nt, margin=delta, shrink=shrink)
-    # Non-inferior at or above a cutoff, degraded below another.
-    if claim == "non-inferiority":
-        return 1 - design.probability_below(lambda z: normal_sf(z) <= level, rate)
-    return design.probability_below(lambda z: normal_cdf(z) > level, rate)
+    # z grows with the test's successes and falls with the baseline's, so the outcomes that clear
+    # are those at or above a cutoff that never falls from one baseline count to the next.
+    first, weights = likely_counts(nb, rate)
+    cutoffs, x = [], 0
+    for k in range(first, first + len(weights)):
+        while x <= nt:
+            z = shrink * _score_statistic(k, nb, x, nt, -delta)
+            if normal_sf(z) <= level if claim == "non-inferiority" else normal_cdf(z) > level:
+                break
+            x += 1
+        cutoffs.append(x)
+    below = average_below(weights, cutoffs, nt, max(rate - delta, 0.0))
+    return below if claim == "degradation" else 1 - below
 
 
 def _check_margin(margin: float) -> float:
@@ -359,34 +336,3 @@ def _check_margin(margin: float) -> float:
     if delta == 1:
         raise InvalidArgument("margin", margin, allowed)
     return delta
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Design:
-    """Two runs of fixed size, a margin and the factor on z."""
-
-    baseline_trials: int
-    trials: int
-    margin: float
-    shrink: float
-
-    def probability_below(self, clears: Callable[[float], bool], baseline_rate: float) -> float:
-        """P(z does not clear) with the baseline's rate given and the test's a margin below it.
-
-        z grows with the test's successes and falls with the baseline's, so the outcomes that clear
-        are those at or above a cutoff that never falls from one baseline count to the next.
-        """
-        first, weights = likely_counts(self.baseline_trials, baseline_rate)
-        cutoffs, x = [], 0
-        for k in range(first, first + len(weights)):
-            while x <= self.trials and not clears(self._z(k, x)):
-                x += 1
-            cutoffs.append(x)
-        low = cutoffs[0]
-        rate = max(baseline_rate - self.margin, 0.0)
-        below = cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
-        lost = (w * below[c - low] for w, c in zip(weights, cutoffs, strict=True))
-        return min(1.0, math.fsum(lost))
-
-    def _z(self, k: int, x: int) -> float:
-        return self.shrink * _score_statistic(k, self.baseline_trials, x, self.trials, -self.margin)

@@ -17,39 +17,16 @@ cutoff boundary costs one multiplication a step instead of one sum a cell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from math import comb
 
-from trialwise.decimals import RELATIVE_BAND, as_written, at_most
+from trialwise.decimals import at_most
 from trialwise.stats.binomial import binomial_weight, find_first
-
-#: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
-_REFRESH = 128
 
 
 def smallest_count(k: int, nb: int, nt: int, alpha: float) -> int:
     """The smallest x with F(k, x) > alpha: Fisher's integer cutoff. F(k, n_t) = 1 bounds it."""
     return find_first(-1, nt, lambda x: not reaches(k, x, nb, nt, alpha)) if k else 0
-
-
-def fisher_cutoffs(first: int, last: int, nb: int, nt: int, alpha: float) -> Iterator[int]:
-    """Fisher's cutoff for every baseline count from `first` to `last`, walking the lattice once.
-
-    A baseline without successes cannot be degraded from: its cutoff is 0.
-    """
-    if first == 0:
-        yield 0
-        first = 1
-    if first > last:
-        return
-    walk = _Walk(first, smallest_count(first, nb, nt, alpha), nb, nt)
-    for k in range(first, last + 1):
-        while walk.at_most(alpha):
-            walk.up()
-        yield walk.x
-        if k < last:
-            walk.next_rank()
 
 
 def reaches(k: int, x: int, nb: int, nt: int, alpha: float) -> bool:
@@ -99,48 +76,3 @@ def lattice_weight(k: int, x: int, nb: int, nt: int) -> float:
         * binomial_weight(nt - x, total - k - x, p, q)
         / binomial_weight(nt, total, p, q)
     )
-
-
-class _Walk:
-    """A position (k, x) on the lattice with F(k, x), moved one step at a time."""
-
-    __slots__ = ("_nb", "_nt", "_reference", "_size", "_steps", "_tail", "_weight", "k", "x")
-
-    def __init__(self, k: int, x: int, nb: int, nt: int) -> None:
-        self._nb, self._nt, self._size = nb, nt, nb + nt
-        self.k, self.x = k, x
-        self._refresh()
-
-    def at_most(self, alpha: float) -> bool:
-        # `decimals.at_most` written out: a closure at every step would double the walk's cost.
-        if abs(self._tail - alpha) > RELATIVE_BAND * alpha:
-            return self._tail <= alpha
-        return exact_lower_tail(self.k, self.x, self._nb, self._nt) <= as_written(alpha)
-
-    def up(self) -> None:
-        """Move to x + 1."""
-        k, x = self.k, self.x
-        self._weight *= (k + x + 1) * (self._nt - x) / ((x + 1) * (self._size - k - x))
-        self.x = x + 1
-        self._tail += self._weight * k / (k + x + 1)
-        self._count_step()
-
-    def next_rank(self) -> None:
-        """Move to k + 1."""
-        k, x = self.k, self.x
-        left = self._size - k - x
-        self._tail -= self._weight * (self._nt - x) / left
-        self._weight *= (k + x + 1) * (self._nb - k) / ((k + 1) * left)
-        self.k = k + 1
-        self._count_step()
-
-    def _count_step(self) -> None:
-        self._steps += 1
-        # A tail that shrank this much by subtraction has lost the digits it was left with.
-        if self._steps >= _REFRESH or self._tail < 1e-3 * self._reference:
-            self._refresh()
-
-    def _refresh(self) -> None:
-        self._steps = 0
-        self._weight = lattice_weight(self.k, self.x, self._nb, self._nt)
-        self._tail = self._reference = lower_tail(self.k, self.x, self._nb, self._nt)

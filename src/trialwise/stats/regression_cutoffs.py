@@ -21,12 +21,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, SupportsIndex
 
 from trialwise import validation
-from trialwise.stats.binomial import binomial_weight, likely_counts, raw_cdf, upper_z
+from trialwise.stats.binomial import average_below, likely_counts, raw_cdf, upper_z
 from trialwise.stats.boschloo_regions import LARGEST_SEARCH, boschloo_region
-from trialwise.stats.precedence import fisher_cutoffs, smallest_count
+from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Refusal, Rule
 from trialwise.stats.staged_schemes import StagedScheme
+from trialwise.stats.unconditional import fisher_cutoffs
 
 if TYPE_CHECKING:
     from trialwise.stats.sequential.walks import OperatingCharacteristic
@@ -214,12 +215,10 @@ def rejection_probability(
         z = upper_z(alpha)
         cutoffs = [_wilson_cutoff(k, nb, n, z) for k in range(first, last + 1)]
     elif rule == "fisher":
-        cutoffs = list(fisher_cutoffs(first, last, nb, n, alpha))
+        cutoffs = fisher_cutoffs(first, last, nb, n, alpha)
     else:
         cutoffs = list(boschloo_region(nb, n, alpha).cutoffs[first : last + 1])
-    low = min(cutoffs)
-    below = cdf_window(low - 1, max(cutoffs) - 1, n, rate)
-    return min(1.0, math.fsum(w * below[c - low] for w, c in zip(weights, cutoffs, strict=True)))
+    return average_below(weights, cutoffs, n, rate)
 
 
 def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
@@ -298,21 +297,3 @@ def _meets(rate: Fraction, centre: Fraction, n: int, z: float) -> bool:
     if z >= 0:
         return gap <= 0 or gap * gap <= spread
     return gap <= 0 and gap * gap >= spread
-
-
-def cdf_window(low: int, high: int, n: int, p: float) -> list[float]:
-    """P(K ≤ low), …, P(K ≤ high), by one sum over the probabilities between."""
-    values = [raw_cdf(low, n, p)]
-    if p in (0, 1):
-        return [raw_cdf(k, n, p) for k in range(low, high + 1)]
-    # Anchored at the window's likeliest count, so that no ratio starts from an underflow.
-    anchor = min(max(int((n + 1) * p), low + 1), high)
-    odds = p / (1 - p)
-    weights = {anchor: binomial_weight(anchor, n, p, 1 - p)} if 0 <= anchor <= n else {}
-    for k in range(anchor, high):
-        weights[k + 1] = weights[k] * ((n - k) * odds / (k + 1))
-    for k in range(anchor, low + 1, -1):
-        weights[k - 1] = weights[k] * (k / ((n - k + 1) * odds))
-    for k in range(low + 1, high + 1):
-        values.append(min(1.0, values[-1] + weights[k]))
-    return values

@@ -25,7 +25,7 @@ from typing import SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.stats.binomial import likely_counts
-from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail
+from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail, smallest_count
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_successes
 
@@ -351,21 +351,37 @@ class FisherLevel:
         return exact_lower_tail(k, x, self._nb, self._nt) <= self._exact
 
 
-def fisher_corners(level: FisherLevel, nb: int, nt: int) -> Iterator[tuple[int, int, float, float]]:
+def fisher_cutoffs(first: int, last: int, nb: int, nt: int, alpha: float) -> list[int]:
+    """Fisher's cutoff for every baseline count from `first` to `last`, walking the lattice once.
+
+    A baseline without successes cannot be degraded from: its cutoff is 0.
+    """
+    cutoffs = [0] * (last - first + 1)
+    for k, x, *_ in fisher_corners(FisherLevel(alpha, nb, nt), nb, nt, first):
+        if k > last:
+            break
+        cutoffs[k - first] = x + 1
+    return cutoffs
+
+
+def fisher_corners(
+    level: FisherLevel, nb: int, nt: int, first: int = 0
+) -> Iterator[tuple[int, int, float, float]]:
     """The last rejected (k, x) of every diagonal k + x = s that has one, its p-value and weight.
 
     The weight is the probability of (k, x) given s successes, the p-value that of rejection. It
     grows with x and falls with k, so from one diagonal to the next the corner moves by one step in
-    x or by one in k.
+    x or by one in k. The walk begins at the baseline count `first`.
     """
     size = nb + nt
-    k, x, tail = 0, 0, 1.0
+    k, x = first, max(0, smallest_count(first, nb, nt, level.value) - 1)
+    tail = lower_tail(k, x, nb, nt)
     while not level.admits(tail, k, x):
         if k == nb:
             return
         tail *= (nb - k) / (size - k)
         k += 1
-    weight, steps = tail, 0
+    weight, steps = lattice_weight(k, x, nb, nt) if x else tail, 0
     yield k, x, tail, weight
     while True:
         left = size - k - x

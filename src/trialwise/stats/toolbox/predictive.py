@@ -22,8 +22,7 @@ from typing import SupportsIndex, TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import binomial_weight, likely_counts
-from trialwise.stats.regression_cutoffs import cdf_window
+from trialwise.stats.binomial import average_below, binomial_weight, likely_counts
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import (
     require_count,
@@ -347,10 +346,7 @@ class _Rule:
         """P(FAIL) when both runs are drawn at one rate."""
         first, weights = likely_counts(self.baseline_trials, rate)
         cutoffs = list(self.cutoffs(first, first + len(weights) - 1))
-        low = cutoffs[0]
-        below = cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
-        alarms = (w * below[c - low] for w, c in zip(weights, cutoffs, strict=True))
-        return min(1.0, math.fsum(alarms))
+        return average_below(weights, cutoffs, self.trials, rate)
 
     def admits(self, tail: float, k: int, x: int) -> bool:
         """Whether P(K_t ≤ x), which is about `tail`, is at most alpha (companion §10.6)."""
