@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -66,20 +66,9 @@ class BettingRule(PairedRule):
     batch: int = 1
     """Decisions fall at multiples of this many pairs, and after the last one."""
 
-    @property
-    def is_sequential(self) -> bool:
-        """Whether the rule may stop before the last pair."""
-        return True
-
-    @property
-    def certificate(self) -> float | None:
-        """None: the least number of pairs is not known."""
-        return None
-
     def decide(self, counts: paired.PairCounts) -> paired.PairedOutcome | None:
         """Return what the pairs so far show, or None to go on."""
-        if self.max_pairs is not None and counts.pairs > self.max_pairs:
-            raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
+        self.check_size(counts)
         if counts.pairs % self.batch and counts.pairs != self.max_pairs:
             return None
         return self._decide(counts.pairs, counts.only_b, counts.only_a)
@@ -116,35 +105,24 @@ class BettingRule(PairedRule):
         for pairs, outcome, chance in self._follow_states(only_a, only_b):
             chances[outcome] = chances.get(outcome, 0.0) + chance
             mean += pairs * chance
-        return paired.PairedCharacteristic(
-            question=self.question,
-            chances=chances,
-            mean_pairs=mean,
-            mean_discordant=mean * (only_a + only_b),
-        )
+        return self.describe(chances, mean, mean * (only_a + only_b))
 
     def to_plain(self) -> dict[str, Any]:
         """Return the rule as plain values, fit for JSON, bets included."""
         return {
             "kind": "betting",
-            "question": self.question,
-            "alpha": self.alpha,
-            "margin": self.margin,
-            "max_pairs": self.max_pairs,
+            **{one.name: getattr(self, one.name) for one in fields(self)},
             "above": [list(bet) for bet in self.above],
             "below": [list(bet) for bet in self.below],
-            "give_up": self.give_up,
-            "batch": self.batch,
-            "fail_part": self.fail_part,
         }
 
     @staticmethod
     def from_plain(values: Mapping[str, Any]) -> BettingRule:
         """Return the rule that `to_plain` wrote."""
-        fields = {name: value for name, value in values.items() if name != "kind"}
+        kept = {name: value for name, value in values.items() if name != "kind"}
         for name in ("above", "below"):
-            fields[name] = tuple((share, part) for share, part in fields[name])
-        return BettingRule(**fields)
+            kept[name] = tuple((share, part) for share, part in kept[name])
+        return BettingRule(**kept)
 
     def _decide(self, pairs: int, wins: int, losses: int) -> paired.PairedOutcome | None:
         passes, fails = self._find_capitals(pairs, wins, losses)
@@ -163,19 +141,15 @@ class BettingRule(PairedRule):
 
     def _find_capitals(self, pairs: int, wins: int, losses: int) -> tuple[float, float]:
         """Return the capital that speaks for a PASS, and the one that speaks for a FAIL."""
-        m = self.margin
 
-        def above(delta: float) -> float:
-            return find_capital(self.above, pairs, wins, losses, delta)
+        def find(statement: paired.Statement) -> float:
+            is_mirrored, limit = statement
+            if is_mirrored:
+                return find_capital(self.below, pairs, losses, wins, limit)
+            return find_capital(self.above, pairs, wins, losses, limit)
 
-        def below(delta: float) -> float:
-            return find_capital(self.below, pairs, losses, wins, -delta)
-
-        if self.question == "better":
-            return above(m), below(m)
-        if self.question == "not-worse":
-            return above(-m), below(0.0)
-        return min(above(-m), below(m)), self.fail_part * max(above(m), below(-m))
+        passing, failing = self.statements
+        return min(map(find, passing)), self.fail_part * max(map(find, failing))
 
     def _follow_states(
         self, only_a: float, only_b: float

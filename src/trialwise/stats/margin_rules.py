@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 from trialwise.decimals import complement
-from trialwise.errors import InvalidArgument
 from trialwise.stats import paired_margins
 from trialwise.stats.binomial import likely_counts
 from trialwise.stats.paired import (
@@ -23,7 +22,7 @@ from trialwise.stats.paired import (
     PairCounts,
     PairedCharacteristic,
     PairedOutcome,
-    list_limits,
+    Statement,
 )
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
@@ -31,6 +30,8 @@ from trialwise.validation import require_rate
 
 #: Counts rarer than this, relative to the likeliest, are left out of the chances of a rule.
 _NEGLIGIBLE = 1e-15
+#: What is kept of a rule besides its tables.
+_KEPT = ("question", "alpha", "margin", "max_pairs", "fail_part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,32 +45,23 @@ class MarginRule(PairedRule):
         """Whether the rule may stop before the last pair."""
         return False
 
-    @property
-    def certificate(self) -> float | None:
-        """None: there is nothing to stop early."""
-        return None
-
     def decide(self, counts: PairCounts) -> PairedOutcome | None:
         """Return what all pairs show, or None before the last one."""
-        if counts.pairs > self.max_pairs:
-            raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
+        self.check_size(counts)
         if counts.pairs < self.max_pairs:
             return None
         return self._decide(counts.only_b, counts.only_a)
 
     def can_show_equivalence(self) -> bool:
         """Return whether arms that never differ are shown to be equivalent; no FAIL is needed."""
-        return self._shows(0, 0, -self.margin)
+        return self._shows(0, 0, (False, -self.margin))
 
     def find_p_values(self, counts: PairCounts) -> tuple[float, float]:
         """Return the one-sided p-values: of what PASS and of what FAIL refutes."""
-        wins, losses = counts.only_b, counts.only_a
-        passing, failing = list_limits(self.question, self.margin)
-        above, below = self._find_chance, self._find_mirrored
-        passes = [above(wins, losses, t) for t in passing[0]]
-        passes += [below(wins, losses, t) for t in passing[1]]
-        fails = [above(wins, losses, t) for t in failing[0]]
-        fails += [below(wins, losses, t) for t in failing[1]]
+        passes, fails = (
+            [self._find_chance(counts.only_b, counts.only_a, one) for one in part]
+            for part in self.statements
+        )
         return max(passes), min(fails)
 
     def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
@@ -78,17 +70,18 @@ class MarginRule(PairedRule):
         confidence = complement(self.alpha)
         if not pairs:
             return Interval(-1.0, 1.0, confidence=confidence, method="exact, paired")
-        low = paired_margins.find_low_end(wins, losses, pairs, self.alpha / 2)
-        high = -paired_margins.find_low_end(losses, wins, pairs, self.alpha / 2)
+        # The upper end is minus the lower end of the mirrored difference.
+        ends = [
+            paired_margins.find_low_end(first, second, pairs, self.alpha / 2)
+            for first, second in ((wins, losses), (losses, wins))
+        ]
         if outcome != "not shown" or pairs == self.max_pairs:
             # Rounding outward may have moved an end across a limit that was refuted.
-            for t in {t for part in list_limits(self.question, self.margin) for t in part[0]}:
-                shown = self._shows(wins, losses, t)
-                low = max(low, math.nextafter(t, 2)) if shown else min(low, t)
-            for t in {t for part in list_limits(self.question, self.margin) for t in part[1]}:
-                shown = self._shows(losses, wins, -t)
-                high = min(high, math.nextafter(t, -2)) if shown else max(high, t)
-        return Interval(low, high, confidence=confidence, method="exact, paired")
+            for is_mirrored, limit in {one for part in self.statements for one in part}:
+                shown = self._shows(wins, losses, (is_mirrored, limit))
+                end = ends[is_mirrored]
+                ends[is_mirrored] = max(end, math.nextafter(limit, 2)) if shown else min(end, limit)
+        return Interval(ends[0], -ends[1], confidence=confidence, method="exact, paired")
 
     def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
         """Return the exact chances of each outcome."""
@@ -100,31 +93,22 @@ class MarginRule(PairedRule):
             fewest, shares = likely_counts(n, split, negligible=_NEGLIGIBLE)
             for wins, share in enumerate(shares, fewest):
                 chances[self._decide(wins, n - wins)] += weight * share
-        return PairedCharacteristic(
-            question=self.question,
-            chances=chances,
-            mean_pairs=float(size),
-            mean_discordant=size * discordant,
-        )
+        return self.describe(chances, float(size), size * discordant)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the rule as plain values, fit for JSON, with the tables that decide."""
+        regions = [[limit, list(self._find_region(limit))] for limit in self._list_limits()]
         return {
             "kind": "margin",
-            "question": self.question,
-            "alpha": self.alpha,
-            "margin": self.margin,
-            "max_pairs": self.max_pairs,
-            "fail_part": self.fail_part,
-            "regions": [[limit, list(self._find_region(limit))] for limit in self._list_limits()],
+            **{name: getattr(self, name) for name in _KEPT},
+            "regions": regions,
         }
 
     @staticmethod
     def from_plain(values: Mapping[str, Any]) -> MarginRule:
         """Return the rule that `to_plain` wrote."""
-        names = ("question", "alpha", "margin", "max_pairs")
-        part = values.get("fail_part", 1.0)
-        rule = MarginRule(**{name: values[name] for name in names}, fail_part=part)
+        # The first edition of the rule had no parts.
+        rule = MarginRule(**{name: values[name] for name in _KEPT if name in values})
         # The tables that decided once decide again, on every machine.
         rule._regions.update((limit, tuple(region)) for limit, region in values["regions"])
         return rule
@@ -134,20 +118,16 @@ class MarginRule(PairedRule):
         return (passing[0], failing[-1], "not shown")
 
     def _decide(self, wins: int, losses: int) -> PairedOutcome:
-        passing, failing = list_limits(self.question, self.margin)
+        passing, failing = self.statements
         passes, fails, neither = self._list_outcomes()
-        if all(self._shows(wins, losses, t) for t in passing[0]) and all(
-            self._shows(losses, wins, -t) for t in passing[1]
-        ):
+        if all(self._shows(wins, losses, one) for one in passing):
             return passes
-        if any(self._shows(wins, losses, t) for t in failing[0]) or any(
-            self._shows(losses, wins, -t) for t in failing[1]
-        ):
-            return fails
-        return neither
+        return fails if any(self._shows(wins, losses, one) for one in failing) else neither
 
-    def _shows(self, wins: int, losses: int, limit: float) -> bool:
-        return losses <= self._find_region(limit)[wins]
+    def _shows(self, wins: int, losses: int, statement: Statement) -> bool:
+        is_mirrored, limit = statement
+        first, second = (losses, wins) if is_mirrored else (wins, losses)
+        return second <= self._find_region(limit)[first]
 
     @cached_property
     def _regions(self) -> dict[float, tuple[int, ...]]:
@@ -156,10 +136,7 @@ class MarginRule(PairedRule):
 
     def _list_limits(self) -> list[float]:
         """Return all limits, those of a difference below them mirrored."""
-        both = list_limits(self.question, self.margin)
-        return sorted(
-            {t for part in both for t in part[0]} | {-t for part in both for t in part[1]}
-        )
+        return sorted({limit for part in self.statements for _, limit in part})
 
     def _find_region(self, limit: float) -> tuple[int, ...]:
         found = self._regions.get(limit)
@@ -169,16 +146,13 @@ class MarginRule(PairedRule):
             found = self._regions[limit] = find(self.max_pairs, limit, self.alpha / 2)
         return found
 
-    def _find_chance(self, wins: int, losses: int, limit: float) -> float:
+    def _find_chance(self, wins: int, losses: int, statement: Statement) -> float:
         """Return the p-value of "the difference is at most the limit"."""
-        level = self.alpha / 2
-        tables = paired_margins.order_tables(wins, losses, self.max_pairs, level)
+        level, (is_mirrored, limit) = self.alpha / 2, statement
+        first, second = (losses, wins) if is_mirrored else (wins, losses)
+        tables = paired_margins.order_tables(first, second, self.max_pairs, level)
         found = paired_margins.bound_chance(tables, self.max_pairs, limit, level)
         if limit == self.margin:
             found /= self.fail_part
-        shown = self._shows(wins, losses, limit)
+        shown = self._shows(wins, losses, statement)
         return min(found, level) if shown else max(found, math.nextafter(level, 1))
-
-    def _find_mirrored(self, wins: int, losses: int, limit: float) -> float:
-        """Return the p-value of "the difference is at least the limit"."""
-        return self._find_chance(losses, wins, -limit)

@@ -323,22 +323,27 @@ def decide_outcome(question: PairedQuestion, outcome: PairedOutcome) -> Decision
     return Decision.FAIL if outcome in failing else Decision.INCONCLUSIVE
 
 
-def list_limits(
-    question: PairedQuestion, margin: float
-) -> tuple[tuple[list[float], list[float]], tuple[list[float], list[float]]]:
-    """Return what PASS and what FAIL shows of the difference: that it is above, and is below.
+Statement: TypeAlias = tuple[bool, float]
+"""Whether the difference is mirrored, and a limit that it is shown to be above."""
 
-    PASS shows all of its statements, FAIL any of its own.
+
+def list_statements(
+    question: PairedQuestion, margin: float
+) -> tuple[list[Statement], list[Statement]]:
+    """Return what PASS and what FAIL shows of the difference.
+
+    PASS shows all of its statements, FAIL any of its own. That the difference is below a limit is
+    that its mirror image is above minus the limit, so that one test serves both sides.
 
     Examples
     --------
-    >>> list_limits("not-worse", 0.05)
-    (([-0.05], []), ([], [0.0]))
+    >>> list_statements("not-worse", 0.05)
+    ([(False, -0.05)], [(True, -0.0)])
     """
     match question:
         case "different" | "better":
-            return ([margin], []), ([], [margin])
+            return [(False, margin)], [(True, -margin)]
         case "not-worse":
-            return ([-margin], []), ([], [0.0])
+            return [(False, -margin)], [(True, -0.0)]
         case "equivalent":
-            return ([-margin], [margin]), ([margin], [-margin])
+            return [(False, -margin), (True, -margin)], [(False, margin), (True, margin)]

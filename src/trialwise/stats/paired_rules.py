@@ -19,6 +19,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
@@ -78,14 +79,14 @@ class PairedRule(ABC):
     """
 
     @property
-    @abstractmethod
     def is_sequential(self) -> bool:
         """Whether the rule may stop before the last pair."""
+        return True
 
     @property
-    @abstractmethod
     def certificate(self) -> float | None:
         """Expected pairs over the proven minimum, where one is known; 1 cannot be beaten."""
+        return None
 
     @abstractmethod
     def decide(self, counts: paired.PairCounts) -> paired.PairedOutcome | None:
@@ -112,6 +113,24 @@ class PairedRule(ABC):
         """Return whether arms that never differ are shown to be equivalent after all pairs."""
         alike = paired.PairCounts(both=self.max_pairs or 1, only_a=0, only_b=0, neither=0)
         return self.decide(alike) == "equivalent"
+
+    @cached_property
+    def statements(self) -> tuple[list[paired.Statement], list[paired.Statement]]:
+        """What a PASS and what a FAIL shows."""
+        return paired.list_statements(self.question, self.margin)
+
+    def check_size(self, counts: paired.PairCounts) -> None:
+        """Refuse more pairs than were planned."""
+        if self.max_pairs is not None and counts.pairs > self.max_pairs:
+            raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
+
+    def describe(
+        self, chances: dict[paired.PairedOutcome, float], pairs: float, discordant: float
+    ) -> paired.PairedCharacteristic:
+        """Return the chances of each outcome with the expected pairs."""
+        return paired.PairedCharacteristic(
+            question=self.question, chances=chances, mean_pairs=pairs, mean_discordant=discordant
+        )
 
     @abstractmethod
     def find_p_values(self, counts: paired.PairCounts) -> tuple[float, float]:

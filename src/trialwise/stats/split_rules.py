@@ -21,6 +21,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Literal
 
 from trialwise.decimals import complement
@@ -50,61 +51,6 @@ _NEARLY = 1.2
 JUST_ABOVE_0 = sys.float_info.min
 
 
-def _find_difference_interval(
-    rule: SplitRule, counts: PairCounts, outcome: PairedOutcome
-) -> Interval:
-    """Return the interval of the difference at a stop, each end with error alpha/2."""
-    low = _find_low(rule, counts, mirrored=False)
-    high = -_find_low(rule, counts, mirrored=True)
-    if outcome == "better":
-        low, high = max(low, JUST_ABOVE_0), max(high, JUST_ABOVE_0)
-    elif outcome == "worse":
-        low, high = min(low, -JUST_ABOVE_0), min(high, -JUST_ABOVE_0)
-    else:
-        low, high = min(low, 0.0), max(high, 0.0)
-    return Interval(low, high, confidence=complement(rule.alpha), method="exact, paired")
-
-
-def _find_low(rule: SplitRule, counts: PairCounts, *, mirrored: bool) -> float:
-    n, pairs = counts.discordant, counts.pairs
-    if not pairs:
-        return -1.0
-    if rule.boundaries is None:
-        wins, losses = counts.only_b, counts.only_a
-        first, second = (losses, wins) if mirrored else (wins, losses)
-        return find_low_end(first, second, pairs, rule.alpha / 2)
-    error = rule.alpha / 2
-    spent = _ON_DISCORDANCE * error
-    if n == 0:
-        return -_most_discordant(0, pairs, spent)
-    split = _find_split(rule, counts, error - spent, mirrored=mirrored)
-    if split > 0.5:
-        return (2 * split - 1) * beta_quantile(spent, n, pairs - n + 1)
-    # For arms that are nearly equal the error is spent on "better" alone. So what was nearly shown
-    # to be better says nothing of such arms, however rarely they are discordant.
-    p_value = rule.find_p_values(counts)[mirrored]
-    most = 1.0 if p_value <= _NEARLY * error else _most_discordant(n, pairs, spent)
-    return (2 * split - 1) * most
-
-
-def _most_discordant(n: int, pairs: int, error: float) -> float:
-    return 1.0 if n == pairs else beta_quantile(1 - error, n + 1, pairs - n)
-
-
-def _find_split(rule: SplitRule, counts: PairCounts, error: float, *, mirrored: bool) -> float:
-    """Return the lower limit of the share that B wins, or, if mirrored, that A wins."""
-    n, losses = counts.discordant, counts.only_a
-    design = rule.boundaries
-    assert design is not None
-    # A comparison that was cut short is treated as if it had been meant to end here.
-    is_end = counts.pairs == rule.max_pairs or rule.decide(counts) is None
-    gives_up = not is_end and design.accept[n] < losses < design.reject[n]
-    tails = find_tails(design, n, losses, design.cap if gives_up else n, 0.5)
-    if mirrored:
-        return 1 - find_crossing(lambda split: -tails(split).bad, -error)[1]
-    return find_crossing(lambda split: tails(split).good, error)[0]
-
-
 @dataclass(frozen=True, kw_only=True)
 class SplitRule(PairedRule):
     """A rule for "different" or "better" without a margin."""
@@ -127,8 +73,7 @@ class SplitRule(PairedRule):
     def decide(self, counts: PairCounts) -> PairedOutcome | None:
         """Return what the pairs so far show, or None to go on."""
         losses, n = counts.only_a, counts.discordant
-        if self.max_pairs is not None and counts.pairs > self.max_pairs:
-            raise InvalidArgument("counts", counts, f"have at most {self.max_pairs} pairs")
+        self.check_size(counts)
         design = self.boundaries
         if design is not None:
             if n > design.cap:
@@ -157,7 +102,48 @@ class SplitRule(PairedRule):
 
     def find_interval(self, counts: PairCounts, outcome: PairedOutcome) -> Interval:
         """Return an exact interval of the difference that agrees with the outcome."""
-        return _find_difference_interval(self, counts, outcome)
+        low, high = (self._find_low(counts, mirrored=mirrored) for mirrored in (False, True))
+        high = -high
+        if outcome == "better":
+            low, high = max(low, JUST_ABOVE_0), max(high, JUST_ABOVE_0)
+        elif outcome == "worse":
+            low, high = min(low, -JUST_ABOVE_0), min(high, -JUST_ABOVE_0)
+        else:
+            low, high = min(low, 0.0), max(high, 0.0)
+        return Interval(low, high, confidence=complement(self.alpha), method="exact, paired")
+
+    def _find_low(self, counts: PairCounts, *, mirrored: bool) -> float:
+        n, pairs, error = counts.discordant, counts.pairs, self.alpha / 2
+        if not pairs:
+            return -1.0
+        if self.boundaries is None:
+            wins, losses = counts.only_b, counts.only_a
+            first, second = (losses, wins) if mirrored else (wins, losses)
+            return find_low_end(first, second, pairs, error)
+        spent = _ON_DISCORDANCE * error
+        most = 1.0 if n == pairs else beta_quantile(1 - spent, n + 1, pairs - n)
+        if n == 0:
+            return -most
+        split = self._find_split(self.boundaries, counts, error - spent, mirrored=mirrored)
+        if split > 0.5:
+            return (2 * split - 1) * beta_quantile(spent, n, pairs - n + 1)
+        # For arms that are nearly equal the error is spent on "better" alone. So what was nearly
+        # shown to be better says nothing of such arms, however rarely they are discordant.
+        is_nearly_shown = self.find_p_values(counts)[mirrored] <= _NEARLY * error
+        return (2 * split - 1) * (1.0 if is_nearly_shown else most)
+
+    def _find_split(
+        self, design: SequentialDesign, counts: PairCounts, error: float, *, mirrored: bool
+    ) -> float:
+        """Return the lower limit of the share that B wins, or, if mirrored, that A wins."""
+        n, losses = counts.discordant, counts.only_a
+        # A comparison that was cut short is treated as if it had been meant to end here.
+        is_end = counts.pairs == self.max_pairs or self.decide(counts) is None
+        gives_up = not is_end and design.accept[n] < losses < design.reject[n]
+        tails = find_tails(design, n, losses, design.cap if gives_up else n, 0.5)
+        if mirrored:
+            return 1 - find_crossing(lambda split: -tails(split).bad, -error)[1]
+        return find_crossing(lambda split: tails(split).good, error)[0]
 
     def characteristic(self, only_a: float, only_b: float) -> PairedCharacteristic:
         """Return the exact chances of each outcome and the expected pairs."""
@@ -170,10 +156,16 @@ class SplitRule(PairedRule):
             return self._describe(0.0, 0.0, most, 0.0)
         design, limit = self.boundaries, self.max_pairs
         stops = stopping_probabilities(design, split)
-        arrivals = _Arrivals(discordant, limit, design.cap)
-        better = math.fsum(w * arrivals.in_time(n) for n, _, w in stops.passes)
+        # The chance that the n-th discordant pair comes within the limit, and how many come on
+        # average up to it or the limit: E[min(n, K)] is the sum of P(K ≥ k) for k = 1 … n.
+        in_time = [
+            1.0 if limit is None else binomial_tail(n, limit, discordant)
+            for n in range(design.cap + 1)
+        ]
+        awaited = [0.0, *accumulate(in_time[1:])]
+        better = math.fsum(w * in_time[n] for n, _, w in stops.passes)
         worse = math.fsum(
-            w * arrivals.in_time(n)
+            w * in_time[n]
             for n, f, w in stops.fails
             if self.question == "different" or self._shows_worse(n, f)
         )
@@ -183,13 +175,9 @@ class SplitRule(PairedRule):
                 most, fewest = self._end_limits(n)
                 better += weight * math.fsum(band[: max(0, most + 1 - low)])
                 worse += weight * math.fsum(band[max(0, fewest - low) :])
-        every = [(n, w) for stop in stops for n, _, w in stop]
-        return self._describe(
-            better,
-            worse,
-            math.fsum(w * arrivals.mean_pairs(n) for n, w in every),
-            math.fsum(w * arrivals.mean_discordant(n) for n, w in every),
-        )
+        mean = math.fsum(w * awaited[n] for stop in stops for n, _, w in stop)
+        # Pairs by Wald's identity: the discordant ones over their share.
+        return self._describe(better, worse, mean / discordant, mean)
 
     def to_plain(self) -> dict[str, Any]:
         """Return the rule as plain values, fit for JSON, boundaries included."""
@@ -240,40 +228,8 @@ class SplitRule(PairedRule):
     def _describe(
         self, better: float, worse: float, pairs: float, discordant: float
     ) -> PairedCharacteristic:
-        return PairedCharacteristic(
-            question=self.question,
-            chances={"better": better, "worse": worse, "not shown": 1 - better - worse},
-            mean_pairs=pairs,
-            mean_discordant=discordant,
-        )
-
-
-class _Arrivals:
-    """How soon this many discordant pairs come, if each pair is one with the same probability."""
-
-    def __init__(self, discordant: float, max_pairs: int | None, cap: int) -> None:
-        self._discordant = discordant
-        self._limit = max_pairs
-        self._counts: list[float] = []
-        if max_pairs is not None:
-            counts = range(min(cap, max_pairs) + 1)
-            self._counts = [binomial_pmf(k, max_pairs, discordant) for k in counts]
-
-    def in_time(self, n: int) -> float:
-        """Return the probability that the n-th discordant pair comes within the limit."""
-        return 1.0 if self._limit is None else max(0.0, 1 - math.fsum(self._counts[:n]))
-
-    def mean_discordant(self, n: int) -> float:
-        """Return the expected discordant pairs up to the n-th one or the limit."""
-        if self._limit is None:
-            return float(n)
-        # E[min(n, K)], K the discordant pairs within the limit.
-        below = self._counts[:n]
-        return math.fsum(k * weight for k, weight in enumerate(below)) + n * self.in_time(n)
-
-    def mean_pairs(self, n: int) -> float:
-        """Return the expected pairs: by Wald's identity the discordant ones over their share."""
-        return self.mean_discordant(n) / self._discordant
+        chances: dict[PairedOutcome, float] = {"better": better, "worse": worse}
+        return self.describe({**chances, "not shown": 1 - better - worse}, pairs, discordant)
 
 
 def plan_split_rule(

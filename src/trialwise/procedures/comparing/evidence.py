@@ -238,12 +238,12 @@ def weigh_unpaired(
         limits = (-margin, 0.0, margin)
         up = {t: find_margin_p_value(*ours, *theirs, limit=t) for t in limits}
         down = {t: find_margin_p_value(*theirs, *ours, limit=-t) for t in limits}
-        passing, failing = paired.list_limits(asked, margin)
         if question.edition > 1 and asked == "equivalent":
             # The two ways to a FAIL share its error.
             up[margin], down[-margin] = 2 * up[margin], 2 * down[-margin]
-        p_pass = max(*(up[t] for t in passing[0]), *(down[t] for t in passing[1]), 0.0)
-        p_fail = min(*(up[t] for t in failing[0]), *(down[t] for t in failing[1]), 1.0)
+        passing, failing = paired.list_statements(asked, margin)
+        p_pass = max(down[-t] if mirrored else up[t] for mirrored, t in passing)
+        p_fail = min(1.0, *(down[-t] if mirrored else up[t] for mirrored, t in failing))
     else:
         p_fail, p_pass = boschloo(*ours, *theirs).p_value, boschloo(*theirs, *ours).p_value
         up, down = {0.0: p_pass}, {0.0: p_fail}
