@@ -116,12 +116,9 @@ def main(root: Path = ROOT) -> None:
     names = root / "docs" / "reference" / "names.md"
     _write(names, render_names(package, names.read_text(encoding="utf-8")))
     # In a fresh interpreter, which sees the catalogue as it is now.
-    for function, target in (
-        ("written_schema", package / "suite" / "trialwise.schema.json"),
-        ("suite_reference", root / "docs" / "reference" / "suite.md"),
-    ):
-        code = f"from trialwise.suite.reference import {function} as text; print(text(), end='')"
-        _write(target, _print(root, "-c", code))
+    code = "from trialwise.suite.keys import written_schema; print(written_schema(), end='')"
+    _write(package / "suite" / "trialwise.schema.json", _print(root, "-c", code))
+    _write(root / "docs" / "reference" / "suite.md", _print(root, "-m", "tools.suite_page"))
 
 
 def read_option_rows(root: Path = ROOT) -> str:

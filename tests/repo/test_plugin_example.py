@@ -105,14 +105,6 @@ def test_the_schema_describes_what_is_installed(site: Path, folder: Path) -> Non
     assert "csv" in definitions["reports"]["properties"]
 
 
-def test_the_reference_describes_it_on_request(site: Path, folder: Path) -> None:
-    code = "from trialwise.suite import suite_reference; print(suite_reference(installed=True))"
-
-    assert "- **`runs_as_sql`** (text; `setup`): The reply is SQL that runs" in run(
-        site, folder, "-c", code
-    )
-
-
 def test_python_uses_them_by_their_modules_and_the_registry(site: Path, folder: Path) -> None:
     code = """
 from trialwise.checks import from_spec, to_spec

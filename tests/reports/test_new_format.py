@@ -87,7 +87,7 @@ def test_a_suite_and_the_command_line_know_the_format(
 @pytest.mark.usefixtures("installed")
 def test_the_schema_of_a_suite_has_the_key() -> None:
     """An editor completes it as it completes the built-in ones."""
-    from trialwise.suite.reference import suite_schema
+    from trialwise.suite.keys import suite_schema
 
     keys = suite_schema(installed=True)["$defs"]["reports"]["properties"]
 

@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import trialwise.suite
 from trialwise.suite import Suite, SuiteError, load_suite, suite_schema
-from trialwise.suite.reference import written_schema
+from trialwise.suite.keys import written_schema
 from trialwise.suite.suite_problems import Problems, Source
 from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml, plain
 

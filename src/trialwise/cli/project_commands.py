@@ -22,7 +22,7 @@ from trialwise.documents.printable import near
 from trialwise.errors import TrialwiseError
 from trialwise.runtime.chosen_runs import find_places
 from trialwise.stores.baselines import BaselineStore
-from trialwise.suite.reference import written_schema
+from trialwise.suite.keys import written_schema
 
 if TYPE_CHECKING:
     from trialwise.pages.baselines import Shelf

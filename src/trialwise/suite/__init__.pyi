@@ -1,3 +1,4 @@
+from trialwise.suite.keys import suite_schema as suite_schema
 from trialwise.suite.loaded_suite import SUITE_NAMES as SUITE_NAMES
 from trialwise.suite.loaded_suite import Redaction as Redaction
 from trialwise.suite.loaded_suite import Report as Report
@@ -5,8 +6,6 @@ from trialwise.suite.loaded_suite import Suite as Suite
 from trialwise.suite.loaded_suite import SuiteContract as SuiteContract
 from trialwise.suite.loaded_suite import find_suite as find_suite
 from trialwise.suite.loading import load_suite as load_suite
-from trialwise.suite.reference import suite_reference as suite_reference
-from trialwise.suite.reference import suite_schema as suite_schema
 from trialwise.suite.suite_problems import Problem as Problem
 from trialwise.suite.suite_problems import SuiteError as SuiteError
 from trialwise.suite.suite_problems import SuiteNotFound as SuiteNotFound
