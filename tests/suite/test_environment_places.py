@@ -29,6 +29,7 @@ from trialwise.redaction import redact_with
 from trialwise.runtime.chosen_baselines import seal_stored, with_service_factors
 from trialwise.stores.baselines import BaselineStore
 from trialwise.suite import load_suite
+from trialwise.suite.check_keys import DeclaredCheck
 from trialwise.suite.keys import records
 
 #: Places that hold a path. A path names a file that others see, and is shown.
@@ -68,7 +69,7 @@ def list_places(kind: Any, path: str) -> Iterator[str]:
         yield from list_places(kind.record, path)
     elif isinstance(kind, Object):
         yield from list_places(kind._data, path)
-    elif hasattr(kind, "keys") and not hasattr(kind, "kind"):  # what a check declares
+    elif isinstance(kind, DeclaredCheck):
         for key in kind.keys:
             yield from list_places(key.kind, f"{path}.{key.name}")
 

@@ -37,7 +37,7 @@ from typing import (
 
 from trialwise.declarations import scalars
 from trialwise.declarations.scalars import MISSING, Kind, Mode, Scalar
-from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
+from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record, Short
 from trialwise.declarations.written import INVALID, Node, Reader
 from trialwise.errors import InvalidArgument
 
@@ -243,8 +243,8 @@ def find_refused(
     error: InvalidArgument, keys: Sequence[Key], given: Fields, name: str
 ) -> tuple[Any, str]:
     """Return where the value stands that a constructor refused, and what it is called there."""
-    # `headers['Authorization']` is about a header.
-    argument = error.argument.partition("[")[0]
+    # `headers['Authorization']` is about a header, and `any_of: text` about the text within.
+    argument = error.argument.partition("[")[0].rpartition(": ")[2]
     key = next((key.name for key in keys if key.field == argument), argument)
     node = given.at(key)
     return node, key if node is not given.node else name
@@ -302,6 +302,24 @@ class DeclaredKind(Kind, Generic[D]):
     def keys(self) -> tuple[Key, ...]:
         """Its arguments."""
         return self.declared.keys
+
+    @property
+    def kind(self) -> Record | Short:
+        """How it is written."""
+        raise NotImplementedError
+
+    @property
+    def expected(self) -> str:  # type: ignore[override]
+        """What it is, as the rest of a sentence that starts with "must be"."""
+        return self.kind.expected
+
+    def read(self, node: Node, label: str, reader: Reader) -> Any:
+        """Read what is said of it."""
+        return self.kind.read(node, label, reader)
+
+    def schema(self, defs: dict[str, scalars.Schema]) -> scalars.Schema:
+        """Return how it is written."""
+        return self.kind.schema(defs)
 
 
 class Made(Record):
@@ -430,4 +448,9 @@ class Names(Either):
 
     def finish(self, value: Any, node: Any, label: str, reader: Any) -> tuple[str, ...]:  # noqa: ARG002
         """Return the names."""
+        return self.join(value)
+
+    @staticmethod
+    def join(value: str | Sequence[str]) -> tuple[str, ...]:
+        """Return one name or several, as several."""
         return (value,) if isinstance(value, str) else tuple(value)

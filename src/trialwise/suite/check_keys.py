@@ -16,7 +16,7 @@ from trialwise.checks.check_base import CheckDeclaration, check_names, find_chec
 from trialwise.checks.predicates import predicate
 from trialwise.declarations import written
 from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
-from trialwise.declarations.signatures import DeclaredKind, summarise
+from trialwise.declarations.signatures import DeclaredKind, find_refused, summarise
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Node, Reader
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -48,12 +48,6 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         super().__init__(name, find_check)
 
     @property
-    def expected(self) -> str:  # type: ignore[override]
-        """What it is, as the rest of a sentence that starts with "must be"."""
-        first = self.declared.first
-        return f"{first.kind.expected}, or {self._mapping}" if first else self._mapping
-
-    @property
     def spelled(self) -> str:  # type: ignore[override]
         """What the reference calls it."""
         first = self.declared.first
@@ -73,7 +67,7 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
             fields = Fields(node)
             fields.put(first.name, node, node, Data().read(node, label, reader))
         else:
-            fields = self._kind().read(node, label, reader)
+            fields = super().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         sound: Fields = fields
@@ -88,7 +82,7 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
             return {}
         name = f"postcondition-{self.name}"
         if name not in defs:
-            kind = self._kind()
+            kind = self.kind
             if isinstance(kind, Record):
                 defs[name] = kind.definition(defs)
             else:
@@ -97,13 +91,13 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         return {"$ref": f"#/$defs/{name}"}
 
     @property
-    def _mapping(self) -> str:
-        return f"a mapping of {', '.join(f'`{key.name}`' for key in self.keys)}"
-
-    def _kind(self) -> Record | Short:
-        record = Record(self.name, self.keys)
-        record.expected = self._mapping
-        return record if self.declared.first is None else Short(record)
+    def kind(self) -> Record | Short:
+        """How it is written."""
+        record, first = Record(self.name, self.keys), self.declared.first
+        record.expected = f"a mapping of {', '.join(f'`{key.name}`' for key in self.keys)}"
+        if first is None:
+            return record
+        return Short(record, expected=f"{first.kind.expected}, or {record.expected}")
 
     def _is_value(self, node: Node) -> bool:
         """Return whether a mapping is the first argument itself, where that may be one."""
@@ -119,13 +113,9 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
                 simplefilter("ignore", FutureWarning)
                 return self.declared.build(given)
         except InvalidArgument as error:
-            argument = error.argument.rpartition(": ")[2]
-            name = next((key.name for key in self.keys if key.field == argument), argument)
-            node = fields.at(name)
-            what = f"`{self.name}`" if node is fields.node else f"`{name}`"
-            return context.refuse(
-                node, f"{what} must {error.allowed}, got {written.show_value(node)}"
-            )
+            node, what = find_refused(error, self.keys, fields, self.name)
+            shown = written.show_value(node)
+            return context.refuse(node, f"`{what}` must {error.allowed}, got {shown}")
 
 
 class _Built(Kind):

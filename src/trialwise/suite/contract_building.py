@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from trialwise.declarations.signatures import Names
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, Node, suggest_name
 from trialwise.model.claim import Sampling
@@ -26,6 +27,7 @@ from trialwise.suite.suite_services import (
     build_service,
     change_service,
     hash_service,
+    list_values,
     service_label,
 )
 
@@ -43,13 +45,6 @@ PLACEHOLDER = "{model}"
 SEPARATOR = "/"
 #: They would be filled in themselves; blanks, as bad, would make two arguments of one.
 _UNFIT = frozenset("{}")
-
-
-class Built(NamedTuple):
-    """A contract, and the node that names it or else holds it."""
-
-    contract: SuiteContract
-    node: Node
 
 
 class _Service(NamedTuple):
@@ -94,26 +89,27 @@ class Top:
         return self._services[key][1]
 
     @property
-    def written_services(self) -> dict[str, Node]:
-        """The services by name, as they are written."""
+    def services(self) -> Fields:
+        """The services by name."""
         services = self.fields.get("services")
-        return services.nodes if isinstance(services, Fields) else {}
+        return services if isinstance(services, Fields) else Fields(self.fields.node)
 
-    def named_service(self, name: str, node: Node) -> Fields | Invalid:
+    def named_service(self, name: str, node: Node) -> Any:
         """Return the service of a name."""
-        services = self.fields.get("services")
-        if isinstance(services, Fields) and name in services.nodes:
-            found: Fields | Invalid = services.get(name, INVALID)
-            return found
-        known = list(services.nodes) if isinstance(services, Fields) else []
-        hint = suggest_name(name, known, "describe it under `services`")
+        if name in self.services.nodes:
+            return self.services.get(name, INVALID)
+        hint = suggest_name(name, self.services.nodes, "describe it under `services`")
         if ":" in name:
             hint = f'a function is written `{{python: "{name}"}}`'
         return self._context.refuse(node, f"there is no service `{name}`; {hint}")
 
 
-def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built]:
-    """Build a contract, or one for each of its models; none once its problems are reported.
+def build_contract(
+    own: Fields | None, top: Top, context: Context
+) -> list[tuple[SuiteContract, Node]]:
+    """Build a contract, or one for each of its models, each with the node that names it.
+
+    There is none once its problems are reported.
 
     Args:
         own: Its own keys; None where the suite itself is the contract.
@@ -129,15 +125,16 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
     options = contract_parts.build_options(fields, names, context)
     parts = contract_parts.build_parts(fields, criteria, names, context) | {
         "activity": _import(fields, "activity", context),
-        "before_each": None
-        if context.without_services
-        else _import(fields, "before_each", context),
+        "before_each": _import(fields, "before_each", context),
         "description": fields.get("description", ""),
     }
     if isinstance(latency := fields.get("latency"), Fields):
         check_sampling(latency, names, "`latency`", context)
     if isinstance(arms := fields.get("arms"), Fields):
-        check_arm_names(arms, context)
+        for name, node in arms.keys.items():
+            # `agent/short` names the arm of a contract, and would name two things.
+            if SEPARATOR in name or name != name.strip():
+                context.refuse(node, "the name of an arm has no `/` and no blanks around it")
     # Nothing is built on what is wrong: its errors would be those of the mistake, said again.
     if len(context.problems) > before or not fields.sound:
         return []
@@ -145,7 +142,7 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
     if services is None or isinstance(options, Invalid) or isinstance(samplings, Invalid):
         return []
     making = _Making(criteria, samplings, options, parts, context)
-    built: list[Built] = []
+    built: list[tuple[SuiteContract, Node]] = []
     for one in services:
         name = name_cell(fields.get("name", one.label), one.model)
         cell = making.make(name, one, fields)
@@ -153,7 +150,7 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
             return []
         if context.with_arms:
             cell = replace(cell, arms=tuple(_arms(cell, one.model, fields, top, making)))
-        built.append(Built(cell, fields.at("name")))
+        built.append((cell, fields.at("name")))
     return [] if len(context.problems) > before else built
 
 
@@ -177,7 +174,7 @@ class _Making(NamedTuple):
             fields: The keys of the contract.
             changed: Parts that an arm has instead of the contract's.
         """
-        parts, tags = {**self.parts, **changed}, contract_parts.names_of(fields, "tags")
+        parts, tags = {**self.parts, **changed}, Names().join(fields.get("tags", ()))
         if one.model is not None:
             parts["factors"] = parts["factors"] | {"model": one.model}
             tags = (*tags, one.model)
@@ -215,7 +212,7 @@ def _arms(
     arms = fields.get("arms")
     context = making.context
     for name, arm in (arms.values if isinstance(arms, Fields) else {}).items():
-        changed = overlay_arm(fields, arm, top.written_services, context) if arm.sound else None
+        changed = overlay_arm(fields, arm, top.services.nodes, context) if arm.sound else None
         if changed is None:
             continue
         service = _service(changed, model, top, arm.at("service"), is_arm=True)
@@ -224,13 +221,12 @@ def _arms(
             "critical_factors": contract_parts.list_critical(changed),
             "description": changed.get("description", ""),
         }
-        if "before_each" in arm.nodes and not context.without_services:
+        if "before_each" in arm.nodes:
             parts["before_each"] = _import(arm, "before_each", context)
-        if service is None:
-            continue
-        made = making.make(f"{base.name}{SEPARATOR}{name}", service, changed, **parts)
-        if made is not None:
-            yield replace(made, arm=name)
+        if service is not None:
+            made = making.make(f"{base.name}{SEPARATOR}{name}", service, changed, **parts)
+            if made is not None:
+                yield replace(made, arm=name)
 
 
 def overlay_arm(
@@ -259,28 +255,13 @@ def overlay_arm(
     return None if len(context.problems) > before else changed
 
 
-def check_arm_names(arms: Fields, context: Context) -> None:
-    """Refuse names that no command could tell from another."""
-    for name, node in arms.keys.items():
-        # `agent/short` names the arm of a contract, and would name two things.
-        if SEPARATOR in name or name != name.strip():
-            context.refuse(node, "the name of an arm has no `/` and no blanks around it")
-
-
 def _overlaid(own: Fields, top: Fields) -> Fields:
     fields = own.copy()
     # What is wrong at the top was reported there, and leaves nothing to build on.
     fields.sound = own.sound and top.sound
-    fields.take(top, _inherit_keys(own, top))
+    kept = {*_NOT_SHARED, *own.nodes, *(_INSTEAD.get(name, "") for name in own.nodes)}
+    fields.take(top, [name for name in top.nodes if name not in kept])
     return fields
-
-
-def _inherit_keys(own: Fields, top: Fields) -> list[str]:
-    return [
-        name
-        for name in top.nodes
-        if name not in _NOT_SHARED and name not in own.nodes and _INSTEAD.get(name) not in own.nodes
-    ]
 
 
 def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | None:
@@ -327,7 +308,10 @@ def _service(
 def _import(fields: Fields, key: str, context: Context) -> Any:
     """The function that a key names, or None where it is not given."""
     where = fields.get(key)
-    return None if where is None else context.import_function(fields.at(key), where)
+    # A hook before each trial is part of the service, which a recording stands for.
+    if where is None or (key == "before_each" and context.without_services):
+        return None
+    return context.import_function(fields.at(key), where)
 
 
 def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
@@ -391,18 +375,8 @@ def with_model(
     return filled
 
 
-def _mentions(value: Any) -> bool:
-    if isinstance(value, str):
-        return PLACEHOLDER in value
-    return any(map(_mentions, _parts(value)))
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    if isinstance(value, Fields):
-        value = value.values
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else ()
+def _mentions(fields: Fields) -> bool:
+    return PLACEHOLDER in repr(list_values(fields))
 
 
 def _fill_model(value: Any, model: str) -> Any:

@@ -5,9 +5,9 @@ A suite file and a pytest marker say it in the same keys; the reader says where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trialwise.declarations.signatures import build_declared, setting_keys
 from trialwise.declarations.structures import Fields, Record
@@ -24,9 +24,6 @@ from trialwise.suite.gates import build_gates
 from trialwise.suite.inputs import build_inputs
 from trialwise.suite.reading_context import Context, check_sampling, make_model, make_part
 
-if TYPE_CHECKING:
-    pass
-
 
 def build_parts(
     fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, reader: Reader
@@ -39,15 +36,17 @@ def build_parts(
         samplings: The names of the samplings, where they are known.
         reader: Takes problems.
     """
+    readers: dict[str, Callable[[Fields], Any]] = {
+        "claim": partial(make_part, owner=Claim, context=reader),
+        "latency": lambda given: make_model(partial(_latency, given), given, reader),
+        "prevalence": partial(make_part, owner=contract.Prevalence, context=reader),
+        "validity": partial(make_part, owner=contract.Validity, context=reader),
+    }
+    given = {name: fields.get(name) for name in readers}
+    # One that is not sound was reported when it was read.
+    sound = {n: one for n, one in given.items() if isinstance(one, Fields) and one.sound}
     return {
-        "claim": make_part(fields, "claim", build_claim, Claim(), reader),
-        "latency": make_part(fields, "latency", build_latency, None, reader),
-        "prevalence": make_part(
-            fields, "prevalence", lambda given: contract.Prevalence(**given.values), None, reader
-        ),
-        "validity": make_part(
-            fields, "validity", lambda given: contract.Validity(**given.values), None, reader
-        ),
+        **{name: readers[name](one) for name, one in sound.items()},
         "covariates": build_covariates(fields, reader),
         "factors": build_factors(fields, reader),
         "critical_factors": list_critical(fields),
@@ -71,19 +70,21 @@ def read_parts(
     from trialwise.suite.keys import CONTRACT
 
     keys = tuple(key for key in CONTRACT.keys if key.name in contract.MARKER_PARTS)
-    written = {name: value for name, value in given.items() if _is_written(value)}
+    # Values are written as a suite would write them, or are objects of the model.
+    written = {
+        name: value
+        for name, value in given.items()
+        if all(
+            isinstance(item, Mapping | str)
+            for item in (value if isinstance(value, list | tuple) else [value])
+        )
+    }
     reader = PythonReader()
     fields = Record("marker", keys).read(to_node(written), "@pytest.mark.trials", reader)
     assert isinstance(fields, Fields)
     objects = {name: value for name, value in given.items() if name not in written}
     built = build_parts(fields, criteria, [sampling], reader)
     return {**built, **objects}
-
-
-def _is_written(value: object) -> bool:
-    """Return whether a value is written as a suite would, and is not an object of the model."""
-    items = value if isinstance(value, list | tuple) else [value]
-    return all(isinstance(item, Mapping | str) for item in items)
 
 
 def build_options(
@@ -104,19 +105,7 @@ def build_options(
     return make_model(lambda: build_declared(RunOptions, keys, fields, context), fields, context)
 
 
-def names_of(fields: Fields, key: str) -> tuple[str, ...]:
-    """One name or several, as several."""
-    given = fields.get(key, ())
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
-def build_claim(given: Fields) -> Claim:
-    """Return what the verdict is about."""
-    names = {"name": "population_name"}
-    return Claim(**{names.get(name, name): value for name, value in given.values.items()})
-
-
-def build_latency(given: Fields) -> contract.Latency:
+def _latency(given: Fields) -> contract.Latency:
     """Limits on latency."""
     limits = [
         contract.LatencyConstraint(percentile=one, limit_s=given[one])
@@ -136,15 +125,12 @@ def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:
     """Build the covariates that are sound."""
     built: dict[str, Covariate] = {}
     for one in fields.get("covariates", ()):
+        made_one: Covariate | Invalid = INVALID
         if isinstance(one, str):
             # The clock gives their values, and their kinds are name enough.
-            made_one: Covariate | Invalid = Covariate(name=one, kind=one)
-            node = fields.at("covariates")
-        else:
-            if not one.sound:
-                continue
-            made_one = make_model(partial(_covariate, one), one, context)
-            node = one.at("name")
+            made_one, node = Covariate(name=one, kind=one), fields.at("covariates")
+        elif one.sound:
+            made_one, node = make_model(partial(_covariate, one), one, context), one.at("name")
         if isinstance(made_one, Invalid):
             continue
         # Two values of one condition could not be matched with the one of a baseline.
@@ -209,17 +195,16 @@ def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | I
     if "inputs" in fields.nodes and "samplings" in fields.nodes:
         message = "`inputs` and `samplings` exclude one another: keep one"
         return context.refuse(fields.keys["samplings"], message)
-    if "inputs" in fields.nodes:
-        one = _sampling("inputs", fields.get("inputs", INVALID), context)
-        return one if isinstance(one, Invalid) else {"inputs": one}
-    if "samplings" not in fields.nodes:
-        return context.refuse(fields.node, "there are no `inputs`: say what the service is asked")
     several = fields.get("samplings")
+    if "inputs" in fields.nodes:
+        several = Fields(fields.node)
+        several.take(fields, ["inputs"])
+    elif "samplings" not in fields.nodes:
+        return context.refuse(fields.node, "there are no `inputs`: say what the service is asked")
     if not isinstance(several, Fields):
         return INVALID
-    built = {name: _sampling(name, given, context) for name, given in several.values.items()}
-    sound = {name: one for name, one in built.items() if not isinstance(one, Invalid)}
-    return sound if len(sound) == len(several.nodes) else INVALID
+    built = {name: _sampling(name, several.get(name, INVALID), context) for name in several.nodes}
+    return INVALID if INVALID in built.values() else built
 
 
 def _sampling(name: str, given: Any, context: Context) -> Sampling | Invalid:
@@ -265,23 +250,15 @@ def build_criteria(
             message = f"the name `{grader.name}` is taken: each grader and criterion has its own"
             context.refuse(grader.fields.at("name"), message)
         lines[grader.name or ""] = grader.fields.node.line + 1
-    looked_at = [*given, *(one.fields for one in graders)]
-    _check_used(fields, [*looked_at, *(one for one in gates if one)], samplings, context)
-    built = [_criterion(one, context) for one in given]
-    built += [_grade_runs(one, context) for one in graders]
-    return tuple(one for one in built if not isinstance(one, Invalid))
-
-
-def _check_used(
-    fields: Fields, criteria: list[Fields], samplings: list[str] | None, context: Context
-) -> None:
-    if samplings is None or len(samplings) < 2:
-        return
-    used = {name for one in criteria for name in (one.get("sampling"), *one.get("samplings", ()))}
-    for name in samplings:
+    looked_at = [*given, *(one.fields for one in graders), *filter(None, gates)]
+    used = {name for one in looked_at for name in (one.get("sampling"), *one.get("samplings", ()))}
+    for name in samplings if samplings and len(samplings) > 1 else ():
         if name not in used:
             message = f"no criterion runs over `{name}`: trials that decide nothing are not run"
             context.refuse(fields["samplings"].keys[name], message)
+    built = [_criterion(one, context) for one in given]
+    built += [_grade_runs(one, context) for one in graders]
+    return tuple(one for one in built if not isinstance(one, Invalid))
 
 
 def _grade_runs(grader: GraderSpec, context: Context) -> Criterion | Invalid:
@@ -290,12 +267,8 @@ def _grade_runs(grader: GraderSpec, context: Context) -> Criterion | Invalid:
     if isinstance(check, Invalid):
         return check
     more = grader.fields.given("pass_at", "sampling")
-    made: Criterion | Invalid = make_model(
-        lambda: Criterion(grader.name or "?", check, report_only=True, **more),
-        grader.fields,
-        context,
-    )
-    return made
+    build = partial(Criterion, grader.name or "?", check, report_only=True, **more)
+    return make_model(build, grader.fields, context)
 
 
 def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
@@ -317,9 +290,8 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
         values["weights"] = (*(1.0 for _ in specs), *(one.weight for one in graders))
     # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
     sound = [check for check in checks if check is not INVALID] or [_passes]
-    criterion = make_model(
-        lambda: Criterion(fields.get("name", "?"), sound, **values), fields, context
-    )
+    build = partial(Criterion, fields.get("name", "?"), sound, **values)
+    criterion = make_model(build, fields, context)
     return criterion if fields.sound and INVALID not in checks else INVALID
 
 

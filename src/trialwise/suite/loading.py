@@ -7,24 +7,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trialwise.declarations.signatures import build_declared
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import Node
 from trialwise.errors import InvalidArgument
 from trialwise.regular_files import FileUnreadable, read_text
-from trialwise.suite.contract_building import Built, Top, build_contract
-from trialwise.suite.keys import COMPARE, SUITE, homes
+from trialwise.suite.contract_building import Top, build_contract
+from trialwise.suite.keys import COMPARE, SUITE
 from trialwise.suite.loaded_suite import CompareSection, Redaction, Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_problems import Source
 from trialwise.suite.suite_services import build_preference
 from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml
-
-if TYPE_CHECKING:
-    from trialwise.suite.reading_context import Context
-
 
 _LARGEST = 1_000_000
 _LINE = r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)"
@@ -156,9 +152,7 @@ def load_suite(
     >>> load_suite(path, environment={}).contracts[0].contract.criteria[0].at_least
     0.9
     """
-    context = Context(
-        path, environment, homes=homes, without_services=without_services, with_arms=with_arms
-    )
+    context = Context(path, environment, without_services=without_services, with_arms=with_arms)
     try:
         suite = _suite(context, settings)
     except RecursionError:
@@ -257,10 +251,10 @@ def _contracts(fields: Fields, context: Context) -> tuple[SuiteContract, ...]:
         given = [None]
     found = [cell for one in given for cell in build_contract(one, top, context)]
     _check_names(found, context)
-    return tuple(one.contract for one in found)
+    return tuple(one for one, _ in found)
 
 
-def _check_names(built: list[Built], context: Context) -> None:
+def _check_names(built: list[tuple[SuiteContract, Node]], context: Context) -> None:
     lines: dict[str, int] = {}
     for contract, node in built:
         if contract.name in lines:

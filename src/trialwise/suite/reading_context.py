@@ -10,9 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from trialwise.declarations.signatures import build_declared, derive_keys
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import (
     INVALID,
@@ -75,6 +77,7 @@ class EnvironmentText(str):
         return EnvironmentText, (str(self), self.template)
 
 
+@dataclass(eq=False)
 class Context:
     """One suite being read.
 
@@ -84,34 +87,34 @@ class Context:
 
     takes_python = False
 
-    def __init__(
-        self,
-        path: Path,
-        variables: Mapping[str, str],
-        *,
-        homes: Callable[[str], list[str]] = lambda _: [],
-        without_services: bool = False,
-        with_arms: bool = False,
-    ) -> None:
-        self.path = path
-        self.folder = path.parent
-        self.problems = Problems()
-        self.variables = variables
-        """The variables of the environment."""
-        self.taken: dict[str, str] = {}
-        """The values that the suite asked for, by variable: whatever comes from there may be a
-        secret, so that records and reports leave it out."""
-        self.homes = homes
-        """Returns the records in which a key belongs that was written elsewhere."""
-        self.without_services = without_services
-        """Whether contracts are made without what is under test."""
-        self.with_arms = with_arms
-        """Whether the arms of contracts are made, too."""
-        self.files: list[Path] = []
-        """The suite and what it includes, once each."""
-        self._values = 0
-        self._bytes = 0
-        self._reads = 0
+    path: Path
+    variables: Mapping[str, str]
+    """The variables of the environment."""
+    _: KW_ONLY
+    without_services: bool = False
+    """Whether contracts are made without what is under test."""
+    with_arms: bool = False
+    """Whether the arms of contracts are made, too."""
+    problems: Problems = field(default_factory=Problems)
+    taken: dict[str, str] = field(default_factory=dict)
+    """The values that the suite asked for, by variable: whatever comes from there may be a
+    secret, so that records and reports leave it out."""
+    files: list[Path] = field(default_factory=list)
+    """The suite and what it includes, once each."""
+    _values: int = 0
+    _bytes: int = 0
+    _reads: int = 0
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the suite's paths start from."""
+        return self.path.parent
+
+    def homes(self, key: str) -> list[str]:
+        """Return the records in which a key belongs that was written elsewhere."""
+        from trialwise.suite.keys import homes
+
+        return homes(key)
 
     def refuse(self, node: Node, message: str, *, hide: bool = False) -> Invalid:
         """Report a problem; the answer stands for the value that is not there."""
@@ -123,20 +126,16 @@ class Context:
         """How many problems were reported so far."""
         return len(self.problems)
 
-    def fill(self, node: Node, text: str) -> str | Invalid:
-        """Fill a text with its references to the environment replaced."""
-        return self._fill_references(node, text)
-
     def fill_template(self, node: Node, text: str) -> str | Invalid:
         """Check the references in a text, which a service resolves at each call.
 
         Defaults are filled in, so that what is left are names of variables that are set.
         """
-        return self._fill_references(node, text, keeps=True)
+        return self.fill(node, text, keeps=True)
 
     def fill_scalar(self, node: Node, text: str) -> Any:
         """Read what a text with references is once they are replaced; a number is no secret."""
-        filled = self._fill_references(node, text, notes=False)
+        filled = self.fill(node, text, notes=False)
         return INVALID if filled is INVALID else yaml_reading.scalar_of(str(filled).strip())
 
     def mark_filled(self, text: str, written: str) -> str:
@@ -148,10 +147,10 @@ class Context:
         if name is not None and self.variables.get(name):
             self.taken[name] = self.variables[name]
 
-    def _fill_references(
+    def fill(
         self, node: Node, text: str, *, keeps: bool = False, notes: bool = True
     ) -> str | Invalid:
-        """Return a text with its references replaced, or `INVALID` where one of them is wrong.
+        """Fill a text with its references replaced, or return `INVALID` where one of them is wrong.
 
         Args:
             node: Where it stands.
@@ -183,9 +182,33 @@ class Context:
         return EnvironmentText(filled, text) if is_marked and not keeps else filled
 
     def import_function(self, node: Node, path: str) -> Any:
-        """Return a function of the user's own modules, or of any that are installed."""
+        """Return the function at `module:name`, from the suite's folder or anything installed.
 
-        return import_function(node, path, self)
+        The folder stays on the path, since a module may import others of its folder when it is
+        called.
+
+        Args:
+            node: Where the suite names it.
+            path: As `module:name`; the name may have dots.
+        """
+        name, _, attributes = path.partition(":")
+        folder = self.folder.resolve()
+        add_to_path(str(folder))
+        found: Any = None
+        problem = _find_other_module(name, folder)
+        if not problem:
+            found, problem = _import_module(name, folder)
+        for attribute in () if problem else attributes.split("."):
+            try:
+                found = getattr(found, attribute)
+            except Exception:  # a module's own __getattr__ may raise anything
+                hint = suggest_name(attribute, [one for one in dir(found) if one[0] != "_"])
+                problem = f"there is no `{attributes}` in the module `{name}`"
+                return self.refuse(node, f"{problem}; {hint}" if hint else problem)
+        # Said here with a place; in a trial it would be a failure of the service.
+        if not problem and not callable(found):
+            problem = f"`{attributes}` in the module `{name}` is not a function"
+        return self.refuse(node, problem) if problem else found
 
     def read_json_file(self, node: Node, path: Path) -> Any:
         """Read a JSON document that the suite names."""
@@ -236,32 +259,28 @@ class Context:
     def _read_included(self, node: Node) -> Iterator[Node]:
         for one in list(node.items()) if node.is_list else [node]:
             path = self._include_path(one)
-            if path is not None:
-                root = self._load(path, one)
-                if root is not None:
-                    yield root
+            root = None if isinstance(path, Invalid) else self._load(path, one)
+            if root is not None:
+                yield root
 
-    def _include_path(self, node: Node) -> Path | None:
+    def _include_path(self, node: Node) -> Path | Invalid:
         text = node.value
         if not isinstance(text, str) or not text.strip() or "${" in text:
-            self.refuse(node, f"`include` must be the path of a YAML file, got {show_value(node)}")
-            return None
+            message = f"`include` must be the path of a YAML file, got {show_value(node)}"
+            return self.refuse(node, message)
         try:
             root = self.folder.resolve()
             # Resolved, so that neither `..` nor a link leads out of the folder.
             path: Path = (node.source.path.parent / text).resolve()
         except (OSError, ValueError, RuntimeError):
-            self.refuse(node, "`include` must be the path of a YAML file")
-            return None
+            return self.refuse(node, "`include` must be the path of a YAML file")
         # What is included may say what is executed: who reads the folder has read the suite.
         if not path.is_relative_to(root):
-            self.refuse(
-                node, f"`include` must stay in the suite's folder, {show_value(node)} leaves it"
-            )
-            return None
+            message = f"`include` must stay in the suite's folder, {show_value(node)} leaves it"
+            return self.refuse(node, message)
         if path in node.source.chain:
-            self.refuse(node, f"{show_value(node)} is this file, or includes it: that has no end")
-            return None
+            message = f"{show_value(node)} is this file, or includes it: that has no end"
+            return self.refuse(node, message)
         return path
 
     def _load(self, path: Path, node: Node) -> Node | None:
@@ -312,42 +331,6 @@ def _explain_reference(written: str, name: str | None, default: str | None) -> s
     )
 
 
-def import_function(node: Node, where: str, context: Context) -> Callable[..., Any] | Invalid:
-    """Return the function at `module:name`, from the suite's folder or anything installed.
-
-    The folder stays on the path, since a module may import others of its folder when it is called.
-
-    Args:
-        node: Where the suite names it.
-        where: As `module:name`; the name may have dots.
-        context: The suite being read.
-    """
-    name, _, attributes = where.partition(":")
-    folder = context.folder.resolve()
-    add_to_path(str(folder))
-    # Python would import its own module, and the function would be missing there.
-    if is_hidden(name, folder):
-        message = f"`{name}` is a module of Python itself: give your file another name"
-        return context.refuse(node, message)
-    if (other := _loaded_elsewhere(name, folder)) is not None:
-        message = f"a module `{name}` is loaded from {other} already: rename one of the two"
-        return context.refuse(node, message)
-    module, failure = _import_module(name, folder)
-    if failure:
-        return context.refuse(node, failure)
-    found: Any = module
-    for attribute in attributes.split("."):
-        try:
-            found = getattr(found, attribute)
-        except Exception:  # a module's own __getattr__ may raise anything
-            return context.refuse(node, _missing(name, attributes, attribute, found))
-    # Said here with a place; in a trial it would be a failure of the service.
-    if not callable(found):
-        return context.refuse(node, f"`{attributes}` in the module `{name}` is not a function")
-    function: Callable[..., Any] = found
-    return function
-
-
 def add_to_path(folder: str) -> None:
     """Let modules of a folder be imported, after those of Python and before those installed.
 
@@ -363,10 +346,20 @@ def add_to_path(folder: str) -> None:
     sys.path.insert(last + 1, folder)
 
 
-def is_hidden(name: str, folder: Path) -> bool:
-    """Return whether a module of the folder has the name of one of Python's own."""
+def _find_other_module(name: str, folder: Path) -> str:
+    """Return why another module than the folder's own would be imported by its name, if so."""
     top = name.partition(".")[0]
-    return top in sys.stdlib_module_names and any(path.is_file() for path in _files(top, folder))
+    own = [path for path in (folder / f"{top}.py", folder / top / "__init__.py") if path.is_file()]
+    if not own:
+        return ""
+    # Python would import its own module, and the function would be missing there.
+    if top in sys.stdlib_module_names:
+        return f"`{name}` is a module of Python itself: give your file another name"
+    module = sys.modules.get(top)
+    file = getattr(module, "__file__", None)
+    if module is None or (file is not None and Path(file).resolve() in own):
+        return ""
+    return f"a module `{name}` is loaded from {file} already: rename one of the two"
 
 
 def _import_module(name: str, folder: Path) -> tuple[Any, str]:
@@ -381,28 +374,6 @@ def _import_module(name: str, folder: Path) -> tuple[Any, str]:
         return None, f"importing `{name}` failed: {_describe_error(error)}"
     except (Exception, SystemExit) as error:  # a module of the user's may raise anything
         return None, f"importing `{name}` failed: {_describe_error(error)}"
-
-
-def _loaded_elsewhere(name: str, folder: Path) -> str | None:
-    """Return where a module of this name comes from, if not from the folder that has one, too."""
-    top = name.partition(".")[0]
-    module = sys.modules.get(top)
-    own = _files(top, folder)
-    if module is None or not any(path.is_file() for path in own):
-        return None
-    file = getattr(module, "__file__", None)
-    return None if file is not None and Path(file).resolve() in own else str(file)
-
-
-def _files(top: str, folder: Path) -> list[Path]:
-    """List where a folder may hold a module."""
-    return [folder / f"{top}.py", folder / top / "__init__.py"]
-
-
-def _missing(module: str, attributes: str, attribute: str, holder: object) -> str:
-    known = [one for one in dir(holder) if not one.startswith("_")]
-    hint = suggest_name(attribute, known)
-    return f"there is no `{attributes}` in the module `{module}`{hint and '; '}{hint}"
 
 
 def _describe_error(error: BaseException) -> str:
@@ -436,17 +407,16 @@ def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | I
         return context.refuse(node, f"`{key}` must {error.allowed}, got {show_value(node)}")
 
 
-def make_part(
-    fields: Fields, name: str, build: Callable[[Fields], T], default: T, context: Reader
-) -> T | Invalid:
-    """Return what the model makes of a mapping within others; the default where there is none.
+def make_part(fields: Fields, owner: Callable[..., T], context: Reader) -> T | Invalid:
+    """Return what a constructor makes of the keys that it declares.
 
-    One that is not sound was reported when it was read; the default stands in for it.
+    Args:
+        fields: What was read of them.
+        owner: The constructor.
+        context: Takes the refusal.
     """
-    given = fields.get(name)
-    if not isinstance(given, Fields) or not given.sound:
-        return default
-    return make_model(lambda: build(given), given, context)
+    keys = derive_keys(owner, texts="refused")
+    return make_model(lambda: build_declared(owner, keys, fields, context), fields, context)
 
 
 def check_sampling(

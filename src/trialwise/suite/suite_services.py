@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -22,7 +23,6 @@ from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds, d
 from trialwise.declarations.structures import Either, Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import (
     INVALID,
-    Entries,
     Invalid,
     Node,
     Reader,
@@ -52,23 +52,10 @@ class DeclaredService(signatures.DeclaredKind[ServiceDeclaration]):
         super().__init__(name, find_service)
 
     @property
-    def expected(self) -> str:  # type: ignore[override]
-        """What it is, as the rest of a sentence that starts with "must be"."""
-        return self.kind.expected
-
-    @property
     def kind(self) -> Record | Short:
         """How it is written."""
         record = Record(self.name, self.keys, doc=self.doc)
         return Short(record) if self.declared.is_short else record
-
-    def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
-        """Read what is said of it."""
-        return self.kind.read(node, label, reader)
-
-    def schema(self, defs: dict[str, Schema]) -> Schema:
-        """Return the same."""
-        return self.kind.schema(defs)
 
 
 def _find_key(name: str) -> Key | None:
@@ -100,7 +87,9 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
     for key in declared.keys:
         if isinstance(key.kind, SecretName):
             # Made or not, its key is to be kept out of records.
-            context.note_variable(given.get(key.name, _usual_key(key, given)))
+            # Where nobody names one, it is that of the service's API.
+            usual = find_api(given["api"]).usual_key if "api" in given else key.fallback
+            context.note_variable(given.get(key.name, usual))
     # A recording stands for it, on a machine that may have neither its keys nor its libraries.
     if context.without_services and not needed:
         return None
@@ -122,13 +111,6 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
         return context.refuse(node, f"`{declared.name}`: {error}")
 
 
-def _usual_key(key: Key, given: Fields) -> Any:
-    """Return the variable that a service reads where nobody names one: that of its API."""
-    if "api" not in given:
-        return key.fallback
-    return find_api(given["api"]).usual_key
-
-
 def service_label(fields: Fields) -> str:
     """Return what a service is called where nobody named it.
 
@@ -138,7 +120,9 @@ def service_label(fields: Fields) -> str:
     declared = _declaration(fields)
     key = declared.main
     node = fields[declared.name].at(key.name)
-    return key.kind.label(_show_written(next(node.items()) if node.is_list else node))
+    text = str((next(node.items()) if node.is_list else node).value)
+    # With the names of variables for their values.
+    return key.kind.label(re.sub(r"\$\{(\w+)[^}]*\}", r"\1", text))
 
 
 def hash_service(fields: Fields, model: str | None) -> str:
@@ -148,28 +132,23 @@ def hash_service(fields: Fields, model: str | None) -> str:
         fields: The service's.
         model: The model it is for, where there are several.
     """
-    text = repr((_list_values(fields), model))
+    text = repr((list_values(fields), model))
     return f"{_declaration(fields).name}:{sha256(text.encode()).hexdigest()[:16]}"
 
 
-def _list_values(value: Any) -> Any:
+def list_values(value: Any) -> Any:
     """Values without their places in the file."""
     if isinstance(value, Fields):
         value = value.values
     if isinstance(value, dict):
-        return {str(name): _list_values(one) for name, one in value.items()}
-    return [_list_values(one) for one in value] if isinstance(value, list) else str(value)
+        return {str(name): list_values(one) for name, one in value.items()}
+    return [list_values(one) for one in value] if isinstance(value, list) else str(value)
 
 
 def _declaration(fields: Fields) -> ServiceDeclaration:
     declared = find_service(next(iter(fields.nodes)))
     assert declared is not None
     return declared
-
-
-def _show_written(node: Node) -> str:
-    """Show a text as it stands in the file, with the names of variables for their values."""
-    return re.sub(r"\$\{(\w+)[^}]*\}", r"\1", str(node.value))
 
 
 def _for_model(declared: ServiceDeclaration, given: Fields) -> Callable[..., Any]:
@@ -228,16 +207,14 @@ class ServiceChange(scalars.Kind):
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Return the services with their keys, of which none is required."""
         installed = extension_names(SERVICES) if getattr(defs, "installed", False) else ()
-        services = {name: _describe_change(name) for name in (*service_names(), *installed)}
+        services = {}
+        for declared in filter(None, map(find_service, (*service_names(), *installed))):
+            keys = {key.name: {"description": key.doc} for key in declared.keys}
+            change = _describe_keys(keys)
+            either = {"anyOf": [{"type": ["string", "array"]}, change]}
+            services[declared.name] = either if declared.is_short else change
         change = {**_describe_keys(services), "minProperties": 1}
         return {"anyOf": [{"type": "string", "pattern": r"\S"}, change]}
-
-
-def _describe_change(name: str) -> Schema:
-    declared = find_service(name)
-    assert declared is not None
-    change = _describe_keys({key.name: {"description": key.doc} for key in declared.keys})
-    return {"anyOf": [{"type": ["string", "array"]}, change]} if declared.is_short else change
 
 
 def _describe_keys(keys: Schema) -> Schema:
@@ -292,10 +269,16 @@ def _lay_over_service(base: Node, change: Node, context: Context) -> Node:
 def _lay_over_keys(
     declared: ServiceDeclaration, base: Node, change: Node, context: Context
 ) -> Node:
-    ours = _expand_short(declared, base, context)
-    theirs = _expand_short(declared, change, context)
-    if ours is None or theirs is None:
+    written = []
+    for node in (base, change):
+        if node.is_mapping:
+            written.append(context.entries(node))
+        elif declared.is_short:
+            # The value of its main key alone.
+            written.append({declared.main.name: (node, node)})
+    if len(written) < 2:
         return change
+    ours, theirs = written
     kinds = {key.name: key.kind for key in declared.keys}
     joined = dict(ours)
     for name, (key, value) in theirs.items():
@@ -312,13 +295,6 @@ def _lay_over_keys(
     return change.with_entries(joined)
 
 
-def _expand_short(declared: ServiceDeclaration, node: Node, context: Context) -> Entries | None:
-    """Return the keys of a service that may be written as its main key's value alone."""
-    if node.is_mapping:
-        return context.entries(node)
-    return {declared.main.name: (node, node)} if declared.is_short else None
-
-
 class _Quorum(scalars.Scalar):
     """The share of votes that have to pass, exactly."""
 
@@ -329,14 +305,11 @@ class _Quorum(scalars.Scalar):
         """Return the share as it was written, because a decimal cannot express a third."""
         text = str(value).strip() if scalars.is_number(value) or isinstance(value, str) else ""
         # Read as text: 2/3 has no decimal, and 0.67 is more than two votes of three.
-        if not re.fullmatch(_SHARE, text):
-            return None
-        text = re.sub(r"\s", "", text)
-        try:
-            quorum_of(text)
-        except InvalidArgument:
-            return None
-        return text
+        if re.fullmatch(_SHARE, text):
+            with suppress(InvalidArgument):
+                quorum_of(text := re.sub(r"\s", "", text))
+                return text
+        return None
 
     def spellings(self) -> list[Schema]:
         """Return a word, a fraction, a percentage or a number."""
