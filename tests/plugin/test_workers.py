@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.evidence import StopReason
 from trialwise.model.options import Budget
 from trialwise.model.verdict import Decision
 from trialwise.plugin.session import SessionBudget
@@ -150,7 +150,7 @@ def test_a_session_budget_counts_money_and_time(tmp_path: Path) -> None:
     assert left is not None
     assert left.usd is not None
     assert 0.0999 < left.usd < 0.1001
-    budget.pay_all(Spending(usd=0.1))
+    budget.pay(0.1)
     assert (StopReason.MONEY_BUDGET, "the session's budget of $1 is used up") == budget.take()
     assert budget.remaining() is None
 
@@ -166,6 +166,6 @@ def test_without_limits_a_session_budget_writes_nothing(tmp_path: Path) -> None:
 
     assert budget.take() is None
     budget.pay(3.0)
-    budget.pay_all(Spending(trials=4))
+    budget.pay(None, 4)
 
     assert Budget() == budget.remaining()

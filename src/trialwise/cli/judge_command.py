@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import click
 
 from trialwise import judges, stats
 from trialwise.cli import options
-from trialwise.cli.options import RATE, SUCCESSES, refusal
+from trialwise.cli.options import RATE, SUCCESSES, opt, refusal
 from trialwise.cli.process import ExitCode, say, say_facts, say_json, say_page
 from trialwise.runtime.chosen_runs import RunChooser
 from trialwise.runtime.selecting import Selection, load
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 #: A judge, or one that prefers one of two replies, and the criterion or comparison that it is of.
 _Named: TypeAlias = "tuple[str, judges.Judge | judges.Pairwise]"
+_Correct: TypeAlias = Literal["rectifier", "rogan-gladen", "pooled"]
+_Method: TypeAlias = Literal["exact", "boxes", "cells", "score"]
+_OPEN = click.FloatRange(0, 1, min_open=True, max_open=True)
 _READ = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
@@ -143,38 +147,32 @@ def _find_experiment(contract: SuiteContract, criterion: str | None) -> str:
     return found.pop()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Correction:
+    """How a judged rate is corrected.
+
+    Args:
+        judged: What it passed, of how many: 87/100.
+        required: The rate that is asked for.
+        confidence: Confidence of the intervals. With 0.90 each side has an error of 5 %, as in a
+            run.
+        correction: The rate that decides: for labels drawn like the trials, collected by class, or
+            drawn from this very service, so that they count as trials.
+        method: Exact tests, exact or Wilson's cells (wider), or an approximation.
+    """
+
+    judged: Annotated[tuple[int, int], opt(type=SUCCESSES, multiple=False)]
+    required: Annotated[float | None, opt("--at-least", type=RATE)] = None
+    confidence: Annotated[float, opt(type=_OPEN, show_default=True)] = 0.90
+    correction: Annotated[_Correct, opt(show_default=True)] = "rectifier"
+    method: Annotated[_Method, opt(show_default=True)] = "exact"
+    as_json: bool
+
+
 @command.command()
 @click.argument("calibration", type=_READ)
-@click.option(
-    "--judged", type=SUCCESSES, required=True, help="What it passed, of how many: 87/100."
-)
-@click.option("--at-least", "required", type=RATE, help="The rate that is asked for.")
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.90,
-    show_default=True,
-    help="Confidence of the intervals. With 0.90 each side has an error of 5 %, as in a run.",
-)
-@click.option(
-    "--correction",
-    type=click.Choice(["rectifier", "rogan-gladen", "pooled"]),
-    default="rectifier",
-    show_default=True,
-    help="The rate that decides: for labels drawn like the trials, collected by class, or drawn "
-    "from this very service, so that they count as trials.",
-)
-@click.option(
-    "--method",
-    type=click.Choice(["exact", "boxes", "cells", "score"]),
-    default="exact",
-    show_default=True,
-    help="Exact tests, exact or Wilson's cells (wider), or an approximation.",
-)
-@options.json_option
-def correct(
-    calibration: Path, judged: tuple[int, int], required: float | None, **given: Any
-) -> int:
+@options.declared(_Correction)
+def correct(calibration: Path, how: _Correction) -> int:
     """Correct a judged rate for the judge's errors, and say what a decision still needs.
 
     By the rectifier, for labels drawn as the judged trials were, and by Rogan and Gladen, for
@@ -187,59 +185,62 @@ def correct(
     """
     from trialwise.pages.judge_facts import build_correction_page, describe_correction
 
+    required, correction, confidence = how.required, how.correction, how.confidence
     if required is not None and not 0 < required < 1:
         raise refusal("--at-least", f"{required:g}", "be a rate between 0 and 1, such as 80%")
-    correction, method, confidence = given["correction"], given["method"], given["confidence"]
-    if correction == "pooled" and method != "exact":
-        raise refusal("--method", method, "be exact with --correction pooled")
+    if correction == "pooled" and how.method != "exact":
+        raise refusal("--method", how.method, "be exact with --correction pooled")
     measured = judges.read_calibration(calibration)
-    counts, how = (*judged, measured.confusion), {"confidence": confidence, "method": method}
+    counts = (*how.judged, measured.confusion)
+    by: dict[str, Any] = {"confidence": confidence, "method": how.method}
     answer = pooled = None
     if required is not None:
-        answer = stats.decide_judged(*counts, required, correction=correction, **how)
+        answer = stats.decide_judged(*counts, required, correction=correction, **by)
     if correction == "pooled":
         pooled = stats.pooled_rate(*counts, confidence=confidence)
     facts = describe_correction(
-        stats.rectified_rate(*counts, **how),
-        stats.rogan_gladen_rate(*counts, **how),
+        stats.rectified_rate(*counts, **by),
+        stats.rogan_gladen_rate(*counts, **by),
         pooled,
         answer,
         correction=correction,
         advisory=measured.marks(judge=measured.judge),
     )
-    say_facts(facts, build_correction_page, as_json=given["as_json"])
+    say_facts(facts, build_correction_page, as_json=how.as_json)
     return ExitCode.PASS if answer is None else ExitCode[answer.decision.value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Labels:
+    """What labels are planned for.
+
+    Args:
+        required: The required rate.
+        expect: The rate that the service is expected to have.
+        sensitivity: Share of good replies that the judge passes.
+        specificity: Share of bad replies that the judge fails.
+        power: Chance of a PASS.
+        trial_cost: Cost of one trial with its judge, in the same money as --label-cost.
+        runs: Number of runs that use the labels. Labels are paid once, trials in every run.
+        labels_count_as_trials: Plan for labels of the service as it is now.
+    """
+
+    required: Annotated[float, opt("--at-least", type=RATE)]
+    expect: Annotated[float, opt(type=RATE)]
+    sensitivity: Annotated[float | None, opt(type=RATE)] = None
+    specificity: Annotated[float | None, opt(type=RATE)] = None
+    power: Annotated[float, opt(type=RATE, default="80%", show_default=True)] = 0.8
+    label_cost: Annotated[float, opt(type=click.FloatRange(0), show_default=True)] = 1.0
+    trial_cost: Annotated[float, opt(type=click.FloatRange(0), show_default=True)] = 0.05
+    runs: Annotated[int, opt(type=click.IntRange(1), show_default=True)] = 1
+    labels_count_as_trials: bool = False
+    as_json: bool
 
 
 @command.command()
 @click.argument("calibration", required=False, type=_READ)
-@click.option("--at-least", "required", type=RATE, required=True, help="The required rate.")
-@click.option(
-    "--expect", type=RATE, required=True, help="The rate that the service is expected to have."
-)
-@click.option("--sensitivity", type=RATE, help="Share of good replies that the judge passes.")
-@click.option("--specificity", type=RATE, help="Share of bad replies that the judge fails.")
-@click.option("--power", type=RATE, default="80%", show_default=True, help="Chance of a PASS.")
-@click.option("--label-cost", type=click.FloatRange(0), default=1.0, show_default=True)
-@click.option(
-    "--trial-cost",
-    type=click.FloatRange(0),
-    default=0.05,
-    show_default=True,
-    help="Cost of one trial with its judge, in the same money as --label-cost.",
-)
-@click.option(
-    "--runs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Number of runs that use the labels. Labels are paid once, trials in every run.",
-)
-@click.option(
-    "--labels-count-as-trials", is_flag=True, help="Plan for labels of the service as it is now."
-)
-@options.json_option
-def plan(calibration: Path | None, required: float, expect: float, **given: Any) -> int:
+@options.declared(_Labels)
+def plan(calibration: Path | None, how: _Labels) -> int:
     """Say how many labels and trials a judged criterion takes, and which mix costs least.
 
     The judge's accuracies come from a calibration, or from --sensitivity and --specificity while
@@ -252,33 +253,29 @@ def plan(calibration: Path | None, required: float, expect: float, **given: Any)
     """
     from trialwise.pages.judge_facts import build_labels_page, describe_plans
 
-    if not 0 < required < expect < 1:
-        raise refusal("--expect", f"{expect:g}", "be above --at-least and below 100%")
-    sensitivity, specificity = _accuracies(calibration, given)
-    judge = stats.ExpectedJudge(rate=expect, sensitivity=sensitivity, specificity=specificity)
-    how = ("power", "label_cost", "trial_cost", "runs", "labels_count_as_trials")
-    plans = stats.plan_labels(judge, required, **{name: given[name] for name in how})
+    if not 0 < how.required < how.expect < 1:
+        raise refusal("--expect", f"{how.expect:g}", "be above --at-least and below 100%")
+    sensitivity, specificity = _accuracies(calibration, how)
+    judge = stats.ExpectedJudge(rate=how.expect, sensitivity=sensitivity, specificity=specificity)
+    names = ("power", "label_cost", "trial_cost", "runs", "labels_count_as_trials")
+    plans = stats.plan_labels(judge, how.required, **{name: getattr(how, name) for name in names})
     if isinstance(plans, stats.Undefined):
         raise click.UsageError(f"no plan: {plans.reason}")
-    facts = describe_plans(judge, required, plans)
-    say_facts(facts, build_labels_page, as_json=given["as_json"])
+    facts = describe_plans(judge, how.required, plans)
+    say_facts(facts, build_labels_page, as_json=how.as_json)
     return ExitCode.PASS
 
 
-def _accuracies(calibration: Path | None, given: dict[str, Any]) -> tuple[float, float]:
+def _accuracies(calibration: Path | None, how: _Labels) -> tuple[float, float]:
     """Return sensitivity and specificity, as the options say or else as they were measured."""
-    found = [given["sensitivity"], given["specificity"]]
-    if calibration is not None:
-        accuracy = judges.read_calibration(calibration).accuracy()
-        measured = (accuracy.sensitivity, accuracy.specificity)
-        found = [
-            (None if isinstance(seen, stats.Undefined) else seen) if said is None else said
-            for said, seen in zip(found, measured, strict=True)
-        ]
-    if None in found:
-        raise click.UsageError(
-            "name a calibration with labels of both kinds, or --sensitivity and --specificity"
-        )
+    seen = None if calibration is None else judges.read_calibration(calibration).accuracy()
+    found: list[Any] = []
+    for name in ("sensitivity", "specificity"):
+        said = getattr(how, name)
+        found.append(getattr(seen, name, None) if said is None else said)
+    if None in found or any(isinstance(one, stats.Undefined) for one in found):
+        message = "name a calibration with labels of both kinds, or --sensitivity and --specificity"
+        raise click.UsageError(message)
     return found[0], found[1]
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
 
 from trialwise.catalogue import OPTIONS
 from trialwise.declarations import amounts
 from trialwise.declarations.amounts import rate
+from trialwise.declarations.signatures import read_arguments
 from trialwise.reports.formats import list_endings, match_format
 from trialwise.runtime.selecting import BadExpression, Changes, Matcher, Selection, parse_expression
 
@@ -125,6 +128,57 @@ ARM_RATES = Written(
 QUESTIONS = ("different", "better", "not-worse", "equivalent")
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+# --- Options that a class declares ----------------------------------------------------------------
+
+
+def opt(*names: str, **more: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Say of a field what its type does not say of the option: the arguments of `click.option`."""
+    return names, more
+
+
+def declared(owner: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add an option for each field of a dataclass, described by its docstring.
+
+    The function takes an object of the class as `how`.
+    """
+    hints, described = get_type_hints(owner, include_extras=True), read_arguments(owner)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(**given: Any) -> Any:
+            how = owner(**{one.name: given.pop(one.name) for one in fields(owner)})
+            return function(how=how, **given)
+
+        for one in reversed(fields(owner)):
+            if one.name in _SHARED:
+                call = _SHARED[one.name](call)
+                continue
+            usual = {"help": described.get(one.name), "required": one.default is MISSING}
+            usual |= {} if one.default is MISSING else {"default": one.default}
+            call = _build_option(one.name, hints[one.name], usual)(call)
+        return call
+
+    return decorate
+
+
+def _build_option(name: str, hint: Any, usual: dict[str, Any]) -> Callable[[Any], Any]:
+    names, more = opt()
+    if get_origin(hint) is Annotated:
+        hint, (names, more) = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        hint = get_args(hint)[0]  # None only says that it may be left out, and stands last
+    if hint is bool:
+        usual["is_flag"] = True
+    elif get_origin(hint) is tuple:
+        usual["multiple"] = True
+    elif get_origin(hint) is Literal:
+        usual["type"] = click.Choice(get_args(hint))
+    else:
+        usual["type"] = FILE if hint is Path else hint
+    names = names or (f"--{name.replace('_', '-')}",)
+    return click.option(*names, name, **{**usual, **more})
 
 
 # --- Help pages -----------------------------------------------------------------------------------
@@ -415,3 +469,5 @@ def require_folder(path: Path) -> None:
 output_option = build_output_option(
     match_format, list_endings(), "Write a report, by name or extension"
 )
+#: Options that several commands have, by the fields that hold them.
+_SHARED = {"as_json": json_option, "outputs": output_option, "quiet": quiet_option}

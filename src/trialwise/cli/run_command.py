@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import click
 
 from trialwise.cli import options
+from trialwise.cli.options import opt
 from trialwise.cli.process import ExitCode, mute, output_of, own_output, say, say_json
 from trialwise.documents.printable import near
 from trialwise.documents.results import Status
@@ -32,6 +34,47 @@ if TYPE_CHECKING:
     from trialwise.cli.watching import WatchedRun
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """How the contracts are run beside their own options, and what is told at the end.
+
+    Args:
+        fail_fast: Start no contract after one that does not PASS.
+        jobs: Run N contracts at a time. They share the concurrency and the rate of each.
+        resume: Resume runs that were killed, interrupted or stopped by a budget.
+        record: Write every reply to a file.
+        replay: Take the replies from a file.
+        watch: Run again when a file of the project changes; ask only for replies that may differ.
+        watched: The folder of the watch that this run belongs to.
+        html: Write the report of `-o`.
+        junit: Write the report of `-o`.
+        summary: Append Markdown to this file.
+        annotations: Annotate a GitHub workflow.
+        transparent: Also print the full statistical analysis.
+        fail_on_inconclusive: Exit 1 if the suite is INCONCLUSIVE.
+        verbose: Also print the plan: each rule in counts, with its chances.
+    """
+
+    fail_fast: bool = False
+    jobs: Annotated[int, opt("-j", "--jobs", type=click.IntRange(1), metavar="N")] = 1
+    resume: Annotated[str | None, opt(is_flag=False, flag_value="", metavar="[RUN]")] = None
+    """The run to resume, or "" for what is unfinished."""
+    record: Path | None = None
+    replay: Path | None = None
+    watch: bool = False
+    watched: Annotated[Path | None, opt(type=click.Path(path_type=Path), hidden=True)] = None
+    outputs: tuple[Path, ...]
+    html: Annotated[Path | None, opt(hidden=True)] = None
+    junit: Annotated[Path | None, opt(hidden=True)] = None
+    summary: Path | None = None
+    annotations: Literal["github"] | None = None
+    as_json: bool
+    transparent: bool = False
+    fail_on_inconclusive: bool = False
+    quiet: bool
+    verbose: Annotated[bool, opt("-v", "--verbose")] = False
+
+
 @click.command(
     "run",
     cls=options.GroupedCommand,
@@ -48,48 +91,9 @@ if TYPE_CHECKING:
 @options.selection
 @options.criterion_option
 @options.size_options
-@click.option("--fail-fast", is_flag=True, help="Start no contract after one that does not PASS.")
 @options.input_option
-@click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    metavar="N",
-    help="Run N contracts at a time. They share the concurrency and the rate of each.",
-)
-@click.option(
-    "--resume",
-    is_flag=False,
-    flag_value="",
-    default=None,
-    metavar="[RUN]",
-    help="Resume runs that were killed, interrupted or stopped by a budget.",
-)
-@click.option("--record", type=options.FILE, help="Write every reply to a file.")
-@click.option("--replay", type=options.FILE, help="Take the replies from a file.")
-@click.option(
-    "--watch",
-    is_flag=True,
-    help="Run again when a file of the project changes; ask only for replies that may differ.",
-)
-@click.option("--watched", type=click.Path(path_type=Path), hidden=True)  # a run of a watch
-@options.output_option
-@click.option("--html", type=options.FILE, hidden=True)  # -o says the same
-@click.option("--junit", type=options.FILE, hidden=True)
-@click.option("--summary", type=options.FILE, help="Append Markdown to this file.")
-@click.option("--annotations", type=click.Choice(["github"]), help="Annotate a GitHub workflow.")
-@options.json_option
-@click.option("--transparent", is_flag=True, help="Also print the full statistical analysis.")
-@click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 if the suite is INCONCLUSIVE.")
-@options.quiet_option
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Also print the plan: each rule in counts, with its chances.",
-)
-def command(selected: Selection, *, watch: bool, watched: Path | None, **given: Any) -> int:
+@options.declared(_How)
+def command(selected: Selection, how: _How) -> int:
     """Run the contracts of a suite and report PASS, FAIL or INCONCLUSIVE.
 
     The suite is trialwise.yaml in this folder or above. Everything is checked and planned before
@@ -103,40 +107,17 @@ def command(selected: Selection, *, watch: bool, watched: Path | None, **given: 
       trialwise run --watch
       trialwise run --resume
     """
-    how = _How(**given)
     if how.record is not None and how.replay is not None:
         raise click.UsageError("--record and --replay exclude each other")
-    if watch:
+    if how.watch:
         return _watch(selected, how)
-    if watched is None:
+    if how.watched is None:
         return _run_suites(selected, how)
     from trialwise.cli.watching import WatchedRun
 
-    run = WatchedRun(watched)
+    run = WatchedRun(how.watched)
     with run.keep_notes():
         return _run_suites(selected, how, run)
-
-
-class _How(NamedTuple):
-    """How the contracts are run beside their own options, and what is told at the end."""
-
-    jobs: int
-    fail_fast: bool
-    resume: str | None
-    """The run to resume, or "" for what is unfinished."""
-    record: Path | None
-    replay: Path | None
-    fail_on_inconclusive: bool
-    quiet: bool
-    verbose: bool
-    outputs: tuple[Path, ...]
-    html: Path | None
-    junit: Path | None
-    summary: Path | None
-    """Where Markdown is appended."""
-    annotations: str | None
-    as_json: bool
-    transparent: bool
 
 
 def _watch(selected: Selection, how: _How) -> int:

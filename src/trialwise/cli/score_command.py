@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from trialwise.cli.options import json_option, output_option
+from trialwise.cli import options
+from trialwise.cli.options import opt
 from trialwise.cli.process import ExitCode, ignore_gone_reader
 from trialwise.documents.numbers import as_count, as_observed
 from trialwise.documents.printable import make_visible
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from trialwise.suite.loaded_suite import Suite, SuiteContract
 
 
+_SUITE = click.Path(path_type=Path, exists=True, dir_okay=False)
 #: Options that are arguments of the same name, of `score` and of `read_outcomes`.
 _QUESTION = (
     *("no_worse_than", "never_fails", "mean_at_least", "trials", "max_trials", "confidence"),
@@ -34,59 +37,72 @@ _QUESTION = (
 _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at", "delimiter")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """What is asked of results, and how their files are laid out.
+
+    Args:
+        rates: Required rate: 90% or NAME=90%.
+        no_worse_than: "baseline", or an identifier.
+        never_fails: Ask only whether any failure was observed.
+        mean_at_least: Required mean score, such as 0.8.
+        criteria: Only these criteria.
+        each_input: Decide every input separately.
+        format: jsonl, csv, junit, inspect, promptfoo, vally, deepeval, pydantic-evals, lm-eval,
+            langfuse, or that of an installed extension.
+        input: Field or column that names the input.
+        results: Field with a result.
+        criterion: Field with the criterion's name.
+        trial: Field that numbers the trials of an input.
+        order_field: Field to sort the trials by.
+        latency: Field with the latency in seconds.
+        cost: Field with the cost in US dollars.
+        pass_at: The lowest score that passes. With --mean-at-least, that mean by default.
+        delimiter: Column separator of a CSV file.
+        order: What is known about the order of the trials.
+        trials: Number of planned trials.
+        sequential: Decide trial by trial, and stop early.
+        max_trials: Upper limit on trials.
+        suite: Decide traces of an agent, or the replies of a run, by the checks of this suite.
+        contract: The contract of the suite, if it has several.
+        transparent: Print the full statistical analysis.
+    """
+
+    rates: Annotated[tuple[str, ...], opt("--at-least", metavar="RATE")] = ()
+    no_worse_than: Annotated[str | None, opt(metavar="BASELINE")] = None
+    never_fails: bool = False
+    mean_at_least: float | None = None
+    criteria: Annotated[tuple[str, ...], opt("--only", metavar="NAME")] = ()
+    each_input: bool = False
+    format: Annotated[str | None, opt(metavar="NAME")] = None
+    input: Annotated[str | None, opt(metavar="FIELD")] = None
+    results: Annotated[tuple[str, ...], opt("--result", metavar="FIELD")] = ()
+    criterion: Annotated[str | None, opt(metavar="FIELD")] = None
+    trial: Annotated[str | None, opt(metavar="FIELD")] = None
+    order_field: Annotated[str | None, opt(metavar="FIELD")] = None
+    latency: Annotated[str | None, opt(metavar="FIELD")] = None
+    cost: Annotated[str | None, opt(metavar="FIELD")] = None
+    pass_at: float | None = None
+    delimiter: str | None = None
+    order: Literal["unknown", "file", "time"] = "unknown"
+    trials: Annotated[int | None, opt(type=click.IntRange(1))] = None
+    sequential: bool = False
+    max_trials: Annotated[int | None, opt(type=click.IntRange(1))] = None
+    confidence: Annotated[float, opt(show_default=True)] = 0.95
+    rule: Literal["exact", "wilson", "fisher"] = "exact"
+    intent: Literal["verification", "smoke"] = "verification"
+    baselines: Annotated[Path, opt(type=click.Path(path_type=Path))] = Path("baselines")
+    outputs: tuple[Path, ...]
+    as_json: bool
+    suite: Annotated[Path | None, opt("-s", "--suite", type=_SUITE)] = None
+    contract: Annotated[str | None, opt(metavar="NAME")] = None
+    transparent: bool = False
+
+
 @click.command("score", no_args_is_help=True)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--at-least", "rates", multiple=True, metavar="RATE", help="Required rate: 90% or NAME=90%."
-)
-@click.option("--no-worse-than", metavar="BASELINE", help='"baseline", or an identifier.')
-@click.option("--never-fails", is_flag=True, help="Ask only whether any failure was observed.")
-@click.option("--mean-at-least", type=float, help="Required mean score, such as 0.8.")
-@click.option("--only", "criteria", multiple=True, metavar="NAME", help="Only these criteria.")
-@click.option("--each-input", is_flag=True, help="Decide every input separately.")
-@click.option(
-    "--format",
-    metavar="NAME",
-    help="jsonl, csv, junit, inspect, promptfoo, vally, deepeval, pydantic-evals, lm-eval, "
-    "langfuse, or that of an installed extension.",
-)
-@click.option("--input", metavar="FIELD", help="Field or column that names the input.")
-@click.option("--result", "results", multiple=True, metavar="FIELD", help="Field with a result.")
-@click.option("--criterion", metavar="FIELD", help="Field with the criterion's name.")
-@click.option("--trial", metavar="FIELD", help="Field that numbers the trials of an input.")
-@click.option("--order-field", metavar="FIELD", help="Field to sort the trials by.")
-@click.option("--latency", metavar="FIELD", help="Field with the latency in seconds.")
-@click.option("--cost", metavar="FIELD", help="Field with the cost in US dollars.")
-@click.option(
-    "--pass-at",
-    type=float,
-    help="The lowest score that passes. With --mean-at-least, that mean by default.",
-)
-@click.option("--delimiter", help="Column separator of a CSV file.")
-@click.option(
-    "--order",
-    type=click.Choice(["unknown", "file", "time"]),
-    default="unknown",
-    help="What is known about the order of the trials.",
-)
-@click.option("--trials", type=click.IntRange(1), help="Number of planned trials.")
-@click.option("--sequential", is_flag=True, help="Decide trial by trial, and stop early.")
-@click.option("--max-trials", type=click.IntRange(1), help="Upper limit on trials.")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("--rule", type=click.Choice(["exact", "wilson", "fisher"]), default="exact")
-@click.option("--intent", type=click.Choice(["verification", "smoke"]), default="verification")
-@click.option("--baselines", type=click.Path(path_type=Path), default=Path("baselines"))
-@output_option
-@json_option
-@click.option(
-    "-s",
-    "--suite",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Decide traces of an agent, or the replies of a run, by the checks of this suite.",
-)
-@click.option("--contract", metavar="NAME", help="The contract of the suite, if it has several.")
-@click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
-def command(files: tuple[Path, ...], **given: Any) -> int:
+@options.declared(_How)
+def command(files: tuple[Path, ...], how: _How) -> int:
     """Decide on results in files: JSONL, CSV, JUnit XML, and results of other tools.
 
     Results of Inspect AI, promptfoo, vally, deepeval, pydantic-evals, the LM evaluation harness and
@@ -110,45 +126,45 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
       trialwise score 2026-11-15T06-25-24Z-support-agent-3f9c
     """
     if len(files) == 1 and not files[0].is_file():
-        return _score_run(files[0], given)
+        return _score_run(files[0], how)
     for path in files:
         if not path.is_file():
             raise click.BadParameter(f"{path} is not a file", param_hint="FILES")
-    if given["suite"] is not None:
-        return _score_traces(files, given)
-    outcomes = _read_outcomes(files, given)
-    asked = [given["rates"], given["never_fails"], given["no_worse_than"] is not None]
-    count = sum(map(bool, [*asked, given["mean_at_least"] is not None]))
+    if how.suite is not None:
+        return _score_traces(files, how)
+    outcomes = _read_outcomes(files, how)
+    asked = [how.rates, how.never_fails, how.no_worse_than is not None]
+    count = sum(map(bool, [*asked, how.mean_at_least is not None]))
     if count > 1:
         raise click.UsageError(
             "ask one thing: --at-least, --no-worse-than, --never-fails or --mean-at-least"
         )
     if not count:
-        return _show_metrics(outcomes, given)
+        return _show_metrics(outcomes, how)
     from trialwise.runtime.outcome_scoring import score
 
     scored = score(
         outcomes,
-        at_least=_read_rates(given["rates"]),
-        design="sequential" if given["sequential"] else "fixed",
-        intent=given["intent"].upper(),
-        **{name: given[name] for name in _QUESTION},
+        at_least=_read_rates(how.rates),
+        design="sequential" if how.sequential else "fixed",
+        intent=how.intent.upper(),
+        **{name: getattr(how, name) for name in _QUESTION},
     )
-    return _show_result(scored.result, given, scored.to_dict(), below=_tabulate(scored.metrics))
+    return _show_result(scored.result, how, scored.to_dict(), below=_tabulate(scored.metrics))
 
 
-def _read_outcomes(files: tuple[Path, ...], given: dict[str, Any]) -> Outcomes:
+def _read_outcomes(files: tuple[Path, ...], how: _How) -> Outcomes:
     from trialwise.outcomes.outcome_reading import read_outcomes
 
-    layout = {name: given[name] for name in _LAYOUT if given[name] is not None}
-    if given["mean_at_least"] is not None:
+    layout = {name: getattr(how, name) for name in _LAYOUT if getattr(how, name) is not None}
+    if how.mean_at_least is not None:
         # A mean takes every score; which of them pass is then a matter of the table alone.
-        layout.setdefault("pass_at", given["mean_at_least"])
-    if given["order_field"] is not None:
-        layout["order"] = given["order_field"]
-    outcomes = read_outcomes(files, result=given["results"], only=given["criteria"], **layout)
-    if given["criteria"]:
-        outcomes = outcomes.only(*given["criteria"])
+        layout.setdefault("pass_at", how.mean_at_least)
+    if how.order_field is not None:
+        layout["order"] = how.order_field
+    outcomes = read_outcomes(files, result=how.results, only=how.criteria, **layout)
+    if how.criteria:
+        outcomes = outcomes.only(*how.criteria)
     for note in outcomes.notes:
         click.echo(note, err=True)
     return outcomes
@@ -162,49 +178,49 @@ _OF_SUITE = (
 )
 
 
-def _load_contract(given: dict[str, Any], usual: str = "") -> tuple[Suite, SuiteContract]:
+def _load_contract(how: _How, usual: str = "") -> tuple[Suite, SuiteContract]:
     """Load the contract of the suite that decides; `usual` is the one where none is named."""
     for name in _OF_SUITE:
-        if given[name]:
+        if getattr(how, name):
             raise click.UsageError("the suite says what is asked: leave other questions out")
-    suite = load(given["suite"], without_services=True)
+    suite = load(how.suite, without_services=True)
     contracts = {one.name: one for one in suite.contracts}
     usual = usual if usual in contracts or len(contracts) > 1 else next(iter(contracts))
-    name = given["contract"] or usual
+    name = how.contract or usual
     if name not in contracts:
         known = ", ".join(contracts)
         raise click.UsageError(f"name one contract of the suite with --contract: {known}")
     return suite, contracts[name]
 
 
-def _score_traces(files: tuple[Path, ...], given: dict[str, Any]) -> int:
+def _score_traces(files: tuple[Path, ...], how: _How) -> int:
     """Decide traces by the checks and gates of a suite."""
     from trialwise.runtime.reply_scoring import read_stored, score_traces
 
-    _, one = _load_contract(given)
-    stored = read_stored(files, given["format"])
+    _, one = _load_contract(how)
+    stored = read_stored(files, how.format)
     return _show_scored(
-        score_traces(one.contract, stored, options=one.options, baselines=given["baselines"]), given
+        score_traces(one.contract, stored, options=one.options, baselines=how.baselines), how
     )
 
 
-def _score_run(run: Path, given: dict[str, Any]) -> int:
+def _score_run(run: Path, how: _How) -> int:
     """Check the replies of a stored run again."""
     from trialwise.runtime.reply_scoring import score_stored
     from trialwise.runtime.workspace import Workspace
 
     stored = RunChooser().find(str(run))
-    suite, one = _load_contract(given, stored.plan.contract)
+    suite, one = _load_contract(how, stored.plan.contract)
     space = Workspace.open(
         suite.runs_folder, suite.baselines_folder, progress=False, redact=suite.redaction
     )
-    return _show_scored(score_stored(one.contract, stored, one.options, space), given)
+    return _show_scored(score_stored(one.contract, stored, one.options, space), how)
 
 
-def _show_scored(scored: ScoredTraces, given: dict[str, Any]) -> int:
+def _show_scored(scored: ScoredTraces, how: _How) -> int:
     for note in scored.notes:
         click.echo(note, err=True)
-    return _show_result(scored.result, given, scored.result.to_dict())
+    return _show_result(scored.result, how, scored.result.to_dict())
 
 
 def _read_rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
@@ -226,9 +242,7 @@ def _read_rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
     return found or None
 
 
-def _show_result(
-    result: Result, given: dict[str, Any], document: dict[str, Any], below: str = ""
-) -> int:
+def _show_result(result: Result, how: _How, document: dict[str, Any], below: str = "") -> int:
     """Print a verdict and write its reports; return the exit code.
 
     Args:
@@ -242,27 +256,25 @@ def _show_result(
 
     code = pick_exit_code([result.verdict])
     with ignore_gone_reader():
-        if given["as_json"]:
+        if how.as_json:
             click.echo(json.dumps(document, indent=2))
         else:
-            result.show(transparent=given["transparent"], stream=sys.stdout)
+            result.show(transparent=how.transparent, stream=sys.stdout)
             if below:
                 click.echo(below)
     # After the verdict: one that cannot be written must not hide it.
-    for path in given["outputs"]:
+    for path in how.outputs:
         write_report(path, [result.record], exit_code=code)
     return code
 
 
-def _show_metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
+def _show_metrics(outcomes: Outcomes, how: _How) -> int:
     from trialwise.outcomes.outcome_trials import Order, gather, metrics_of
 
     # A file in the order of its trials is taken at its word, as it is where a question is asked.
-    order = Order.FILE if given["order"] == "file" else Order.UNKNOWN
-    metrics = metrics_of(
-        gather(outcomes), confidence=given["confidence"], rule=given["rule"], order=order
-    )
-    if given["as_json"]:
+    order = Order.FILE if how.order == "file" else Order.UNKNOWN
+    metrics = metrics_of(gather(outcomes), confidence=how.confidence, rule=how.rule, order=order)
+    if how.as_json:
         click.echo(json.dumps(metrics.to_dict(), indent=2))
     else:
         click.echo(_tabulate(metrics))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from trialwise.cli.options import F, json_option, output_option, store_option, suite_option
+from trialwise.cli import options
+from trialwise.cli.options import F, json_option, opt, output_option, store_option, suite_option
 from trialwise.cli.process import ExitCode, output_of, say, say_json, say_page
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
@@ -50,17 +52,30 @@ def _takes_runs(function: F) -> F:
 # --- show -----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What is shown of stored runs.
+
+    Args:
+        transparent: Print the full statistical analysis instead.
+        failures: Also print every failed trial with its evidence.
+        trials: Also print the first N trials.
+        verifies: Decide the run again and compare.
+        ascii_only: Use no character beyond ASCII.
+    """
+
+    transparent: bool = False
+    failures: bool = False
+    trials: Annotated[int | None, opt(type=click.IntRange(1), metavar="N")] = None
+    verifies: Annotated[bool, opt("--verify")] = False
+    as_json: bool
+    ascii_only: Annotated[bool, opt("--ascii")] = False
+
+
 @click.command("show")
 @_takes_runs
-@click.option("--transparent", is_flag=True, help="Print the full statistical analysis instead.")
-@click.option("--failures", is_flag=True, help="Also print every failed trial with its evidence.")
-@click.option(
-    "--trials", type=click.IntRange(1), metavar="N", help="Also print the first N trials."
-)
-@click.option("--verify", "verifies", is_flag=True, help="Decide the run again and compare.")
-@json_option
-@click.option("--ascii", "ascii_only", is_flag=True, help="Use no character beyond ASCII.")
-def show_command(names: tuple[str, ...], every: bool, chooser: RunChooser, **given: Any) -> int:
+@options.declared(_Shown)
+def show_command(names: tuple[str, ...], every: bool, chooser: RunChooser, how: _Shown) -> int:
     """Show stored runs again; all that were run last where none is named.
 
     RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant. The
@@ -80,31 +95,29 @@ def show_command(names: tuple[str, ...], every: bool, chooser: RunChooser, **giv
       trialwise show --transparent --ascii > analysis.txt
       trialwise show --all --verify
     """
-    if given["as_json"] and given["transparent"]:
+    if how.as_json and how.transparent:
         raise click.UsageError("--transparent is text; --json holds the same figures")
-    compared = () if every else _find_comparisons(names, chooser, given)
+    compared = () if every else _find_comparisons(names, chooser, how)
     if compared:
-        return _show_comparisons(compared, chooser, given)
+        return _show_comparisons(compared, chooser, how)
     stored = chooser.choose(names, every=every)
     if names:
-        stored = _show_measured(stored, as_json=given["as_json"])
+        stored = _show_measured(stored, as_json=how.as_json)
         if not stored:
             return ExitCode.PASS
-    if given["verifies"]:
-        return _verify(stored, given)
+    if how.verifies:
+        return _verify(stored, how)
     from trialwise.runtime.workspace import read_run
 
-    _show([read_run(one) for one in stored], stored, given)
+    _show([read_run(one) for one in stored], stored, how)
     return ExitCode.PASS
 
 
-def _find_comparisons(
-    names: Sequence[str], chooser: RunChooser, given: dict[str, Any]
-) -> Sequence[str]:
+def _find_comparisons(names: Sequence[str], chooser: RunChooser, how: _Shown) -> Sequence[str]:
     """Return the comparisons that somebody means: by name, or the one that was made last."""
     if names:
         return names if chooser.are_comparisons(names) else ()
-    if given["failures"] or given["trials"] or given["transparent"] or given["verifies"]:
+    if how.failures or how.trials or how.transparent or how.verifies:
         return ()  # of the runs
     try:
         last = chooser.runs.latest().comparison
@@ -113,22 +126,22 @@ def _find_comparisons(
     return [last] if last else ()
 
 
-def _show_comparisons(names: Sequence[str], chooser: RunChooser, given: dict[str, Any]) -> int:
+def _show_comparisons(names: Sequence[str], chooser: RunChooser, how: _Shown) -> int:
     """Show comparisons again, or verify them and the runs of their arms."""
     from trialwise.runtime.verifying import verify_stored_comparison
 
-    ascii_only, holds = given["ascii_only"], True
+    ascii_only, holds = how.ascii_only, True
     for name, found in zip(names, chooser.load_comparisons(names), strict=True):
-        if given["verifies"]:
+        if how.verifies:
             runs = [chooser.runs.open(one.record.run_id) for one in found.runs]
             checked = CheckedRuns.check(runs)
             checked.verifications.insert(0, verify_stored_comparison(name, store=chooser.folder))
             holds = holds and checked.holds
-            _say_checked(checked, given)
-        elif given["as_json"]:
+            _say_checked(checked, how)
+        elif how.as_json:
             say_json(found.to_dict())
         else:
-            page = found.build_page() if given["transparent"] else found.build_summary()
+            page = found.build_page() if how.transparent else found.build_summary()
             say_page(page, ascii_only=ascii_only)
     return ExitCode.PASS if holds else ExitCode.ERROR
 
@@ -146,20 +159,20 @@ def _show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[Stored
     return [one for one in stored if one not in measured]
 
 
-def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:
+def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], how: _Shown) -> None:
     from trialwise.pages.stored_runs import build_trials_page, list_trials_data
 
     folders = {one.run_id: near(one.path) for one in stored}
-    chosen = {"limit": given["trials"], "failing": given["failures"]}
-    lists = given["trials"] is not None or given["failures"]
-    if given["as_json"] and lists:
+    chosen: dict[str, Any] = {"limit": how.trials, "failing": how.failures}
+    lists = how.trials is not None or how.failures
+    if how.as_json and lists:
         say_json(list_trials_data(records, **chosen))
         return
-    if given["as_json"]:
+    if how.as_json:
         say_json(formats.render_report(records, "json", name=find_places().name, locations=folders))
         return
-    able = output_of(ascii_only=given["ascii_only"])
-    if given["transparent"]:
+    able = output_of(ascii_only=how.ascii_only)
+    if how.transparent:
         from trialwise.pages.analysis import render_analysis
 
         for record in records:
@@ -174,24 +187,24 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
         say(render_summary(records, able, folders=[*folders.values()], files=files))
     for record in records if lists else ():
         say("")
-        say_page(build_trials_page(record, **chosen), ascii_only=given["ascii_only"])
+        say_page(build_trials_page(record, **chosen), ascii_only=how.ascii_only)
 
 
-def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:
+def _verify(stored: Sequence[StoredRun], how: _Shown) -> int:
     checked = CheckedRuns.check(stored)
-    if checked.records and not given["as_json"]:
+    if checked.records and not how.as_json:
         whole = {record.run_id for record in checked.records}
-        _show(checked.records, [one for one in stored if one.run_id in whole], given)
+        _show(checked.records, [one for one in stored if one.run_id in whole], how)
         say("")
-    _say_checked(checked, given)
+    _say_checked(checked, how)
     return ExitCode.PASS if checked.holds else ExitCode.ERROR
 
 
-def _say_checked(checked: CheckedRuns, given: dict[str, Any]) -> None:
-    if given["as_json"]:
+def _say_checked(checked: CheckedRuns, how: _Shown) -> None:
+    if how.as_json:
         say_json(checked.to_dict())
     else:
-        say_page(checked.build_page(), ascii_only=given["ascii_only"], wide=True)
+        say_page(checked.build_page(), ascii_only=how.ascii_only, wide=True)
 
 
 # --- runs -----------------------------------------------------------------------------------------

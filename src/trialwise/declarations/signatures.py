@@ -59,6 +59,7 @@ class Arg:
         default: What holds without it, in words.
         otherwise: What the constructor is given where a suite leaves the key out; the key is then
             not required.
+        elsewhere: What other tools call it, in words: understood, and not accepted.
     """
 
     kind: Kind | None = None
@@ -66,6 +67,7 @@ class Arg:
     aliases: tuple[str, ...] = ()
     default: str | None = None
     otherwise: Any = MISSING
+    elsewhere: str = ""
 
 
 Natural = Annotated[int, Arg(kind=scalars.Count(0))]
@@ -147,6 +149,7 @@ def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, t
         is_positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
         fallback=parameter.default,
         otherwise=arg.otherwise,
+        elsewhere=arg.elsewhere,
     )
 
 
@@ -320,6 +323,19 @@ class DeclaredKind(Kind, Generic[D]):
     def schema(self, defs: dict[str, scalars.Schema]) -> scalars.Schema:
         """Return how it is written."""
         return self.kind.schema(defs)
+
+
+def declare_record(name: str, section: type, *more: Key, **rules: Any) -> Record:
+    """Return the record that a class declares: a key for each of its fields, and further ones.
+
+    Args:
+        name: What it is, such as "covariate".
+        section: The class; its docstring says what the record and the keys mean.
+        more: Keys that are declared elsewhere.
+        rules: Further arguments of `Record`.
+    """
+    keys = (*derive_keys(section, texts="refused"), *more)
+    return Record(name, keys, doc=summarise(section), **rules)
 
 
 class Made(Record):

@@ -25,7 +25,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.plugin.marker import Asked, MarkerError, is_ours, read_marker
 from trialwise.plugin.session import Settings
-from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
+from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns, state_joint_errors
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -189,7 +189,9 @@ def _list_bound(item: pytest.Function, executor: str) -> Iterator[str]:
     params = getattr(getattr(item, "callspec", None), "params", {})
     for name in dict.fromkeys((*info.argnames, *item.fixturenames)):
         found = info.name2fixturedefs.get(name, ())
-        if name in _ANYWHERE or (name in params and all(_is_direct(one) for one in found)):
+        # A definition that only hands on what `parametrize` gives.
+        direct = [one.func.__name__ == "get_direct_param_fixture_func" for one in found]
+        if name in _ANYWHERE or (name in params and all(direct)):
             continue
         # What a plugin does around every test is not the body's concern.
         if name not in info.argnames and not any(_is_own(one, item) for one in found):
@@ -201,11 +203,6 @@ def _list_bound(item: pytest.Function, executor: str) -> Iterator[str]:
             "what it needs in the body, or take the fixture `trialwise` and call "
             f"trialwise.run(contract, executor={executor!r})"
         )
-
-
-def _is_direct(definition: pytest.FixtureDef[Any]) -> bool:
-    """Return whether a definition only hands on what `parametrize` gives."""
-    return definition.func.__name__ == "get_direct_param_fixture_func"
 
 
 def _is_own(definition: pytest.FixtureDef[Any], item: pytest.Function) -> bool:
@@ -243,27 +240,20 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
 
 def _with_joint_errors(plan: Plan, settings: Settings, until: datetime | None = None) -> Plan:
     """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
-    if settings.measure:
-        return plan
-    from trialwise.runtime.earlier_runs import state_joint_errors
-
-    return state_joint_errors(plan, settings.store, until=until)
+    return plan if settings.measure else state_joint_errors(plan, settings.store, until=until)
 
 
 def body_of(function: object) -> Check:
     """Return a test's function as the postcondition that its criteria are known by."""
     plain = inspect.unwrap(function) if callable(function) else function
-    return partial(body, getattr(plain, "__qualname__", ""), _contents(plain))
+    contents = ""
+    if isinstance(plain, FunctionType):
+        contents = fingerprint({**describe_function(plain), "source": _unmarked_source(plain)})
+    return partial(body, getattr(plain, "__qualname__", ""), contents)
 
 
 def body(name: str, contents: str) -> None:
     """Stands for a test's function in a fingerprint; pytest is who runs the function itself."""
-
-
-def _contents(function: object) -> str:
-    if not isinstance(function, FunctionType):
-        return ""
-    return fingerprint({**describe_function(function), "source": _unmarked_source(function)})
 
 
 def _unmarked_source(function: FunctionType) -> str:

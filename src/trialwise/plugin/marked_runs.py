@@ -17,7 +17,6 @@ from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 import pytest
-from anyio import move_on_after
 
 from trialwise.engine import ports, run_parts
 from trialwise.engine.attempt import own_failure
@@ -199,9 +198,8 @@ class LocalRun(TestRun):
         handle = trial_fixture.TrialHandle(
             start, given, self._criteria, lambda *failed: self._note_failed(item, *failed)
         )
-        item = copy_item(
-            self._item, trial=handle, start=start, reasons=self._reasons, reseed=self._reseed
-        )
+        own = {"trial": handle, "start": start, "reasons": self._reasons, "reseed": self._reseed}
+        item = copy_item(self._item, **own)
         return item
 
     def _note_failed(
@@ -278,10 +276,6 @@ class Body:
     file: Path
     """The test's own."""
 
-    def __call__(self, parts: WorkerParts) -> BodyRunner:
-        """Return what runs the body in a worker."""
-        return BodyRunner(self, parts)
-
 
 class BodyRunner:
     """Runs the trials of a test by calling its body.
@@ -350,15 +344,13 @@ class BodyRunner:
         body = self._body
         function = body.function if body.owner is None else getattr(body.owner(), body.name)
         given = {**body.arguments, **({"trial": handle} if body.takes_trial else {})}
-        with move_on_after(body.limit_s) as limit:
-            if inspect.iscoroutinefunction(function):
-                await function(**given)
-            elif body.in_thread:
-                await self._threads.run(partial(function, **given), abandon_on_cancel=True)
-            else:
-                function(**given)
-        if limit.cancelled_caught:
-            raise TimeoutError(f"no end within {body.limit_s:g} s")
+        if inspect.iscoroutinefunction(function):
+            await other_plugins.limit_body(body.limit_s, function(**given))
+        elif body.in_thread:
+            work = self._threads.run(partial(function, **given), abandon_on_cancel=True)
+            await other_plugins.limit_body(body.limit_s, work)
+        else:
+            function(**given)
 
     def _find_place(self, _name: str, _result: CheckResult, frame: FrameType) -> str:
         path = Path(frame.f_code.co_filename)
@@ -388,7 +380,7 @@ class WorkerRun(TestRun):
             self._contract,
             self._contract.service,
             is_interrupted=must_end,
-            make_runner=body,
+            make_runner=partial(BodyRunner, body),
             # Not imported there: pytest has rewritten its assertions, and it may do things.
             by_value=[body.function.__module__.partition(".")[0]],
             **settings,

@@ -72,7 +72,8 @@ class MarkedTest:
         earlier = find_earlier(case, self.settings, self.earlier)
         if earlier.finished is not None:
             path = self.settings.store / "runs" / earlier.finished.run_id
-            self._report(earlier.finished, path, "finished before, kept")
+            where = note_result(self.item, earlier.finished, path, note="finished before, kept")
+            self._raise_unless_passed(earlier.finished, where)
             return
         given = (self.item, case, earlier, self.budget, self.settings.store)
         is_local = case.options.executor == "local"
@@ -80,9 +81,8 @@ class MarkedTest:
         if self.settings.measure:
             self._measure(case, earlier, self.run)
             return
-        note = ""
-        if earlier.refused is not None:
-            note = f"not resumed, since the test has changed: {earlier.refused.changed}"
+        changed = "" if earlier.refused is None else earlier.refused.changed
+        note = f"not resumed, since the test has changed: {changed}" if changed else ""
 
         def conclude(outcome: RunOutcome, stored: StoredRun) -> tuple[RunRecord, str]:
             record = decide_and_keep(earlier.plan, outcome, stored)
@@ -130,9 +130,6 @@ class MarkedTest:
                 "warnings": list(done.warnings),
             }
         ]
-
-    def _report(self, record: RunRecord, path: Path, note: str) -> None:
-        self._raise_unless_passed(record, note_result(self.item, record, path, note=note))
 
     def _raise_unless_passed(self, record: RunRecord, where: str) -> None:
         if record.verdict.decision is not Decision.PASS:
@@ -297,13 +294,15 @@ class Workbench:
         del given["baselines"]
         found = trialwise.compare(*contracts, **given)
         for one in found.arms:
-            self._budget.pay_all(one.record.verdict.spending)
+            spending = one.record.verdict.spending
+            self._budget.pay(spending.paid_usd, spending.trials)
         assert found.path is not None
         return found, note_comparison(self._item, found, found.path)
 
     def _run(self, contract: Contract, arguments: dict[str, Any]) -> tuple[Result, str]:
         result = trialwise.run(contract, **self._arguments(arguments))
-        self._budget.pay_all(result.verdict.spending)
+        spending = result.verdict.spending
+        self._budget.pay(spending.paid_usd, spending.trials)
         assert result.path is not None
         where = note_result(self._item, result.record, result.path, prefix=contract.name)
         return result, where

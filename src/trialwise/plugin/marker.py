@@ -106,11 +106,18 @@ def read_marker(
         MarkerError: A key that is not known, or a value that is none of its key's.
     """
     given = _with_fields(_with_positional(args, kwargs))
-    named = {**_mapping("criteria", given.pop("criteria", {})), **_named_criteria(given)}
+    named = {**_mapping("criteria", given.pop("criteria", {}))}
+    for key in [key for key, value in given.items() if isinstance(value, Mapping)]:
+        # A keyword of the user's own names a criterion and holds what it asks.
+        if key not in _KEYS:
+            named[key] = given.pop(key)
     for key in given:
         _check_key(key, _KEYS, "@pytest.mark.trials")
     budget, inputs = given.pop("budget", None), given.pop("inputs", None)
-    tags = _tags(given.pop("tags", ()))
+    tags = given.pop("tags", ())
+    tags = (tags,) if isinstance(tags, str) else tags
+    if not isinstance(tags, (list, tuple)) or not all(isinstance(one, str) for one in tags):
+        raise MarkerError(f"tags must be words, got {tags!r}")
     parts = {name: given.pop(name) for name in MARKER_PARTS if name in given}
     chosen = settings.merge(given)
     try:
@@ -123,12 +130,16 @@ def read_marker(
             options["budget"] = _budget(budget)
         if isinstance(options.get("overrides"), str):
             options["overrides"] = (options["overrides"],)
-        sampling = _sampling(inputs)
+        if inputs is None:
+            # A test without any is itself the one thing that is tried.
+            sampling = Sampling(inputs=(Input(id="body", value=None),), identifier="body")
+        else:
+            sampling = inputs if isinstance(inputs, Sampling) else Sampling.of(inputs)
         return Asked(
             criteria=criteria,
             options=RunOptions(**options),
             sampling=sampling,
-            tags=tags,
+            tags=tuple(tags),
             has_inputs=inputs is not None,
             parts=_parts(parts, criteria, sampling),
         )
@@ -161,21 +172,6 @@ def _with_fields(given: Mapping[str, Any]) -> dict[str, Any]:
         if name in _RATES and type(value) in (int, float) and 1 < value <= 100:
             meant = f"did you mean {value / 100:g}, or {f'{value:g}%'!r}?"
             raise MarkerError(f"{word} must lie strictly between 0 and 1, got {value!r}; {meant}")
-    return found
-
-
-def _tags(given: object) -> tuple[str, ...]:
-    several = (given,) if isinstance(given, str) else given
-    if isinstance(several, (list, tuple)) and all(isinstance(one, str) for one in several):
-        return tuple(several)
-    raise MarkerError(f"tags must be words, got {given!r}")
-
-
-def _named_criteria(given: dict[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Keywords of the user's own: each names a criterion and holds what it asks."""
-    found = {k: v for k, v in given.items() if k not in _KEYS and isinstance(v, Mapping)}
-    for name in found:
-        del given[name]
     return found
 
 
@@ -244,10 +240,3 @@ def _parts(
     from trialwise.suite.contract_parts import read_parts
 
     return read_parts(given, criteria, sampling.identifier or "inputs")
-
-
-def _sampling(inputs: Any) -> Sampling:
-    """Return the inputs; a test without any is itself the one thing that is tried."""
-    if inputs is None:
-        return Sampling(inputs=(Input(id="body", value=None),), identifier="body")
-    return inputs if isinstance(inputs, Sampling) else Sampling.of(inputs)

@@ -6,12 +6,15 @@ import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from anyio import move_on_after
+
+T = TypeVar("T")
 
 
 def reseeding_of(config: pytest.Config) -> Callable[[int], None] | None:
@@ -48,6 +51,17 @@ def timeout_of(item: pytest.Item) -> float | None:
         settings: Any = plugin._get_item_settings(item)
         return float(settings.timeout) if settings.timeout else None
     return None
+
+
+async def limit_body(limit_s: float | None, body: Awaitable[T]) -> T:
+    """Return what a body returns within its limit.
+
+    Raises:
+        TimeoutError: It takes longer; a thread that it runs in goes on to its end.
+    """
+    with move_on_after(limit_s):
+        return await body
+    raise TimeoutError(f"no end within {limit_s:g} s")
 
 
 #: Options by which other plugins run failed tests again, by the name the plugin is known by.

@@ -195,7 +195,10 @@ def ending_of(
     if isinstance(error, pytest.xfail.Exception):
         return Ending(result=CheckResult.fail(_line(f"xfail: {error.msg}")), where=where)
     trouble = classify_error(error)
-    if _is_from_timeout_plugin(error):
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    # pytest-timeout fails a test like anybody else does; only the place tells.
+    is_late = any(one.f_globals.get("__name__") == "pytest_timeout" for one in frames)
+    if is_late and isinstance(error, pytest.fail.Exception):
         trouble = Trouble(ErrorClass.TIMEOUT)
     failed = isinstance(error, AssertionError | pytest.fail.Exception)
     is_answer = failed and trouble.error_class is ErrorClass.NONE
@@ -216,14 +219,6 @@ def is_mistake(error: BaseException, file: Path) -> bool:
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
     is_own = bool(frames) and Path(frames[-1].f_code.co_filename) == file
     return is_own and isinstance(error, NameError | ImportError | SyntaxError)
-
-
-def _is_from_timeout_plugin(error: BaseException) -> bool:
-    """pytest-timeout fails a test like anybody else does; only the place tells."""
-    return isinstance(error, pytest.fail.Exception) and any(
-        frame.f_globals.get("__name__") == "pytest_timeout"
-        for frame, _ in walk_tb(error.__traceback__)
-    )
 
 
 def _place(error: BaseException, root: Path, file: Path) -> str | None:

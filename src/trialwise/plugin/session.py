@@ -21,12 +21,13 @@ from trialwise.catalogue import OPTIONS
 from trialwise.declarations.amounts import describe_option, read_option
 from trialwise.engine.spending_meter import find_used_up
 from trialwise.errors import InvalidArgument
-from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.evidence import StopReason
 from trialwise.model.options import Budget
 
 _SIZES = ("trials", "max_trials")
 #: The fields whose settings have another name.
 _FIELDS = {name.replace("-", "_"): field for name, field, _, _ in OPTIONS}
+_PER_TEST = [name.replace("-", "_") for name, _, _ in SETTINGS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +101,9 @@ def settings_of(config: pytest.Config) -> Settings:
     except InvalidArgument as error:
         raise pytest.UsageError(f"the session's budget: {error}") from None
     return Settings(
-        forced=_list_per_test(forced),
-        usual=_list_per_test(usual),
+        # What a marker may say, too, by the names of fields.
+        forced={_FIELDS[word]: forced[word] for word in _PER_TEST if word in forced},
+        usual={_FIELDS[word]: usual[word] for word in _PER_TEST if word in usual},
         budget=budget,
         store=root / (said.get("store") or ".trialwise"),
         baselines=root / (said.get("baselines") or "baselines"),
@@ -111,12 +113,6 @@ def settings_of(config: pytest.Config) -> Settings:
         measure=config.getoption("trialwise_measure"),
         resume=config.getoption("trialwise_resume"),
     )
-
-
-def _list_per_test(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that a marker may say, too, by the names of their fields."""
-    words = [name.replace("-", "_") for name, _, _ in SETTINGS]
-    return {_FIELDS[word]: given[word] for word in words if word in given}
 
 
 def _read(where: str, kind: str, text: str) -> Any:
@@ -183,10 +179,6 @@ class SessionBudget:
             with self._share_spending() as spent:
                 spent.trials += trials
                 spent.usd += usd or 0.0
-
-    def pay_all(self, spending: Spending) -> None:
-        """Count a run that was made in one piece."""
-        self.pay(spending.paid_usd, spending.trials)
 
     def remaining(self) -> Budget | None:
         """Return what a run made in one piece may take; None where nothing is left.

@@ -1,8 +1,9 @@
 """Several trials at once: set up and torn down one at a time, their bodies side by side.
 
 Setting up stays in the main thread, where pytest's fixtures expect to be; what takes long in a
-trial is its body. Sync bodies run in threads, async ones as tasks of one event loop. Output and
-logs are captured for the test as a whole, since they cannot be told apart.
+trial is its body. Bodies are tasks of one event loop, which runs whenever there is nothing to set
+up or tear down; the task of a sync body waits for a thread. Output and logs are captured for the
+test as a whole, since they cannot be told apart.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ import copy
 import dataclasses
 import inspect
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from contextvars import copy_context
-from queue import Empty, SimpleQueue
+from functools import partial
 from typing import Any, TypeAlias
 
 import pytest
@@ -25,17 +25,17 @@ from _pytest.outcomes import TEST_OUTCOME
 from _pytest.runner import SetupState
 
 from trialwise.engine.run_state import TrialStart
-from trialwise.plugin import other_plugins, trial_items
-from trialwise.plugin.other_plugins import held_back
+from trialwise.plugin import trial_items
+from trialwise.plugin.other_plugins import held_back, limit_body, timeout_of
 from trialwise.plugin.trial_items import MakeItem, OneByOne, TrialItem, info_of
+from trialwise.services.python_function import DaemonThreads
 
 # No frame of this module belongs in the traceback of a body or a fixture.
 __tracebackhide__ = True
 
-Done = tuple[TrialItem, "pytest.CallInfo[None] | BaseException | None"]
-"""A trial and what came of its body: nothing where it was let go, an interrupt as it is."""
-
 FindLoop: TypeAlias = Callable[[TrialItem, ExitStack], asyncio.AbstractEventLoop]
+"""Finds the loop, once the first trial is set up; what has to be released at the end is put on the
+stack."""
 
 
 class SideBySide(OneByOne):
@@ -48,14 +48,14 @@ class SideBySide(OneByOne):
 
     def __init__(self, host: pytest.Function, make: MakeItem) -> None:
         super().__init__(make)
-        self._bodies = bodies_for(host)
-        self._limit_s = other_plugins.timeout_of(host)
+        self._find_loop, self._in_threads = _pick_loop(host)
+        self._limit_s = timeout_of(host)
         self._open = OpenTrials(host.session)
-        self._under_way: dict[TrialItem, float] = {}
-        """With when each began."""
-        self._late: set[TrialItem] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stack, self._threads = ExitStack(), DaemonThreads()
+        self._under_way: dict[TrialItem, asyncio.Task[Any] | None] = {}
+        """With the task of each body that has begun."""
         self._is_letting_go = False
-        other_plugins.stop_timer(host)
 
     @property
     def in_flight(self) -> int:
@@ -63,102 +63,123 @@ class SideBySide(OneByOne):
         return len(self._under_way) + len(self._ended)
 
     def start(self, start: TrialStart) -> None:
-        """Set a trial up and begin its body."""
+        """Set a trial up and begin its body, with the context variables that its fixtures set."""
         item = self._make(start)
         give_own_fixtures(item)
         with held_back():
-            self._under_way[item] = time.monotonic()
+            self._under_way[item] = None
             trial_items.run_phase(item, "setup", lambda: self._open.setup(item))
-            if item.course.ending.passed:
-                self._bodies.start(item)
-            else:
+            if not item.course.ending.passed:
                 self._end(item)
+                return
+            if self._loop is None:
+                self._loop = self._find_loop(item, self._stack)
+            body = self._run_body(item)
+            self._under_way[item] = self._loop.create_task(body, context=copy_context())
 
     def wait(self) -> Sequence[TrialItem]:
         """Trials that have ended since, torn down; their bodies may end in any order."""
         while not self._ended:
-            self._take_all(self._bodies.wait(self._until_late()))
-            self._give_up_late_ones()
+            self._take_all(self._run_loop(asyncio.FIRST_COMPLETED))
         return super().wait()
 
     def let_go(self) -> None:
         """Cancel what can be cancelled; what cannot is waited for, and counts."""
-        if not self._is_letting_go:
+        # A thread cannot be stopped from outside.
+        if not self._is_letting_go and not self._in_threads:
             self._is_letting_go = True
-            for item in self._under_way:
-                self._bodies.cancel(item)
+            self._cancel_all()
 
     def close(self) -> None:
         """Tear down whatever is open, also what nobody waits for any more."""
         try:
-            self._bodies.close()
+            self._cancel_all()
+            self._run_loop(asyncio.ALL_COMPLETED)
         finally:
+            self._stack.close()
+            self._threads.close()
             for item in list(self._under_way):
                 with held_back():
                     self._end(item)
             self._open.restore()
 
-    def _take_all(self, bodies: Sequence[Done]) -> None:
+    def _cancel_all(self) -> None:
+        for task in filter(None, self._under_way.values()):
+            task.cancel()
+
+    def _run_loop(self, until: str) -> list[TrialItem]:
+        """Run the loop until a body ends, or all of them; return the trials of those that did."""
+        tasks = {task: item for item, task in self._under_way.items() if task is not None}
+        if self._loop is None or not tasks:
+            return []
+        ended, _ = self._loop.run_until_complete(asyncio.wait(tasks, return_when=until))
+        return sorted((tasks[task] for task in ended), key=lambda item: item.trial.index)
+
+    async def _run_body(self, item: TrialItem) -> Any:
+        """Run a body; return what came of it where that is known, and an interrupt as it is."""
+        work = partial(info_of, item, item.runtest, "call")
+        body = self._threads.run(work, abandon_on_cancel=True) if self._in_threads else _time(item)
+        try:
+            return await limit_body(self._limit_s, body)
+        except KeyboardInterrupt as stopped:  # asyncio would leave its loop in the middle of it
+            return stopped
+
+    def _take_all(self, items: Sequence[TrialItem]) -> None:
         """Take every body that ended, also beside one that ends the session."""
         # Raised after the others are taken: their trials are complete and must count.
         leaving: BaseException | None = None
-        for done in bodies:
+        for item in items:
             try:
-                self._take(done)
+                with held_back():
+                    self._take(item)
             except BaseException as error:
                 leaving = leaving or error
         if leaving is not None:
             raise leaving
 
-    def _take(self, done: Done) -> None:
-        item, call = done
-        if item not in self._under_way:
-            # Too late: it was given up. A thread cannot be stopped, so it ran on to its end.
-            return
-        if isinstance(call, BaseException):
-            item.course.is_abandoned = True
-            with held_back():
-                self._end(item)
-            raise call
-        if call is None and item in self._late:
-            call = info_of(item, self._raise_late, "call")
-        with held_back():
-            try:
-                if call is None:
-                    item.course.is_abandoned = True
-                else:
-                    trial_items.note_phase(item, call)
-            finally:
-                self._end(item)
+    def _take(self, item: TrialItem) -> None:
+        task = self._under_way[item]
+        assert task is not None
+        # Until its end is noted: an interrupt says nothing of the trial.
+        item.course.is_abandoned = True
+        try:
+            if task.cancelled() and self._is_letting_go:
+                return
+            found = None if task.cancelled() or task.exception() else task.result()
+            call: pytest.CallInfo[None] = (
+                found
+                if isinstance(found, pytest.CallInfo)
+                else info_of(item, lambda: _read_result(task), "call")
+            )
+            item.course.is_abandoned = False
+            trial_items.note_phase(item, call)
+        finally:
+            self._end(item)
 
     def _end(self, item: TrialItem) -> None:
         """Tear a trial down and hand it back."""
         del self._under_way[item]
-        self._late.discard(item)
         trial_items.run_phase(item, "teardown", lambda: self._open.end(item))
         trial_items.forget_item(item)
         self._ended.append(item)
 
-    def _until_late(self) -> float | None:
-        """Seconds until the next trial has taken too long."""
-        if self._limit_s is None:
-            return None
-        waiting = [began for item, began in self._under_way.items() if item not in self._late]
-        return max(0.0, min(waiting) + self._limit_s - time.monotonic()) if waiting else None
 
-    def _give_up_late_ones(self) -> None:
-        if self._limit_s is None:
-            return
-        now = time.monotonic()
-        for item, began in list(self._under_way.items()):
-            if item in self._late or now - began < self._limit_s:
-                continue
-            self._late.add(item)
-            if not self._bodies.cancel(item):
-                self._take((item, info_of(item, self._raise_late, "call")))
+def _read_result(task: asyncio.Task[Any]) -> None:
+    try:
+        stopped = task.result()
+    except asyncio.CancelledError:
+        raise RuntimeError("the body cancelled itself") from None
+    if stopped is not None:
+        raise stopped
 
-    def _raise_late(self) -> None:
-        raise TimeoutError(f"no end within {self._limit_s:g} s")
+
+async def _time(item: TrialItem) -> None:
+    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
+    item.course.started_s = time.perf_counter()
+    try:
+        await item.obj(**given)
+    finally:
+        item.course.body_s = time.perf_counter() - item.course.started_s
 
 
 def give_own_fixtures(item: TrialItem) -> None:
@@ -192,15 +213,14 @@ class _OwnDefinitions(dict[str, Any]):
 
 
 def _copies(item: TrialItem, definitions: Any) -> list[Any]:
-    return [
-        _copy(one) if trial_items.scope_in(item, one) == "function" else one for one in definitions
-    ]
-
-
-def _copy(definition: Any) -> Any:
-    own = copy.copy(definition)
-    own.cached_result, own._finalizers = None, []
-    return own
+    found = []
+    for one in definitions:
+        own = one
+        if trial_items.scope_in(item, one) == "function":
+            own = copy.copy(one)
+            own.cached_result, own._finalizers = None, []
+        found.append(own)
+    return found
 
 
 class OpenTrials(SetupState):
@@ -253,34 +273,30 @@ class OpenTrials(SetupState):
             raise BaseExceptionGroup(f"errors while tearing down {item!r}", errors[::-1])
 
 
-# --- Bodies side by side --------------------------------------------------------------------------
+# --- The loop that bodies run in ------------------------------------------------------------------
 
 
-def bodies_for(host: pytest.Function) -> ThreadBodies | TaskBodies:
-    """Return what the bodies of a test run in.
+def _pick_loop(host: pytest.Function) -> tuple[FindLoop, bool]:
+    """Return how to find the loop for the bodies of a test, and whether they need threads.
 
     Which event loop is not ours to choose where another plugin is in charge: fixtures may hold what
     belongs to its loop. A plugin that gives every test a loop of its own gets a thread for each.
     """
     asyncio_plugin = sys.modules.get("pytest_asyncio.plugin")
     if asyncio_plugin is not None and isinstance(host, asyncio_plugin.PytestAsyncioFunction):
-        scope = _loop_scope(host)
+        # How far the loop is shared.
+        marker = host.get_closest_marker("asyncio")
+        given = {} if marker is None else marker.kwargs
+        usual = host.config.getini("asyncio_default_test_loop_scope")
+        scope = given.get("loop_scope") or given.get("scope") or usual or "function"
         if scope == "function":
-            return ThreadBodies()
+            return _waiting_loop, True
         runner = f"_{scope}_scoped_runner"
-        return TaskBodies(lambda item, _: item._request.getfixturevalue(runner).get_loop())
+        return lambda item, _: item._request.getfixturevalue(runner).get_loop(), False
     # A method of unittest's has its own way with coroutines.
     if not inspect.iscoroutinefunction(host.obj) or getattr(host, "nofuncargs", False):
-        return ThreadBodies()
-    return TaskBodies(_anyio_loop if "anyio_backend" in host.fixturenames else _own_loop)
-
-
-def _loop_scope(host: pytest.Function) -> str:
-    """Return how far the loop of a test of pytest-asyncio's is shared."""
-    marker = host.get_closest_marker("asyncio")
-    given = {} if marker is None else marker.kwargs
-    usual = host.config.getini("asyncio_default_test_loop_scope")
-    return str(given.get("loop_scope") or given.get("scope") or usual or "function")
+        return _waiting_loop, True
+    return (_anyio_loop if "anyio_backend" in host.fixturenames else _own_loop), False
 
 
 def _anyio_loop(item: TrialItem, stack: ExitStack) -> asyncio.AbstractEventLoop:
@@ -296,108 +312,8 @@ def _own_loop(_item: TrialItem, stack: ExitStack) -> asyncio.AbstractEventLoop:
     return stack.enter_context(asyncio.Runner()).get_loop()
 
 
-class ThreadBodies:
-    """A thread for every body, which nobody has to wait for at the end of the process."""
-
-    def __init__(self) -> None:
-        self._ended: SimpleQueue[Done] = SimpleQueue()
-
-    def start(self, item: TrialItem) -> None:
-        """Begin a body, with the context variables that its fixtures set."""
-        context = copy_context()
-
-        def work() -> None:
-            try:
-                self._ended.put((item, context.run(info_of, item, item.runtest, "call")))
-            except BaseException as error:
-                self._ended.put((item, error))
-
-        threading.Thread(target=work, name=f"trial {item.trial.index}", daemon=True).start()
-
-    def wait(self, timeout_s: float | None) -> Sequence[Done]:
-        """Return the next that ends, and whatever ended with it."""
-        done: list[Done] = []
-        with suppress(Empty):
-            done.append(self._ended.get(timeout=timeout_s))
-            while True:
-                done.append(self._ended.get_nowait())
-        return done
-
-    def cancel(self, item: TrialItem) -> bool:  # noqa: ARG002
-        """A thread cannot be stopped from outside."""
-        return False
-
-    def close(self) -> None:
-        """Threads end with their bodies."""
-
-
-class TaskBodies:
-    """Tasks of one event loop, which runs whenever there is nothing to set up or tear down.
-
-    Args:
-        loop_of: Finds the loop, once the first trial is set up; what has to be released at the
-            end is put on the stack.
-    """
-
-    def __init__(self, loop_of: FindLoop) -> None:
-        self._loop_of = loop_of
-        self._stack = ExitStack()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: dict[asyncio.Task[None], TrialItem] = {}
-        self._cancelled: set[TrialItem] = set()
-
-    def start(self, item: TrialItem) -> None:
-        """Begin a body as a task, with the context variables that its fixtures set."""
-        if self._loop is None:
-            self._loop = self._loop_of(item, self._stack)
-        task = self._loop.create_task(_time_body(item), context=copy_context())
-        self._tasks[task] = item
-
-    def wait(self, timeout_s: float | None) -> Sequence[Done]:
-        """Run the loop until a body ends."""
-        assert self._loop is not None
-        done, _ = self._loop.run_until_complete(
-            asyncio.wait(self._tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        )
-        ordered = sorted(done, key=lambda task: self._tasks[task].trial.index)
-        return [self._take_result(task) for task in ordered]
-
-    def cancel(self, item: TrialItem) -> bool:
-        """Cancel a body's task; it ends at its next wait."""
-        for task, its_item in self._tasks.items():
-            if its_item is item:
-                self._cancelled.add(item)
-                return task.cancel()
-        return False
-
-    def close(self) -> None:
-        """Cancel what is left, and release the loop where it is ours."""
-        try:
-            if self._loop is not None and self._tasks:
-                for task in self._tasks:
-                    task.cancel()
-                self._loop.run_until_complete(asyncio.wait(self._tasks))
-        finally:
-            self._stack.close()
-
-    def _take_result(self, task: asyncio.Task[None]) -> Done:
-        item = self._tasks.pop(task)
-        if task.cancelled() and item in self._cancelled:
-            return item, None
-        return item, info_of(item, lambda: _read_result(task), "call")
-
-
-def _read_result(task: asyncio.Task[None]) -> None:
-    try:
-        task.result()
-    except asyncio.CancelledError:
-        raise RuntimeError("the body cancelled itself") from None
-
-
-async def _time_body(item: TrialItem) -> None:
-    given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
-    item.course.started_s = time.perf_counter()
-    try:
-        await item.obj(**given)
-    finally:
-        item.course.body_s = time.perf_counter() - item.course.started_s
+def _waiting_loop(_item: TrialItem, stack: ExitStack) -> asyncio.AbstractEventLoop:
+    # Not a runner, which would make it the loop that fixtures of the main thread find.
+    loop = asyncio.new_event_loop()
+    stack.callback(loop.close)
+    return loop

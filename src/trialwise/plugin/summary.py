@@ -44,7 +44,9 @@ def write_summary(
     config: pytest.Config,
 ) -> None:
     """Say how all marked tests went, and write the reports that were asked for."""
-    able = _read_capabilities(terminal)
+    writer = terminal._tw
+    able = read_capabilities(writer._file)
+    able = replace(able, colour=writer.hasmarkup, width=writer.fullwidth)
     terminal.write_sep("=", "trialwise")
     if hasattr(config.option, "tx") and config.option.tx:
         # Workers finish in any order.
@@ -86,18 +88,18 @@ def _list_comparisons(results: Sequence[dict[str, Any]], able: Capabilities) -> 
             yield f"{indent}{able.show(one['comparison'])}"
 
 
-def _read_capabilities(terminal: TerminalReporter) -> Capabilities:
-    writer = terminal._tw
-    able = read_capabilities(writer._file)
-    return replace(able, colour=writer.hasmarkup, width=writer.fullwidth)
-
-
 def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
     """Draw a line a criterion: verdict and figures first, since a test's name may be long."""
     everything = [line for run in runs for line in run.lines]
     gates = [line for line in everything if line.kind in _GATES and line.sentence]
     lines = [line for line in everything if line.kind in (*_SHOWN, *_GATES) and line not in gates]
-    figures = [_pick_columns(line) for line in lines]
+    # A single column is a sentence.
+    figures = [
+        (line.sentence,)
+        if line.figures is None or line.sentence
+        else line.figures.with_level().columns[:7]
+        for line in lines
+    ]
     table = [columns for columns in figures if len(columns) > 1]
     widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
     word = max((count_cells(line.label) for line in (*lines, *gates)), default=0)
@@ -128,14 +130,6 @@ def _name_line(line: ResultLine) -> str:
     return line.contract if line.name == BODY else f"{line.contract} {line.name}"
 
 
-def _pick_columns(line: ResultLine) -> tuple[str, ...]:
-    """Pick the columns of a line; a single one is a sentence."""
-    figures = line.figures
-    if figures is None or line.sentence:
-        return (line.sentence,)
-    return figures.with_level().columns[:7]
-
-
 def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
     """List how many, what they took, and what may be wrong about all of them together."""
     if not verdicts:
@@ -143,9 +137,9 @@ def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[st
     decisions = [verdict.decision for verdict in verdicts]
     counts = [f"{decisions.count(which)} {which.value}" for which in Decision if which in decisions]
     spent = sum_spending(verdicts)
-    cost = [] if spent.usd is None else [as_money(spent.usd)]
-    took = [as_count(spent.trials, "trial"), as_duration(spent.seconds), *cost]
-    yield able.dot.join((f"{as_count(len(verdicts), 'verdict')}: {', '.join(counts)}", *took))
+    said = [f"{as_count(len(verdicts), 'verdict')}: {', '.join(counts)}"]
+    said += [as_count(spent.trials, "trial"), as_duration(spent.seconds)]
+    yield able.dot.join(said if spent.usd is None else [*said, as_money(spent.usd)])
     yield from list_error_sentences(bound_suite_errors(verdicts))
 
 

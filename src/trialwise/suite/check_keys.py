@@ -7,16 +7,24 @@ loaded when a suite names it, so that a suite pays for the checks it uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 from trialwise.checks import combine
 from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
 from trialwise.checks.predicates import predicate
 from trialwise.declarations import written
-from trialwise.declarations.scalars import Data, Kind, Number, PythonPath, Rate, Schema, Text
-from trialwise.declarations.signatures import DeclaredKind, find_refused, summarise
+from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text
+from trialwise.declarations.signatures import (
+    Arg,
+    DeclaredKind,
+    Share,
+    declare_record,
+    find_refused,
+    summarise,
+)
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Node, Reader
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -352,33 +360,42 @@ def _find_key(name: str) -> Key | None:
 #: The checks of other distributions, which are looked for by name.
 MORE_CHECKS = More(_find_key, lambda: extension_names(CHECKS))
 
-GRADER = Record(
-    "grader",
-    (
-        Key("weight", Number(), "How much it counts in the score of a reply.", default="1"),
-        Key("name", Text(), "The name in reports.", default="that of the check"),
-        *check_keys(),
-    ),
-    one_of=((*CHECK_KINDS, "*"),),
-    more=MORE_CHECKS,
-    doc="A check that gives a reply a score from 0 to 1; a check that only passes or fails gives "
-    "1 or 0.",
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraderSection:
+    """A check that gives a reply a score from 0 to 1; a check that only passes or fails gives
+    1 or 0.
+
+    Args:
+        weight: How much it counts in the score of a reply.
+        name: The name in reports.
+    """
+
+    weight: float = 1.0
+    name: Annotated[str | None, Arg(default="that of the check")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunGraderSection:
+    """A check that grades each run for the gates `metrics` and `reliability`. It is reported, and
+    promises nothing.
+
+    Args:
+        name: The name in reports.
+        weight: How much it counts in the score of a run.
+        pass_at: The lowest score at which a reply passes, where it grades.
+        sampling: The sampling whose runs it grades.
+    """
+
+    name: str
+    weight: float = 1.0
+    pass_at: Share | None = None
+    sampling: Annotated[str | None, Arg(default="the only one")] = None
+
+
+_ONE_CHECK: Any = {"one_of": ((*CHECK_KINDS, "*"),), "more": MORE_CHECKS}
+GRADER = declare_record("grader", GraderSection, *check_keys(), **_ONE_CHECK)
 #: Those of a contract grade its runs, and promise nothing.
-RUN_GRADER = Record(
-    "run-grader",
-    (
-        Key("name", Text(), "The name in reports."),
-        Key("weight", Number(), "How much it counts in the score of a run.", default="1"),
-        Key("pass_at", Rate(), "The lowest score at which a reply passes, where it grades."),
-        Key("sampling", Text(), "The sampling whose runs it grades.", default="the only one"),
-        *check_keys(),
-    ),
-    required=("name",),
-    one_of=((*CHECK_KINDS, "*"),),
-    more=MORE_CHECKS,
-    doc="A check that grades each run for the gates `metrics` and `reliability`. It is reported, "
-    "and promises nothing.",
-)
+RUN_GRADER = declare_record("run-grader", RunGraderSection, *check_keys(), **_ONE_CHECK)
 GRADERS = Listing(_Grader(GRADER), "a list of graders")
 RUN_GRADERS = Listing(_Grader(RUN_GRADER), "a list of graders")

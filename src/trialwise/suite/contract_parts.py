@@ -204,7 +204,8 @@ def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | I
     if not isinstance(several, Fields):
         return INVALID
     built = {name: _sampling(name, several.get(name, INVALID), context) for name in several.nodes}
-    return INVALID if INVALID in built.values() else built
+    sound = {name: one for name, one in built.items() if not isinstance(one, Invalid)}
+    return sound if len(sound) == len(built) else INVALID
 
 
 def _sampling(name: str, given: Any, context: Context) -> Sampling | Invalid:

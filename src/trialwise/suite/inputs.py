@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
-from trialwise.declarations.signatures import Arg, Names, build_declared, derive_keys, summarise
-from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
+from trialwise.declarations.scalars import Data, Kind, Label, Text
+from trialwise.declarations.signatures import Arg, Names, Positive, build_declared, declare_record
+from trialwise.declarations.structures import Either, Fields, Listing
 from trialwise.declarations.written import INVALID, Invalid, Node, Reader
 from trialwise.model.claim import Input, SamplingRole
 from trialwise.suite.input_files import Found, read_input_files
@@ -16,10 +16,9 @@ from trialwise.suite.reading_context import Context
 
 _PATH = Text("a path", environment="read")
 _FIELD = Text("the name of a field", environment="kept")
+_CLUSTER = "family template batch region time_block group"
 _TEMPLATE = Text("a field, or a text with fields such as `{question}`", environment="kept")
-_PATHS = Either(
-    "a path or a list of paths", scalar=_PATH, listing=Listing(_PATH, "a list of paths")
-)
+PATHS = Either("a path or a list of paths", scalar=_PATH, listing=Listing(_PATH, "a list of paths"))
 
 
 class _Delimiter(Kind):
@@ -58,7 +57,7 @@ class InputFile:
 
     jsonl: Annotated[str | None, Arg(kind=_PATH)] = None
     csv: Annotated[str | None, Arg(kind=_PATH)] = None
-    files: Annotated[str | list[str] | None, Arg(kind=_PATHS)] = None
+    files: Annotated[str | list[str] | None, Arg(kind=PATHS)] = None
     value: Annotated[str | None, Arg(kind=_TEMPLATE, default="`value`")] = None
     expected: Annotated[str | None, Arg(kind=_FIELD, default="`expected`")] = None
     id: Annotated[str | None, Arg(kind=_FIELD, default="`id`")] = None
@@ -72,38 +71,34 @@ class InputFile:
     delimiter: Annotated[str, Arg(kind=_Delimiter(), default="`,`")] = ","
 
 
-INPUT = Record(
-    "input",
-    (
-        Key("value", Data(), "The value that the service gets: text or JSON."),
-        Key("expected", Data(), "The right reply. Only checks see it."),
-        Key("id", Label(), "The name of the input in records.", default="its number"),
-        Key("stratum", Label(), "The group that the input belongs to."),
-        Key(
-            "repetitions",
-            Count(),
-            "How many times as often as other inputs it is drawn.",
-            default="1",
-        ),
-        Key("weight", Number(), "The weight of the input in a weighted estimand.", default="1"),
-        Key(
-            "cluster",
-            Label(),
-            "What it has in common with other inputs: a paraphrase family, a template, a batch, a "
-            "region or a block of time. A claim about a population counts each cluster once.",
-            elsewhere="family template batch region time_block group",
-        ),
-        Key(
-            "metadata",
-            Data(),
-            "A mapping of what you want to know of it later. It is kept and shown, and neither the "
-            "service nor a check sees it.",
-            elsewhere="meta tags attributes vars",
-        ),
-    ),
-    required=("value",),
-    doc="One thing to ask the service.",
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputSection:
+    """One thing to ask the service.
+
+    Args:
+        value: The value that the service gets: text or JSON.
+        expected: The right reply. Only checks see it.
+        id: The name of the input in records.
+        stratum: The group that the input belongs to.
+        repetitions: How many times as often as other inputs it is drawn.
+        weight: The weight of the input in a weighted estimand.
+        cluster: What it has in common with other inputs: a paraphrase family, a template, a batch,
+            a region or a block of time. A claim about a population counts each cluster once.
+        metadata: A mapping of what you want to know of it later. It is kept and shown, and neither
+            the service nor a check sees it.
+    """
+
+    value: Any
+    expected: Any = None
+    id: Annotated[str | None, Arg(kind=Label(), default="its number")] = None
+    stratum: Annotated[str | None, Arg(kind=Label())] = None
+    repetitions: Positive = 1
+    weight: float = 1.0
+    cluster: Annotated[str | None, Arg(kind=Label(), elsewhere=_CLUSTER)] = None
+    metadata: Annotated[Any, Arg(kind=Data(), elsewhere="meta tags attributes vars")] = None
+
+
+INPUT = declare_record("input", InputSection)
 
 
 class _Value(Kind):
@@ -140,12 +135,7 @@ class _FilePath(Kind):
         return fields
 
 
-SOURCE = Record(
-    "input-file",
-    derive_keys(InputFile),
-    one_of=(("jsonl", "csv", "files"),),
-    doc=summarise(InputFile),
-)
+SOURCE = declare_record("input-file", InputFile, one_of=(("jsonl", "csv", "files"),))
 INPUT_LIST = Listing(
     Either("an input", scalar=_Value(), listing=_Value(), mapping=INPUT),
     "a list of at least one input",
@@ -153,17 +143,26 @@ INPUT_LIST = Listing(
 INPUTS = Either(
     "a list of inputs, or a file of them", scalar=_FilePath(), listing=INPUT_LIST, mapping=SOURCE
 )
-SAMPLING = Record(
-    "sampling",
-    (
-        Key("inputs", INPUTS, "The inputs."),
-        Key("version", Text(), "The version of the list."),
-        Key("role", Choice(*SamplingRole), "What the inputs represent.", default="unspecified"),
-        Key("description", Text(), "Where the inputs come from."),
-    ),
-    required=("inputs",),
-    doc="A named list of inputs with its version and origin.",
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingSection:
+    """A named list of inputs with its version and origin.
+
+    Args:
+        inputs: The inputs.
+        version: The version of the list.
+        role: What the inputs represent.
+        description: Where the inputs come from.
+    """
+
+    inputs: Annotated[Any, Arg(kind=INPUTS)]
+    version: str | None = None
+    role: SamplingRole = SamplingRole.UNSPECIFIED
+    description: str | None = None
+
+
+SAMPLING = declare_record("sampling", SamplingSection)
 
 
 # --- How inputs are built from what was read ------------------------------------------------------

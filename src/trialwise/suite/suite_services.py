@@ -367,27 +367,36 @@ class JudgeSection:
 
 
 JUDGE_KEYS = derive_keys(JudgeSection, texts="refused")
-_JUDGE = {key.name: key for key in JUDGE_KEYS}
-PREFERENCE = Record(
-    "preference",
-    (
-        Key(
-            "rubric",
-            Text(environment="kept"),
-            "What makes one reply better than another, in words.",
-        ),
-        Key("juror", SERVICE, "The model to ask, in both orders of the two replies."),
-        Key(
-            "gold",
-            _PATH,
-            "Pairs of outputs with what people prefer. Without it the preference is advisory.",
-        ),
-        *(_JUDGE[name] for name in ("calibration", "cache", "output_limit", "timeout", "retries")),
-        Key("name", Text(), "The name of the criterion in reports.", default="preference"),
-    ),
-    required=("rubric", "juror"),
-    doc="A judge that prefers one of two replies, asked in both orders.",
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferenceSection:
+    """A judge that prefers one of two replies, asked in both orders.
+
+    Args:
+        rubric: What makes one reply better than another, in words.
+        juror: The model to ask, in both orders of the two replies.
+        gold: Pairs of outputs with what people prefer. Without it the preference is advisory.
+        calibration: The file with the result of `trialwise judge calibrate`.
+        cache: A folder for answers, so that you pay for the same question only once.
+        output_limit: How many characters of the reply the jurors see.
+        timeout: Time limit for one question.
+        retries: Number of further attempts after a failed one.
+        name: The name of the criterion in reports.
+    """
+
+    rubric: Annotated[str, Arg(kind=Text(environment="kept"))]
+    juror: Annotated[Any, Arg(kind=SERVICE)]
+    gold: Annotated[str | None, Arg(kind=_PATH)] = None
+    calibration: Annotated[str | None, Arg(kind=_PATH, default="beside the gold set")] = None
+    cache: Annotated[str | None, Arg(kind=_PATH)] = None
+    output_limit: Positive = 10_000
+    timeout: Seconds = 60.0
+    retries: Natural = 1
+    name: str = "preference"
+
+
+PREFERENCE = signatures.declare_record("preference", PreferenceSection)
 
 
 def build_preference(fields: Any, context: Context) -> Any:
