@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from trialwise.decimals import as_written
+from trialwise.model.baseline import Baseline, BaselineReference
 from trialwise.model.claim import Claim, Intent, Sampling
 from trialwise.model.criterion import USUAL_POWER, Criterion, Origin
 from trialwise.model.evidence import Evidence, Note, StopReason, Tally, Threshold
 from trialwise.model.options import RunOptions
-from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate, Wording
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.criterion_rows import Rows
@@ -23,10 +24,9 @@ from trialwise.stats.result_types import Refusal
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
-    from trialwise.model.baseline import Baseline, BaselineReference
-    from trialwise.model.plan import ExperimentPlan
     from trialwise.stats.sequential import DesignCache
 
+T = TypeVar("T")
 
 #: The two hypotheses by who set the threshold (companion §7.4).
 HYPOTHESES: dict[Origin, tuple[str, str]] = {
@@ -141,6 +141,12 @@ class Situation:
         )
 
 
+def known(value: T | None) -> T:
+    """Return a value that an earlier step has made sure of: a door, a plan, a refusal."""
+    assert value is not None
+    return value
+
+
 def rate_below(rate: float, margin: float) -> float:
     """Return a rate lower by the margin, in decimals, and never below 0."""
     return max(0.0, float(as_written(rate) - as_written(margin)))
@@ -214,18 +220,9 @@ class Conclusion(Wording):
             plan: What was decided by.
             given: Further fields of the finding, such as `stop` and `counts`.
         """
-        return Finding(
-            plan=plan,
-            decision=self.decision,
-            tally=self.tally,
-            evidence=self.evidence,
-            words=Wording(**{one.name: getattr(self, one.name) for one in fields(Wording)}),
-            observed_rate=self.observed_rate,
-            caution=self.caution,
-            notes=self.notes,
-            refusals=self.refusals,
-            **given,  # type: ignore[arg-type]
-        )
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        words = Wording(**{one.name: own.pop(one.name) for one in fields(Wording)})
+        return Finding(plan=plan, words=words, **own, **given)  # type: ignore[arg-type]
 
 
 class Procedure:
@@ -256,6 +253,8 @@ class Procedure:
     """Whether it compares the rate with a baseline's."""
     may_stop_early: bool = False
     """Whether its designs have boundaries that may decide after any trial."""
+    shares_trials: bool = False
+    """Whether its boundaries are chosen for the longest of several criteria on the same trials."""
     may_be_withdrawn: bool = False
     """Whether a decision is about a rate that later trials can contradict."""
 
