@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from functools import partial
+from typing import cast
 
 from trialwise import stats
 from trialwise.decimals import as_written, complement, settled
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_percent
 from trialwise.model.claim import Intent
 from trialwise.model.criterion import Criterion
@@ -16,15 +18,12 @@ from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally, 
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures import base, partial_findings
+from trialwise.procedures.base import known
 from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels
 from trialwise.stats.binomial import exact_tail, normal_sf, upper_z
 from trialwise.stats.compliance_cutoffs import find_most_failing
 from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_high, wilson_low
 from trialwise.validation import require_count
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
-
 
 #: The name of the rule that each rule set uses; a plan adds the version of its interval.
 DECISION_RULES: dict[stats.Rule, str] = {
@@ -51,18 +50,22 @@ class Compliance(base.Procedure):
     def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan a cutoff, or refuse a number of trials that could not show the rate."""
         options, claim = situation.options, situation.claim
-        trials, required = situation.fixed_trials(criterion), criterion.at_least
-        assert required is not None
-        assert trials is not None
-        shown = (
-            required if criterion.margin is None else base.rate_below(required, criterion.margin)
-        )
+        trials, required = known(situation.fixed_trials(criterion)), known(criterion.at_least)
+        shown = base.rate_below(required, criterion.margin or 0.0)
         design = stats.compliance_cutoff(
             shown, trials, alpha=criterion.wrong_pass, rule=options.rule
         )
         version = base.LEFT_OUT_COUNTED if options.rule == "wilson" else base.AGREEING
         if design.cutoff is None and situation.verifies:
-            return base.Refused(_explain_infeasibility(design, criterion.confidence))
+            # What is configured, what is needed and the way out (companion §5.7.1).
+            return base.Refused(
+                f"{trials} trials cannot show a rate above {shown:.12g} at confidence "
+                f"{criterion.confidence:g}: even without a failure the bound stays below it. At "
+                f"least {design.minimum_trials} trials are needed; for a quick check add `intent: "
+                "smoke`"
+            )
+        # Without this level, what is open FAILs.
+        level = criterion.wrong_fail if situation.leaves_open(criterion) else None
         plan = situation.start_plan(
             criterion,
             procedure=self.name,
@@ -71,7 +74,8 @@ class Compliance(base.Procedure):
             alpha=criterion.wrong_pass,
             trials=trials,
             cutoff=design.cutoff,
-            **self._plan_failing(criterion, design, situation),
+            most_failing=None if level is None else _find_failing(required, design, level),
+            fail_alpha=level,
             design=design,
             threshold=replace(situation.start_threshold(criterion), alternative_rate=shown),
             caveats=partial_findings.list_smoke_caveats(criterion, design, situation),
@@ -89,25 +93,46 @@ class Compliance(base.Procedure):
             design=None,
         )
 
-    @staticmethod
-    def _plan_failing(
-        criterion: Criterion, design: stats.ComplianceCutoff, situation: base.Situation
-    ) -> dict[str, object]:
-        """Plan which counts show a rate below the required one; nothing if what is open FAILs."""
-        if not situation.leaves_open(criterion):
-            return {}
-        assert criterion.at_least is not None
-        level = criterion.wrong_fail
-        most = _find_failing(criterion.at_least, design, level)
-        return {"most_failing": most, "fail_alpha": level}
-
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the cutoff at the number of trials that count, or by the claim's estimator."""
         if plan.estimator is not None:
             from trialwise.procedures.estimated_rates import conclude_estimated
 
             return conclude_estimated(plan, counts)
-        return _conclude(plan, counts)
+        tally, intent = counts.tally, counts.intent
+        required, alpha = known(plan.threshold.required_rate), known(plan.alpha)
+        if tally.trials == 0:
+            return base.Conclusion.without_trials(tally)
+        shown = plan.threshold.alternative_rate or required
+        design = stats.compliance_cutoff(shown, tally.trials, alpha=alpha, rule=known(plan.rule))
+        observed, is_smoke = ObservedRate.NOT_APPLICABLE, intent is Intent.SMOKE
+        if design.cutoff is None:
+            decision = Decision.FAIL if is_smoke else Decision.INCONCLUSIVE
+            caution = Caution.FEASIBILITY_REFUSED
+            if is_smoke and partial_findings.passes_on_observed_rate(plan):
+                observed = observed_status(tally, required)
+                is_below = observed is ObservedRate.BELOW_THRESHOLD
+                decision = Decision.FAIL if is_below else Decision.PASS
+        else:
+            observed = observed_status(tally, required)
+            decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
+            caution = Caution.for_decision(decision, observed)
+        if decision is Decision.FAIL and plan.failing.most_failing is not None:
+            # FAIL shows a rate below the required one, and what shows neither side is open.
+            if find_ground(plan, tally) != SHOWN_BELOW:
+                decision = Decision.INCONCLUSIVE
+            if design.cutoff is not None:
+                caution = Caution.for_decision(decision, observed)
+        is_unshown = design.cutoff is None and decision is Decision.PASS
+        return base.Conclusion(
+            decision=decision,
+            tally=tally,
+            caution=caution,
+            observed_rate=observed,
+            evidence=_weigh(tally, design, plan),
+            statement=_state(decision, tally, design, intent, plan),
+            label=partial_findings.SMOKE_PASS if is_unshown else "",
+        )
 
     def complete(
         self, plan: CriterionPlan, conclusion: base.Conclusion, stop: StopReason, run: Plan
@@ -119,15 +144,12 @@ class Compliance(base.Procedure):
         if getattr(completed.evidence, "interval", None) is not None:
             return completed
         weighed = CutoffEvidence.of(completed.evidence)
-        says_ground = self.decides_fixed_rate and base.has_agreeing_interval(plan)
         is_failed = conclusion.decision is not Decision.PASS and not stop.is_premature
-        ground = None
-        if says_ground and is_failed:
+        if is_failed and base.has_agreeing_interval(plan):
             is_whole = stop is StopReason.COMPLETE
             ground = find_ground(plan, conclusion.tally, is_whole=is_whole)
-        if ground:
             weighed = replace(weighed, ground=ground)
-            if stop is StopReason.CURTAILED:
+            if ground and stop is StopReason.CURTAILED:
                 completed = replace(
                     completed, statement=f"{completed.statement} {_GROUNDS[ground]}"
                 )
@@ -137,11 +159,9 @@ class Compliance(base.Procedure):
     def advise_trials(self, plan: CriterionPlan, conclusion: base.Conclusion) -> str:
         """Say how many trials would show the observed rate with a power of 80 %."""
         design = CutoffEvidence.of(conclusion.evidence).design or plan.design
-        return (
-            ""
-            if design is None
-            else _advise_trials(conclusion.tally, cast("stats.ComplianceCutoff", design))
-        )
+        if design is None:
+            return ""
+        return _advise_trials(conclusion.tally, cast("stats.ComplianceCutoff", design))
 
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
@@ -173,25 +193,19 @@ class Compliance(base.Procedure):
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which bound, PASSes."""
         if plan.estimator is not None:
-            by = (
-                f"PASS where the {plan.estimator} bound after {plan.trials} trials reaches the rate"
-                f"{self.describe_share(plan)}"
-            )
+            after = f"{plan.estimator} bound after {plan.trials} trials"
+            by = f"PASS where the {after} reaches the rate"
             open_between = ", FAIL where its upper bound is below it, between: INCONCLUSIVE"
-            return by if plan.failing.fail_alpha is None else f"{by}{open_between}"
+            between = "" if plan.failing.fail_alpha is None else open_between
+            return f"{by}{self.describe_share(plan)}{between}"
         required = plan.threshold.required_rate
         if plan.judging.corrected_by:
             shown = f"PASS where {plan.trials} trials show a corrected rate above {required:g}"
             return f"{shown}, FAIL where they show one below{self.describe_share(plan)}"
-        if (
-            plan.cutoff is None
-            and required is not None
-            and partial_findings.passes_on_observed_rate(plan)
-        ):
-            assert plan.alpha is not None
-            assert plan.rule is not None
+        passes_observed = partial_findings.passes_on_observed_rate(plan)
+        if plan.cutoff is None and required is not None and passes_observed:
             perfect = Tally(trials=plan.trials, passed=plan.trials)
-            bound = lower_bound(perfect, plan.alpha, plan.rule)
+            bound = lower_bound(perfect, known(plan.alpha), known(plan.rule))
             return partial_findings.describe_small_smoke(plan, required, bound)
         return super().describe_rule(plan)
 
@@ -296,48 +310,7 @@ def decide_compliance(
             evidence=_weigh(tally, design, plan),
             statement=_state(None, tally, design, intent, plan),
         ).to_finding(plan)
-    return _conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
-
-
-def _conclude(plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
-    tally, intent = counts.tally, counts.intent
-    required, alpha, rule = plan.threshold.required_rate, plan.alpha, plan.rule
-    assert required is not None
-    assert alpha is not None
-    assert rule is not None
-    if tally.trials == 0:
-        return base.Conclusion.without_trials(tally)
-    shown = plan.threshold.alternative_rate or required
-    design = stats.compliance_cutoff(shown, tally.trials, alpha=alpha, rule=rule)
-    observed = ObservedRate.NOT_APPLICABLE
-    if design.cutoff is None:
-        decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
-        caution = Caution.FEASIBILITY_REFUSED
-        if intent is Intent.SMOKE and partial_findings.passes_on_observed_rate(plan):
-            observed = observed_status(tally, required)
-            is_below = observed is ObservedRate.BELOW_THRESHOLD
-            decision = Decision.FAIL if is_below else Decision.PASS
-    else:
-        observed = observed_status(tally, required)
-        decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
-        caution = Caution.for_decision(decision, observed)
-    if decision is Decision.FAIL and plan.failing.most_failing is not None:
-        # FAIL shows a rate below the required one, and what shows neither side is open.
-        if find_ground(plan, tally) != SHOWN_BELOW:
-            decision = Decision.INCONCLUSIVE
-        if design.cutoff is not None:
-            caution = Caution.for_decision(decision, observed)
-    return base.Conclusion(
-        decision=decision,
-        tally=tally,
-        caution=caution,
-        observed_rate=observed,
-        evidence=_weigh(tally, design, plan),
-        statement=_state(decision, tally, design, intent, plan),
-        label=partial_findings.SMOKE_PASS
-        if design.cutoff is None and decision is Decision.PASS
-        else "",
-    )
+    return PROCEDURE.conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
 def _weigh(tally: Tally, design: stats.ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
@@ -430,17 +403,11 @@ def rate_interval(
 def _p_value(tally: Tally, design: stats.ComplianceCutoff) -> PValue:
     k, n, p = tally.passed, tally.trials, design.required_rate
     if design.rule == "wilson":
-        z = (k / n - p) / math.sqrt(p * (1 - p) / n)
-        return PValue(
-            value=normal_sf(z), method="score-test-upper-tail", tail="P_{p=p_req}(Z >= z)"
-        )
-    return PValue(
-        value=settled(
-            stats.binomial_tail(k, n, p), design.alpha, lambda: exact_tail(k, n, as_written(p))
-        ),
-        method="exact-binomial-upper-tail",
-        tail="P_{p=p_req}(K >= K_c)",
-    )
+        value = normal_sf((k / n - p) / math.sqrt(p * (1 - p) / n))
+        return PValue(value=value, method="score-test-upper-tail", tail="P_{p=p_req}(Z >= z)")
+    exact = partial(exact_tail, k, n, as_written(p))
+    value = settled(stats.binomial_tail(k, n, p), design.alpha, exact)
+    return PValue(value=value, method="exact-binomial-upper-tail", tail="P_{p=p_req}(K >= K_c)")
 
 
 def _state(
@@ -474,15 +441,6 @@ def _state(
             f"Only {passed}; at least {as_percent(plan.threshold.required_rate or 0)} is required."
         )
     return f"{passed}; {design.cutoff} were needed to show {shown}."
-
-
-def _explain_infeasibility(design: stats.ComplianceCutoff, confidence: float) -> str:
-    """Explain what is configured, what is needed and the way out (companion §5.7.1)."""
-    return (
-        f"{design.trials} trials cannot show a rate above {design.required_rate:.12g} at "
-        f"confidence {confidence:g}: even without a failure the bound stays below it. At least "
-        f"{design.minimum_trials} trials are needed; for a quick check add `intent: smoke`"
-    )
 
 
 #: How often a rate that holds may be missed by the trials that are advised.
