@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from trialwise import stats
-from trialwise.decimals import RELATIVE_BAND, settled
+from trialwise.decimals import RELATIVE_BAND, as_written, settled
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_percent, as_points, as_probability, word_loss
 from trialwise.model.claim import Intent
 from trialwise.model.criterion import Criterion, Origin
@@ -19,10 +20,6 @@ from trialwise.procedures import regression_designs as designs
 from trialwise.procedures.compliance import lower_bound, rate_interval
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.validation import require_count
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
-
 
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[stats.Rule, str] = {
@@ -89,11 +86,13 @@ class Regression(base.Procedure):
                 f"measure a baseline of at least {design.trials} trials, or run at most "
                 f"{found.trials}"
             )
+        scheme = design.scheme
+        rule_name = designs.SCHEME_RULES[scheme.waits] if scheme else DECISION_RULES[design.rule]
         return situation.start_plan(
             criterion,
             procedure=self.name,
             rule=rule,
-            decision_rule=f"{_name_rule(design)}{base.AGREEING}",
+            decision_rule=f"{rule_name}{base.AGREEING}",
             alpha=alpha,
             trials=design.trials,
             cutoff=design.cutoff,
@@ -118,11 +117,9 @@ class Regression(base.Procedure):
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say what PASSes and FAILs in the end, and when the counts can decide first."""
         described = super().describe_rule(plan)
-        return (
-            f"{described}; {designs.describe_stages(plan)}"
-            if designs.is_staged(plan)
-            else described
-        )
+        if not designs.is_staged(plan):
+            return described
+        return f"{described}; {designs.describe_stages(plan)}"
 
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Decide by the cutoff at the number of trials that count."""
@@ -300,67 +297,46 @@ def _design(baseline: Tally, trials: int, alpha: float, rule: stats.Rule) -> sta
 def _conclude(
     plan: CriterionPlan, tally: Tally, design: stats.RegressionCutoff, intent: Intent
 ) -> base.Conclusion:
-    decision, observed, caution = _strands(tally, design)
-    evidence = CutoffEvidence()
-    if design.cutoff is not None:
-        evidence = CutoffEvidence(
+    statement = _statement(tally, design, intent)
+    if design.cutoff is None:
+        return base.Conclusion(
+            decision=None,
+            tally=tally,
+            caution=Caution.CONFIGURATION_ERROR,
+            refusals=(design.refusal,) if design.refusal else (),
+            statement=statement,
+        )
+    fails = tally.passed < design.cutoff
+    is_joint = getattr(plan.design, "counts_choices", False)
+    return base.Conclusion(
+        decision=Decision.FAIL if fails else Decision.PASS,
+        tally=tally,
+        observed_rate=ObservedRate.from_gap(tally.passed - as_written(design.cutoff)),
+        caution=Caution.FAIL_CLEAR if fails else Caution.ADEQUATE_POWER,
+        evidence=CutoffEvidence(
             design=None if design == plan.design else design,
             # The p-value of one test alone is not that of the whole comparison.
-            p_value=None
-            if getattr(plan.design, "counts_choices", False)
-            else _p_value(tally, design),
+            p_value=None if is_joint else _p_value(tally, design),
             lower_bound=lower_bound(tally, design.alpha, design.rule),
-        )
-    return base.Conclusion(
-        decision=decision,
-        tally=tally,
-        observed_rate=observed,
-        caution=caution,
-        refusals=(design.refusal,) if design.refusal else (),
-        evidence=evidence,
-        statement=_statement(tally, design, intent),
+        ),
+        statement=statement,
     )
-
-
-def _name_rule(design: stats.RegressionCutoff) -> str:
-    return (
-        designs.SCHEME_RULES[design.scheme.waits] if design.scheme else DECISION_RULES[design.rule]
-    )
-
-
-def _strands(
-    tally: Tally, design: stats.RegressionCutoff
-) -> tuple[Decision | None, ObservedRate, Caution]:
-    if design.cutoff is None:
-        return None, ObservedRate.NOT_APPLICABLE, Caution.CONFIGURATION_ERROR
-    if tally.passed < design.cutoff:
-        return Decision.FAIL, ObservedRate.BELOW_THRESHOLD, Caution.FAIL_CLEAR
-    at = tally.passed == design.cutoff
-    observed = ObservedRate.AT_THRESHOLD if at else ObservedRate.ABOVE_THRESHOLD
-    return Decision.PASS, observed, Caution.ADEQUATE_POWER
 
 
 def _p_value(tally: Tally, design: stats.RegressionCutoff) -> PValue:
+    baseline = design.baseline_successes, design.baseline_trials
     if design.rule == "wilson":
-        return PValue(
-            value=stats.binomial_cdf(tally.passed, tally.trials, design.reference_rate),
-            method="exact-binomial-lower-tail",
-            tail="P_{p=p_ref}(K <= K_c)",
-        )
-    if design.rule == "exact":
-        baseline = design.baseline_successes, design.baseline_trials
-        found = stats.boschloo(*baseline, tally.passed, tally.trials)
-        return PValue(
-            value=found.p_value,
-            method="boschloo-exact-lower-tail",
-            tail="sup_p P_p(Fisher's p-value <= the observed one)",
-        )
-    table = design.baseline_successes, tally.passed, design.baseline_trials, tally.trials
-    return PValue(
-        value=settled(lower_tail(*table), design.alpha, lambda: exact_lower_tail(*table)),
-        method="fisher-exact-lower-tail",
-        tail="P(K <= K_c | K + K_b)",
-    )
+        value = stats.binomial_cdf(tally.passed, tally.trials, design.reference_rate)
+        method, tail = "exact-binomial-lower-tail", "P_{p=p_ref}(K <= K_c)"
+    elif design.rule == "exact":
+        value = stats.boschloo(*baseline, tally.passed, tally.trials).p_value
+        method = "boschloo-exact-lower-tail"
+        tail = "sup_p P_p(Fisher's p-value <= the observed one)"
+    else:
+        table = baseline[0], tally.passed, baseline[1], tally.trials
+        value = settled(lower_tail(*table), design.alpha, lambda: exact_lower_tail(*table))
+        method, tail = "fisher-exact-lower-tail", "P(K <= K_c | K + K_b)"
+    return PValue(value=value, method=method, tail=tail)
 
 
 def _statement(tally: Tally, design: stats.RegressionCutoff, intent: Intent) -> str:
@@ -409,13 +385,12 @@ def _bound_difference(
 
     Wilson's rule takes the baseline's rate for the true one, and so has nothing to say of it.
     """
-    is_decided = conclusion.decision in (Decision.PASS, Decision.FAIL)
-    has_one = base.has_agreeing_interval(plan) and design.rule != "wilson" and is_decided
-    if not has_one or not conclusion.tally.trials:
+    tally = conclusion.tally
+    is_decided = conclusion.decision in (Decision.PASS, Decision.FAIL) and tally.trials
+    if design.rule == "wilson" or not is_decided or not base.has_agreeing_interval(plan):
         return None
     from trialwise.stats.difference_bounds import bound_difference
 
-    tally = conclusion.tally
     return bound_difference(
         # A test with fewer trials than planned may spend a part of alpha only.
         replace(design, alpha=plan.alpha or design.alpha),
@@ -428,11 +403,9 @@ def _bound_difference(
 
 def _power_at(plan: CriterionPlan, design: stats.RegressionCutoff, rate: float) -> float | None:
     """Return the power at a rate; 0.1.0 treated the baseline's rate as the true one."""
-    return (
-        designs.average_power(design, rate)
-        if base.has_agreeing_interval(plan)
-        else design.power(rate)
-    )
+    if base.has_agreeing_interval(plan):
+        return designs.average_power(design, rate)
+    return design.power(rate)
 
 
 def _list_caveats(

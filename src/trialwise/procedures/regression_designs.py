@@ -17,7 +17,7 @@ from trialwise.documents.numbers import as_percent, as_probability
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
-from trialwise.procedures.base import Conclusion, Counts, Refused, rate_below
+from trialwise.procedures.base import Conclusion, Counts, Refused, known, rate_below
 from trialwise.procedures.characteristic import Chance
 from trialwise.stats.binomial import find_first, normal_quantile, upper_z
 from trialwise.stats.compliance_cutoffs import SOUND_ALPHA
@@ -80,10 +80,8 @@ def refuse_weak_regression(
     if needed is not None and design.trials >= needed:
         return None
     few = "1 trial is" if design.trials == 1 else f"{design.trials} trials are"
-    power, larger = (
-        average_power(design, alternative),
-        _size_of_both(criterion, design, alternative),
-    )
+    power = average_power(design, alternative)
+    larger = _size_of_both(criterion, design, alternative)
     out = f"Measure a baseline of about {larger} trials"
     if needed is not None:
         enough = stats.regression_cutoff(passed, size, needed, alpha=design.alpha, rule=design.rule)
@@ -270,10 +268,10 @@ def derive_stages(plan: CriterionPlan, passed: int, size: int) -> stats.Regressi
     lower = plan.threshold.alternative_rate
     if kept is None or not kept.counts_choices or lower is None:
         return None
-    assert plan.alpha is not None
+    alpha = known(plan.alpha)
     if kept.scheme is None:
-        return staged_regression(passed, size, plan.trials, lower, alpha=plan.alpha)
-    scheme = replace(kept.scheme, baseline_trials=size, alpha=plan.alpha)
+        return staged_regression(passed, size, plan.trials, lower, alpha=alpha)
+    scheme = replace(kept.scheme, baseline_trials=size, alpha=alpha)
     derived = apply_scheme(
         replace(scheme, level=find_level(scheme)), passed, rate_below(passed / size, scheme.margin)
     )
@@ -287,18 +285,10 @@ def shorten_stages(planned: stats.RegressionCutoff, trials: int) -> stats.Regres
         level = final_level(planned.alpha)
         return stats.regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
     # What the boundaries did not signal, no further test may: they spend all of alpha.
-    assert planned.cutoff is not None
-    fewest = planned.reject[trials] if planned.reject else planned.trials - planned.cutoff + 1
-    cutoff = max(0, trials - fewest + 1)
-    return replace(
-        planned,
-        trials=trials,
-        cutoff=cutoff,
-        threshold=cutoff / trials,
-        accept=(),
-        reject=(),
-        scheme=None,
-    )
+    fewest = planned.trials - known(planned.cutoff) + 1
+    cutoff = max(0, trials - (planned.reject[trials] if planned.reject else fewest) + 1)
+    open_end = replace(planned, accept=(), reject=(), scheme=None)
+    return replace(open_end, trials=trials, cutoff=cutoff, threshold=cutoff / trials)
 
 
 def describe_stages(plan: CriterionPlan) -> str:
@@ -319,20 +309,15 @@ def is_staged(plan: CriterionPlan) -> bool:
 
 def conclude_stage(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """Conclude a staged comparison at the trial where its counts decided."""
-    design, tally, decision = (
-        cast("stats.RegressionCutoff", plan.design),
-        counts.tally,
-        counts.decision,
-    )
-    assert decision is not None
-    fails = decision is Decision.FAIL
+    design, tally = cast("stats.RegressionCutoff", plan.design), counts.tally
+    fails = counts.decision is Decision.FAIL
     passed, rate = f"{tally.passed} of {tally.trials} passed", as_percent(design.reference_rate)
     lower = "" if design.alternative_rate is None else f" of {as_percent(design.alternative_rate)}"
     enough = f"after which a rate{lower} would hardly be signalled"
     if design.scheme is not None:
         enough = f"enough to stop looking for a rate{lower}"
     return Conclusion(
-        decision=decision,
+        decision=counts.decision,
         tally=tally,
         observed_rate=ObservedRate.BELOW_THRESHOLD if fails else ObservedRate.ABOVE_THRESHOLD,
         caution=Caution.FAIL_CLEAR if fails else Caution.ADEQUATE_POWER,
@@ -375,13 +360,13 @@ def plan_chosen(
         trials: The fixed number of trials.
         rule: The rule set that decides.
     """
-    assert criterion.pass_from is not None
-    written = f"`pass_from: {as_percent(criterion.pass_from).replace(' ', '')}`"
+    threshold = known(criterion.pass_from)
+    written = f"`pass_from: {as_percent(threshold).replace(' ', '')}`"
     if trials is None:
         return Refused(f"{written} needs a fixed number of trials: add `trials`")
-    cutoff = math.ceil(as_written(criterion.pass_from) * trials)
+    cutoff = math.ceil(as_written(threshold) * trials)
     alarm = stats.binomial_cdf(cutoff - 1, trials, baseline[0] / baseline[1])
-    alpha = _imply_alpha(baseline, trials, cutoff, criterion.pass_from, rule)
+    alpha = _imply_alpha(baseline, trials, cutoff, threshold, rule)
     if alpha is None or alpha >= _MEANINGLESS or alarm >= _MEANINGLESS:
         implied = "no α" if alpha is None else f"α = {alpha:.3f}"
         return Refused(
