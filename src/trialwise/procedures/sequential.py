@@ -11,21 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from trialwise.decimals import as_written, complement
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_observed, as_percent
 from trialwise.errors import InvalidArgument
+from trialwise.model import evidence as grounds
 from trialwise.model.claim import Intent
 from trialwise.model.criterion import METHODS, Criterion
-from trialwise.model.evidence import (
-    CutoffEvidence,
-    Note,
-    NoteKind,
-    PValue,
-    SequentialEvidence,
-    Tally,
-)
+from trialwise.model.evidence import Note, NoteKind, PValue, Tally
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, Finding, ObservedRate
 from trialwise.procedures import base, characteristic
@@ -38,9 +33,6 @@ from trialwise.stats.sequential.bound import MOST_TRIALS
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.walks import OperatingCharacteristic
 
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
-
 
 class Sequential(base.Procedure):
     """A required rate, shown to be met or missed as soon as the evidence is enough."""
@@ -49,6 +41,7 @@ class Sequential(base.Procedure):
     question = "Is the rate at least the required one?"
     error_family = "false-rejection"
     may_stop_early = True
+    shares_trials = True
     may_be_withdrawn = True
     long_run = (
         "at the required rate or above this rule would FAIL, and at the rate that a PASS rules out "
@@ -61,10 +54,8 @@ class Sequential(base.Procedure):
         if cap is not None and cap > MOST_TRIALS:
             allowed = f"be at most {MOST_TRIALS:,} where a run may stop early"
             raise InvalidArgument("max_trials", cap, allowed)
-        if criterion.margin is None:
-            design = designs.plan_strict(criterion, cap, situation)
-        else:
-            design = designs.plan_with_margin(criterion, cap, situation)
+        make = designs.plan_strict if criterion.margin is None else designs.plan_with_margin
+        design = make(criterion, cap, situation)
         if isinstance(design, base.Refused):
             return design
         # A boundary that no run reaches, because it gives up before, is no PASS either.
@@ -110,16 +101,15 @@ class Sequential(base.Procedure):
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say when the boundaries can decide first, and what they do at the cap."""
-        if plan.counting.stops_early:
-            text = _describe(cast("SequentialDesign", plan.design))
-            if (shared := plan.counting.shared_by) > 1:
-                text += f"; chosen for the longest of {shared} criteria on the same trials"
-            return text + self.describe_share(plan)
-        good, bad = plan.threshold.required_rate, plan.threshold.alternative_rate
-        return (
-            f"PASS where {plan.trials} trials show a corrected rate above {bad:g}, FAIL below "
-            f"{good:g}{self.describe_share(plan)}"
-        )
+        share = self.describe_share(plan)
+        if not plan.counting.stops_early:
+            good, bad = plan.threshold.required_rate, plan.threshold.alternative_rate
+            shown = f"{plan.trials} trials show a corrected rate above {bad:g}"
+            return f"PASS where {shown}, FAIL below {good:g}{share}"
+        text = _describe(cast("SequentialDesign", plan.design))
+        if (shared := plan.counting.shared_by) > 1:
+            text += f"; chosen for the longest of {shared} criteria on the same trials"
+        return text + share
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> characteristic.Characteristic:
         """Walk the boundaries; a rate that is corrected for a judge's errors has only levels."""
@@ -169,14 +159,13 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
-    caution = None
-    if decision is not Decision.INCONCLUSIVE:
-        caution = Caution.for_decision(decision, observed)
+    is_open = decision is Decision.INCONCLUSIVE
+    caution = None if is_open else Caution.for_decision(decision, observed)
     qualifications = _qualify(decision, tally, design, observed, (good, bad))
     return base.Conclusion(
         decision=decision,
         tally=tally,
-        evidence=SequentialEvidence(
+        evidence=grounds.SequentialEvidence(
             interval=_interval(tally, plan, is_stop=verdict is not None),
             estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
             power=1 - bad.passes,
@@ -273,8 +262,6 @@ def _interval(tally: Tally, plan: CriterionPlan, *, is_stop: bool) -> Interval |
     confidence = complement(design.alpha)
     if is_stop:  # as 0.1.0 planned it
         return design.interval(tally.trials, tally.failed, confidence=confidence)
-    from trialwise.stats.confidence_sequences import anytime_interval
-
     return anytime_interval(tally.passed, tally.trials, confidence=confidence)
 
 
@@ -390,11 +377,9 @@ class Anytime(base.Procedure):
         tally = counts.tally
         if not tally.trials:
             return base.Conclusion.without_trials(tally)
-        required, shown = plan.threshold.required_rate, plan.threshold.alternative_rate
-        assert required is not None
-        assert shown is not None
+        required = base.known(plan.threshold.required_rate)
+        shown = base.known(plan.threshold.alternative_rate)
         interval = _find_anytime_interval(plan, tally)
-        evidence = CutoffEvidence(interval=interval, lower_bound=interval.low)
         passed = f"{tally.passed} of {tally.trials} passed"
         decision = Decision.INCONCLUSIVE
         statement = f"{passed}: too close to {as_percent(required)} to tell."
@@ -408,7 +393,7 @@ class Anytime(base.Procedure):
             decision=decision,
             tally=tally,
             observed_rate=observed_status(tally, required),
-            evidence=evidence,
+            evidence=grounds.CutoffEvidence(interval=interval, lower_bound=interval.low),
             statement=statement,
         )
 
@@ -431,13 +416,11 @@ class Anytime(base.Procedure):
 
 def _find_anytime_interval(plan: CriterionPlan, tally: Tally) -> Interval:
     """Find the interval whose ends each have the error level of their decision."""
-    assert plan.alpha is not None
-    assert plan.beta is not None
+    above, below = base.known(plan.alpha), base.known(plan.beta)
     counts = tally.passed, tally.trials
-    low, _ = anytime_interval(*counts, confidence=complement(plan.beta), side="lower")
-    _, high = anytime_interval(*counts, confidence=complement(plan.alpha), side="upper")
-    confidence = complement(plan.alpha + plan.beta)
-    return Interval(low, high, confidence=confidence, method=_ANYTIME)
+    low, _ = anytime_interval(*counts, confidence=complement(below), side="lower")
+    _, high = anytime_interval(*counts, confidence=complement(above), side="upper")
+    return Interval(low, high, confidence=complement(above + below), method=_ANYTIME)
 
 
 ANYTIME = Anytime()

@@ -26,13 +26,14 @@ from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget
-from trialwise.procedures.base import Refused, Situation, rate_below
+from trialwise.model.plan import CriterionPlan
+from trialwise.procedures.base import Refused, Situation, known, rate_below
+from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.bound import find_shared_caps, fixed_size, likely_mix, shared_mix
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
 
 if TYPE_CHECKING:
-    from trialwise.model.plan import CriterionPlan
     from trialwise.stats.sequential.shipped_designs import DesignCache
 
 #: A design is changed only where that shortens the run by at least this share.
@@ -159,7 +160,9 @@ def _find_boundaries(plan: CriterionPlan) -> SequentialDesign | None:
     A procedure of another distribution may stop early by a design of its own.
     """
     may_stop = plan.counting.stops_early and not plan.counting.each_input
-    return plan.design if may_stop and isinstance(plan.design, SequentialDesign) else None
+    if not may_stop or not find_procedure(plan.procedure).shares_trials:
+        return None
+    return cast("SequentialDesign", plan.design)
 
 
 def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
@@ -201,17 +204,14 @@ MOST_STEPS, FIRST_STEPS, LAST_STEPS = 12, 7, 2
 
 def describe_rule(design: SequentialDesign) -> tuple[str, ...]:
     """When a design says PASS and FAIL, in trials and failures, and what is left in the end."""
-    passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
+    passes, fails = list(list_passing_steps(design)), list(list_failing_steps(design))
     looks = f"Looking every {design.batch} trials: " if design.batch > 1 else ""
-    passes = _shorten_steps(passing, "after") or "never"
-    fails = _shorten_steps(failing, "within") or "never"
-    rest = (
-        f"By trial {max(n for n, *_ in _list_reached(design))} every run has its verdict."
-        if design.always_decides
-        else f"What is open after {design.cap} trials is INCONCLUSIVE."
-    )
+    rest = f"What is open after {design.cap} trials is INCONCLUSIVE."
+    if design.always_decides:
+        rest = f"By trial {max(n for n, *_ in _list_reached(design))} every run has its verdict."
     given_up = [f"INCONCLUSIVE early {_list_futile(design)}."] if design.futile else []
-    return f"{looks}PASS {passes}.", f"FAIL {fails}.", *given_up, rest
+    first = f"{looks}PASS {_shorten_steps(passes, 'after')}."
+    return first, f"FAIL {_shorten_steps(fails, 'within')}.", *given_up, rest
 
 
 def _list_futile(design: SequentialDesign) -> str:
@@ -222,9 +222,13 @@ def _list_futile(design: SequentialDesign) -> str:
         for (n, (low, high)), (_, before) in zip(spans, [(0, (-1, -1)), *spans], strict=False)
         if (low, high) != before
     ]
-    if len(steps) > MOST_STEPS:
-        steps = [*steps[:FIRST_STEPS], "…", *steps[-LAST_STEPS:]]
-    return ", ".join(steps)
+    return ", ".join(_leave_out_middle(steps))
+
+
+def _leave_out_middle(steps: list[str]) -> list[str]:
+    if len(steps) <= MOST_STEPS:
+        return steps
+    return [*steps[:FIRST_STEPS], "…", *steps[-LAST_STEPS:]]
 
 
 def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
@@ -264,16 +268,12 @@ def _list_reached(design: SequentialDesign) -> Iterator[tuple[int, int, int]]:
 
 def _shorten_steps(steps: list[tuple[int, int]], word: str) -> str:
     if not steps:
-        return ""
+        return "never"
     (failures, trials), *rest = steps
     noun = "failure" if failures == 1 else "failures"
-    first = f"with {failures} {noun} {word} {trials} trials"
-    if len(steps) > MOST_STEPS:
-        rest = rest[: FIRST_STEPS - 1]
-    listed = [first, *(f"{f} {word} {n}" for f, n in rest)]
-    if len(steps) > MOST_STEPS:
-        listed += ["…", *(f"{f} {word} {n}" for f, n in steps[-LAST_STEPS:])]
-    return ", ".join(listed)
+    listed = [f"with {failures} {noun} {word} {trials} trials"]
+    listed += [f"{f} {word} {n}" for f, n in rest]
+    return ", ".join(_leave_out_middle(listed))
 
 
 def join_steps(steps: list[tuple[int, int]], word: str) -> str:
@@ -294,8 +294,7 @@ def plan_strict(
     criterion: Criterion, cap: int | None, situation: Situation
 ) -> SequentialDesign | Refused:
     """Return the design with both errors at the required rate; refuse one that is too expensive."""
-    required, beta = criterion.at_least, criterion.wrong_pass
-    assert required is not None
+    required, beta = known(criterion.at_least), criterion.wrong_pass
     least = count_passes_needed(required, beta)
     if cap is None and least > MOST_WITHOUT_CONSENT:
         if situation.options.budget == Budget():
@@ -310,29 +309,27 @@ def plan_with_margin(
     criterion: Criterion, cap: int | None, situation: Situation
 ) -> SequentialDesign:
     """Return the design between the required rate and the margin below it."""
-    required, margin = criterion.at_least, criterion.margin
-    assert required is not None
-    assert margin is not None
+    required, margin = known(criterion.at_least), known(criterion.margin)
+    lower = rate_below(required, margin)
     # Each method is made by the class method of its name.
     make = partial(
         getattr(SequentialDesign, criterion.method),
         required,
-        rate_below(required, margin),
+        lower,
         alpha=criterion.wrong_fail,
         beta=criterion.wrong_pass,
         cap=cap,
     )
-    mix = likely_mix(required, rate_below(required, margin))
+    if criterion.method == "optimal":
+        make = partial(make, cache=situation.cache, mix=likely_mix(required, lower))
     try:
-        found = make(cache=situation.cache, mix=mix) if criterion.method == "optimal" else make()
+        return cast("SequentialDesign", make())
     except InvalidArgument as error:
         if error.argument not in ("p1", "cap"):
             raise
-        allowed = (
-            f"be wider: {as_percent(margin)} below {as_percent(required)} takes too many trials"
-        )
+        below = f"{as_percent(margin)} below {as_percent(required)}"
+        allowed = f"be wider: {below} takes too many trials"
         raise InvalidArgument("margin", margin, allowed) from None
-    return cast("SequentialDesign", found)
 
 
 def count_passes_needed(required: float, beta: float) -> int:
@@ -342,8 +339,7 @@ def count_passes_needed(required: float, beta: float) -> int:
 
 def _explain_price(criterion: Criterion, least: int) -> str:
     """Say in numbers what to choose if showing a required rate takes too many trials."""
-    required, beta = criterion.at_least, criterion.wrong_pass
-    assert required is not None
+    required, beta = known(criterion.at_least), criterion.wrong_pass
     margin = max(float((1 - as_written(required)) * 10), _LEAST_MARGIN)
     decided = fixed_size(
         required, rate_below(required, margin), alpha=criterion.wrong_fail, beta=beta
@@ -358,8 +354,6 @@ def _explain_price(criterion: Criterion, least: int) -> str:
 
 def explain_no_pass(criterion: Criterion, design: SequentialDesign) -> str:
     """Say how many trials a design that can never PASS would need."""
-    required = criterion.at_least
-    assert required is not None
     least = count_passes_needed(design.p1, design.beta)
     return (
         f"{design.cap} trials cannot show a rate above {as_percent(design.p1)}: at least {least:,} "
