@@ -28,7 +28,7 @@ from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.model.claim import Intent
-from trialwise.model.evidence import CutoffEvidence, Note, NoteKind
+from trialwise.model.evidence import Note, NoteKind
 from trialwise.model.plan import CriterionPlan, Family, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, decision_interval
@@ -425,16 +425,17 @@ def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Findin
     if ratio is None or finding.decision not in (Decision.PASS, Decision.FAIL):
         return finding
     # Against a baseline a small p-value FAILs; of a required rate it PASSes.
-    worse, decision = procedure_of(finding).compares_baseline, finding.decision
+    procedure, decision = procedure_of(finding), finding.decision
+    worse = procedure.compares_baseline
     if ratio > 1 and decision is (Decision.FAIL if worse else Decision.PASS):
         decision = Decision.PASS if worse else Decision.FAIL
     value = min(1.0, ratio * (finding.alpha or 1.0))
     evidence = finding.evidence
-    if decision is Decision.FAIL is not finding.decision and isinstance(evidence, CutoffEvidence):
+    if decision is Decision.FAIL is not finding.decision and procedure.decides_fixed_rate:
         # Its interval has the family's share of the level on each side, and agrees again.
         share = replace(finding.plan, alpha=(finding.alpha or 1.0) / plan.family_size)
         interval = decision_interval(share, finding.tally, plan.rule)
-        evidence = replace(evidence, interval=interval, ground=NOT_SHOWN)
+        evidence = replace(evidence, interval=interval, ground=NOT_SHOWN)  # type: ignore[call-arg]
     return _note(
         replace(finding, decision=decision, evidence=evidence),
         single=finding.decision,

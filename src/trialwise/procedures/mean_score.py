@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from trialwise import stats
 from trialwise.decimals import as_written
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_count, as_score, as_score_ends
 from trialwise.model.claim import Claim, Intent, PopulationClaim
 from trialwise.model.criterion import Criterion
@@ -25,9 +26,6 @@ from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.partial_findings import SMOKE_PASS
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
 
 #: The error on each side of an interval where the criterion states no level.
 _USUAL_ERROR = 0.05
@@ -48,8 +46,7 @@ class MeanScore(base.Procedure):
 
     def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan a number of trials, or refuse one that could not show the mean."""
-        required, trials = criterion.mean_at_least, situation.fixed_trials(criterion)
-        assert required is not None
+        required, trials = base.known(criterion.mean_at_least), situation.fixed_trials(criterion)
         fewest = stats.fewest_scores(required, error=criterion.wrong_pass)
         if trials is None:
             return base.Refused(
@@ -109,6 +106,7 @@ class MeanScore(base.Procedure):
             decision = Decision.PASS if is_met else Decision.FAIL
             caution, label = Caution.FEASIBILITY_REFUSED, SMOKE_PASS if is_met else ""
         capital = stats.betting_capital(scores, required)
+        p = min(1.0, 1 / capital) if capital else 1.0
         conclusion = base.Conclusion(
             decision=decision,
             tally=tally,
@@ -119,9 +117,7 @@ class MeanScore(base.Procedure):
                 estimate=mean,
                 interval=interval,
                 p_value=PValue(
-                    value=min(1.0, 1 / capital) if capital else 1.0,
-                    method="betting",
-                    tail="1 / capital against the required mean",
+                    value=p, method="betting", tail="1 / capital against the required mean"
                 ),
             ),
             label=label,
@@ -172,16 +168,14 @@ class MeanScore(base.Procedure):
         """Explain the bounds on the mean."""
         from trialwise.procedures.explanations import explain_hypotheses, make_section
 
-        evidence, scores = finding.evidence, finding.scores
-        rows = [("Rule", self.describe_rule(finding.plan))]
-        if isinstance(evidence, MeanEvidence):
-            rows.append(("Mean score", as_score(evidence.estimate)))
-            rows.append(("Bounds on the mean", as_score_ends(evidence.interval)))
-        if scores is not None:
-            rows.append(("Scores", f"{scores.trials:,}"))
-        rows.append(
-            ("Method", "betting against the mean; it holds for every distribution of scores")
-        )
+        scores, mean, interval = finding.scores, finding.estimate, finding.interval
+        rows = [
+            ("Rule", self.describe_rule(finding.plan)),
+            ("Mean score", "" if mean is None else as_score(mean)),
+            ("Bounds on the mean", "" if interval is None else as_score_ends(interval)),
+            ("Scores", "" if scores is None else f"{scores.trials:,}"),
+            ("Method", "betting against the mean; it holds for every distribution of scores"),
+        ]
         return explain_hypotheses(finding), make_section("MEAN SCORE", rows)
 
 
@@ -191,7 +185,7 @@ PROCEDURE = MeanScore()
 def summarize_scores(
     plan: CriterionPlan, rows: Rows, claim: Claim, *, is_whole: bool
 ) -> ScoreSummary | None:
-    """Sum up the scores of a criterion that grades; None without a trial.
+    """Sum up the scores of a criterion; None where it does not grade, or without a trial.
 
     Args:
         plan: Its plan.
@@ -199,7 +193,7 @@ def summarize_scores(
         claim: What the run is about.
         is_whole: Whether all planned trials were run.
     """
-    scores = rows.scores
+    scores = rows.scores if plan.terms.pass_at is not None else ()
     if not scores:
         return None
     mean = math.fsum(scores) / len(scores)
