@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from typing import NamedTuple, TypeVar, overload
@@ -48,11 +48,6 @@ class Row(NamedTuple):
     def reason(self) -> FailReason | None:
         """Why the criterion failed."""
         return self.sign.reason
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether neither the call nor the criterion says that something was in the way."""
-        return self.course.error_class is ErrorClass.NONE is self.sign.error_class
 
     @property
     def is_unjudged(self) -> bool:
@@ -122,6 +117,10 @@ class _Source:
         several = len(SIGNS)
         pairs = zip(self.table.course_column, signs, strict=True)
         return array("I", (course * several + sign for course, sign in pairs))
+
+    def hold(self, codes: Iterable[int]) -> bytes | array[int]:
+        """Return numbers of trials, held as those of all trials are."""
+        return bytes(codes) if isinstance(self.codes, bytes) else array("I", codes)
 
     def row(self, code: int) -> Row:
         """Return the row that a number stands for."""
@@ -195,11 +194,6 @@ class Rows(Sequence[Row]):
         """How many passed the criterion."""
         return sum(count for row, count in self.kinds if row.sign.reason is None)
 
-    @property
-    def are_measured(self) -> bool:
-        """Whether every trial was measured, by all that it or the criterion says."""
-        return all(row.is_measured for row, _ in self.kinds)
-
     def keep(self, is_meant: Callable[[Row], bool]) -> Rows:
         """Return the trials of which something is true."""
         if all(is_meant(row) for row, _ in self.kinds):
@@ -218,12 +212,8 @@ class Rows(Sequence[Row]):
 
     def select(self, marks: Sequence[int]) -> Rows:
         """Return the trials that are marked."""
-        codes = compress(self.codes, marks)
-        return Rows(
-            self._source,
-            array("I", compress(self.places, marks)),
-            bytes(codes) if isinstance(self.codes, bytes) else array("I", codes),
-        )
+        codes = self._source.hold(compress(self.codes, marks))
+        return Rows(self._source, array("I", compress(self.places, marks)), codes)
 
     def let_pass(self, is_meant: Callable[[Row], bool]) -> Rows:
         """Return all trials, as if those had passed of which something is true."""
@@ -231,8 +221,7 @@ class Rows(Sequence[Row]):
         codes = {
             code: code - code % several if is_meant(row(code)) else code for code in set(self.codes)
         }
-        found = map(codes.__getitem__, self.codes)
-        held = bytes(found) if isinstance(self.codes, bytes) else array("I", found)
+        held = self._source.hold(map(codes.__getitem__, self.codes))
         return Rows(self._source, self.places, held)
 
     # --- Trial by trial -----------------------------------------------------------------------
@@ -297,10 +286,9 @@ class Rows(Sequence[Row]):
         names = self._source.table.names
         for place, one in zip(self.places, self._inputs, strict=True):
             found[names[one]].append(place)
-        whole = self._source.codes
-        kind = bytes if isinstance(whole, bytes) else _hold_codes
+        source, code_at = self._source, self._source.codes.__getitem__
         return {
-            name: Rows(self._source, places, kind(map(whole.__getitem__, places)))
+            name: Rows(source, places, source.hold(map(code_at, places)))
             for name, places in found.items()
         }
 
@@ -312,10 +300,6 @@ class Rows(Sequence[Row]):
     def find_commonest_error(self) -> str:
         """Return what went wrong most often with the calls, the first of several equals."""
         return self._source.table.find_commonest_error(self.places)
-
-
-def _hold_codes(codes: Iterator[int]) -> array[int]:
-    return array("I", codes)
 
 
 # One criterion's stream of outcomes, decided in the order of inputs whatever order they arrive
@@ -334,18 +318,6 @@ class Stream:
     >>> stream.add(0, passed=True), stream.decision
     (True, <Decision.PASS: 'PASS'>)
     """
-
-    __slots__ = (
-        "_first_unheard",
-        "_next_look",
-        "decision",
-        "failures",
-        "is_settled",
-        "limits",
-        "next_place",
-        "trials",
-        "waiting",
-    )
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

@@ -16,17 +16,10 @@ from dataclasses import replace
 from trialwise import stats
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_count, as_observed
+from trialwise.model import evidence as grounds
 from trialwise.model.claim import CHALLENGES, PopulationClaim, SamplingRole
-from trialwise.model.evidence import (
-    Breakdown,
-    Diagnostics,
-    InputCoverage,
-    Note,
-    NoteKind,
-    StopReason,
-    Tally,
-    TrialCounts,
-)
+from trialwise.model.contract import Prevalence
+from trialwise.model.evidence import Note, NoteKind, StopReason, Tally
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, FailReason
 from trialwise.procedures.base import Conclusion
@@ -42,24 +35,27 @@ def tally_of(rows: Rows, trials: int, passed: int) -> Tally:
     return Tally(trials=trials, passed=passed, evaluable=max(passed, trials - untestable))
 
 
-def count_trials(rows: Rows) -> TrialCounts:
+def count_trials(rows: Rows) -> grounds.TrialCounts:
     """Count all trials, the measured ones, and the failures by reason.
 
     Args:
         rows: The counted trials in order, excused ones included.
     """
-    every = _count(rows)
-    fair = _count(rows.keep(lambda row: not row.is_excused))
-    return TrialCounts(intent_to_treat=every, per_protocol=fair, breakdown=_break_down(rows))
+    fair = rows.keep(lambda row: not row.is_excused)
+    return grounds.TrialCounts(
+        intent_to_treat=tally_of(rows, len(rows), rows.passed),
+        per_protocol=tally_of(fair, len(fair), fair.passed),
+        breakdown=_break_down(rows),
+    )
 
 
-def cover_inputs(rows: Rows, experiment: ExperimentPlan) -> InputCoverage:
+def cover_inputs(rows: Rows, experiment: ExperimentPlan) -> grounds.InputCoverage:
     """Return how many of an experiment's inputs were asked, and which were not."""
     asked = rows.keep(lambda row: not row.is_excused).input_ids
     unasked = [name for name in experiment.input_ids if name not in asked]
     inputs = len(experiment.input_ids)
     named = tuple(unasked[:_MOST_NAMED])
-    return InputCoverage(inputs=inputs, asked=inputs - len(unasked), unasked=named)
+    return grounds.InputCoverage(inputs=inputs, asked=inputs - len(unasked), unasked=named)
 
 
 def compare_later(before: Rows, after: Rows) -> tuple[Note, ...]:
@@ -81,18 +77,14 @@ def compare_later(before: Rows, after: Rows) -> tuple[Note, ...]:
     return (Note(kind=NoteKind.QUALIFICATION, text=text),)
 
 
-def _count(rows: Rows) -> Tally:
-    return tally_of(rows, len(rows), rows.passed)
-
-
-def _break_down(rows: Rows) -> Breakdown:
+def _break_down(rows: Rows) -> grounds.Breakdown:
     """Failures by reason, trials by error class."""
     reasons: Counter[FailReason | None] = Counter()
     errors: Counter[ErrorClass] = Counter()
     for row, count in rows.kinds:
         reasons[row.reason] += count
         errors[row.error_class] += count
-    return Breakdown(
+    return grounds.Breakdown(
         condition=reasons[FailReason.CONDITION],
         transform=reasons[FailReason.TRANSFORM] + reasons[FailReason.RAISED],
         no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
@@ -102,7 +94,7 @@ def _break_down(rows: Rows) -> Breakdown:
     )
 
 
-def diagnose_rows(rows: Rows, *, deciding: int | None = None) -> Diagnostics:
+def diagnose_rows(rows: Rows, *, deciding: int | None = None) -> grounds.Diagnostics:
     """Look for signs that the trials were not independent, or not of one kind.
 
     Args:
@@ -111,13 +103,17 @@ def diagnose_rows(rows: Rows, *, deciding: int | None = None) -> Diagnostics:
             looked for in it: that it came out as it did is why it was the last.
     """
     untestable = rows.count(lambda row: row.is_untestable and not row.is_excused)
-    share = untestable / len(rows) if rows else None
-    warning = _warn_untestable(untestable, len(rows)) if rows else None
+    trials, warnings = len(rows), list[str]()
+    if trials and untestable >= as_written(UNTESTABLE_SHARE) * trials:
+        warnings.append(
+            f"{untestable} of {trials} trials gave nothing that could be checked and count as "
+            "failures: look at the reasons before reading the rate as the service's own."
+        )
     if deciding is not None:
         rows = rows.select([place != deciding for place in rows.places])
     found = diagnose(array("B", rows.passes))
-    warnings = (*found.warnings, *filter(None, (warning,)))
-    return replace(found, untestable_share=share, warnings=warnings)
+    share = untestable / trials if trials else None
+    return replace(found, untestable_share=share, warnings=(*found.warnings, *warnings))
 
 
 def disclose_counts(rows: Rows, *, analysis: Analysis, skips_unjudged: bool) -> tuple[Note, ...]:
@@ -129,28 +125,28 @@ def disclose_counts(rows: Rows, *, analysis: Analysis, skips_unjudged: bool) -> 
         skips_unjudged: Whether what no judge judged takes no part.
     """
     skips_unjudged = skips_unjudged or not analysis.counts_silence
-    if rows.are_measured:
-        return _note_retries(rows)
-    return (
-        *_note_unmeasured(rows, analysis),
-        *_note_retries(rows),
-        *_note_silence(rows, skips_unjudged),
-    )
+    retried = rows.count(lambda row: row.needed_retry)
+    passes = as_count(rows.passed, "pass", "passes")
+    retries = f"{retried:,} of the {passes} needed a retry after an infrastructure error"
+    texts = {
+        NoteKind.NOT_MEASURED: _word_unmeasured(rows, analysis),
+        NoteKind.RETRIES: retries if retried else "",
+        NoteKind.SILENCE: _word_silence(rows, skips_unjudged),
+    }
+    return tuple(Note(kind=kind, text=text) for kind, text in texts.items() if text)
 
 
-def _note_unmeasured(rows: Rows, analysis: Analysis) -> tuple[Note, ...]:
-    """Return how many trials were not measured, and the rate by the other way to count them."""
+def _word_unmeasured(rows: Rows, analysis: Analysis) -> str:
+    """Say how many trials were not measured, and the rate by the other way to count them."""
     missing = rows.keep(lambda row: row.course.error_class in NOT_MEASURED)
     if not missing or len(missing) == len(rows):  # where none was measured, the statement says so
-        return ()
+        return ""
     every = rows.keep(lambda row: not row.is_unjudged)
     fair = every.keep(lambda row: row.course.error_class not in NOT_MEASURED)
     said = missing.find_commonest_error()
-    why = f" ({said[:_LONGEST_ERROR]})" if said else ""
-    start = _count_missing(len(missing), len(rows), why)
+    start = _count_missing(len(missing), len(rows), f" ({said[:_LONGEST_ERROR]})" if said else "")
     skipped = analysis is not Analysis.INTENT_TO_TREAT
-    text = start + _tell_other_rate(len(missing), every, fair, skipped=skipped)
-    return (Note(kind=NoteKind.NOT_MEASURED, text=text),)
+    return start + _tell_other_rate(len(missing), every, fair, skipped=skipped)
 
 
 def _count_missing(missing: int, trials: int, why: str) -> str:
@@ -172,15 +168,15 @@ def _write_share(rows: Rows) -> str:
     return f"{passed} of {len(rows)}{share}"
 
 
-def _note_silence(rows: Rows, skipped: bool) -> tuple[Note, ...]:
+def _word_silence(rows: Rows, skipped: bool) -> str:
     unjudged = rows.count(lambda row: row.is_unjudged)
     if not unjudged:
-        return ()
+        return ""
     why = _WITHOUT_EVIDENCE if rows.count(_lacks_evidence) else _SILENT
     fair = rows.keep(lambda row: not row.is_excused)
     text = _count_missing(unjudged, len(rows), f" ({why})")
     text += _tell_other_rate(unjudged, rows, fair, skipped=skipped)
-    return (Note(kind=NoteKind.SILENCE, text=f"{text}{_IF_UNRELATED if skipped else ''}"),)
+    return f"{text}{_IF_UNRELATED if skipped else ''}"
 
 
 #: What left-out trials assume: what a judge cannot read may well be worse than what it can.
@@ -197,15 +193,6 @@ def tell_unmeasured(rows: Rows) -> str:
     """Say why trials were not measured, as one of their criterion's checks says it."""
     outcome = rows.find_outcome(_lacks_evidence)
     return "" if outcome is None else outcome.result.explanation
-
-
-def _note_retries(rows: Rows) -> tuple[Note, ...]:
-    retried = rows.count(lambda row: row.needed_retry)
-    if not retried:
-        return ()
-    passes = as_count(rows.passed, "pass", "passes")
-    disclosed = f"{retried:,} of the {passes} needed a retry after an infrastructure error"
-    return (Note(kind=NoteKind.RETRIES, text=disclosed),)
 
 
 #: How much of an error a note repeats.
@@ -229,7 +216,7 @@ _BY_CHANCE = (
 )
 
 
-def diagnose(passed: Sequence[int]) -> Diagnostics:
+def diagnose(passed: Sequence[int]) -> grounds.Diagnostics:
     """Look for dependence and drift in one criterion's outcomes.
 
     After an early stop the two p-values are indications: the trial that decided was no chance.
@@ -243,23 +230,34 @@ def diagnose(passed: Sequence[int]) -> Diagnostics:
     >>> diagnose([True, False, True, True]).warnings
     ()
     """
-    n = len(passed)
+    n, warnings, effective = len(passed), list[str](), None
     if n == 0:
-        return Diagnostics()
+        return grounds.Diagnostics()
     lag_one, runs_p = _dependence(passed)
     first, second, drift_p = _drift(passed)
-    return Diagnostics(
+    if lag_one is not None and 0 < lag_one < 1:
+        # Where neighbours are alike, so many independent trials would say as much (§8.2).
+        effective = n * (1 - lag_one) / (1 + lag_one)
+    if runs_p is not None and runs_p < NOTABLE:
+        warnings.append(
+            f"Neighbouring trials are more alike than chance makes them (lag-one autocorrelation "
+            f"{lag_one:.2f}, exact runs test p = {runs_p:.2g}): they may share a cache, a batch or "
+            f"a moment, and then say less than this many independent trials would. {_BY_CHANCE}"
+        )
+    if drift_p is not None and drift_p < NOTABLE:
+        warnings.append(
+            f"The rate was {first:.3g} in the first half of the run and {second:.3g} in the second "
+            f"(Fisher's exact test p = {drift_p:.2g}): the service, or what it depends on, may "
+            f"have changed on the way. {_BY_CHANCE}"
+        )
+    return grounds.Diagnostics(
         autocorrelation=lag_one,
         autocorrelation_p=runs_p,
-        effective_trials=_count_effective(n, lag_one),
+        effective_trials=effective,
         first_half_rate=first,
         second_half_rate=second,
         drift_p=drift_p,
-        warnings=tuple(
-            warning
-            for warning in (_warn_dependence(lag_one, runs_p), _warn_drift(first, second, drift_p))
-            if warning
-        ),
+        warnings=tuple(warnings),
     )
 
 
@@ -274,13 +272,6 @@ def _dependence(passed: Sequence[int]) -> tuple[float | None, float | None]:
     return lag_one, None if isinstance(test, stats.Undefined) else test.p_value
 
 
-def _count_effective(trials: int, lag_one: float | None) -> float | None:
-    """Return how many independent trials would say as much, where neighbours are alike (§8.2)."""
-    if lag_one is None or not 0 < lag_one < 1:
-        return None
-    return trials * (1 - lag_one) / (1 + lag_one)
-
-
 def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | None]:
     """Compare the two halves: their rates, and Fisher's two-sided p-value."""
     half = len(passed) // 2
@@ -290,35 +281,6 @@ def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | N
     worse = stats.fisher_one_sided(early, half, late, rest)
     better = stats.fisher_one_sided(late, rest, early, half)
     return early / half, late / rest, min(1.0, 2 * worse, 2 * better)
-
-
-def _warn_dependence(lag_one: float | None, p_value: float | None) -> str | None:
-    if lag_one is None or p_value is None or p_value >= NOTABLE:
-        return None
-    return (
-        f"Neighbouring trials are more alike than chance makes them (lag-one autocorrelation "
-        f"{lag_one:.2f}, exact runs test p = {p_value:.2g}): they may share a cache, a batch or a "
-        f"moment, and then say less than this many independent trials would. {_BY_CHANCE}"
-    )
-
-
-def _warn_drift(first: float | None, second: float | None, p_value: float | None) -> str | None:
-    if first is None or second is None or p_value is None or p_value >= NOTABLE:
-        return None
-    return (
-        f"The rate was {first:.3g} in the first half of the run and {second:.3g} in the second "
-        f"(Fisher's exact test p = {p_value:.2g}): the service, or what it depends on, may have "
-        f"changed on the way. {_BY_CHANCE}"
-    )
-
-
-def _warn_untestable(untestable: int, trials: int) -> str | None:
-    if untestable < as_written(UNTESTABLE_SHARE) * trials:
-        return None
-    return (
-        f"{untestable} of {trials} trials gave nothing that could be checked and count as "
-        "failures: look at the reasons before reading the rate as the service's own."
-    )
 
 
 # --- What a challenge sampling says of its guardrail (§1.4.5b) ------------------------------------
@@ -368,16 +330,15 @@ def contain(
         return conclusion
 
     confidence, counts = complement(criterion.alpha), (tally.passed, tally.trials)
-    if role is SamplingRole.HARMLESS_CANDIDATES:
-        bound = stats.guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
-        return replace(conclusion, evidence=replace(evidence, containment=bound))
-    bound = stats.guardrail_sensitivity(*counts, confidence=confidence, rule=plan.rule)
-    contained = replace(
-        evidence,
-        containment=bound,
-        containment_strata=_strata(experiment, rows, confidence, plan.rule),
-        residual=_residual(plan, bound),
-    )
+    is_harmless = role is SamplingRole.HARMLESS_CANDIDATES
+    measure = stats.guardrail_specificity if is_harmless else stats.guardrail_sensitivity
+    bound = measure(*counts, confidence=confidence, rule=plan.rule)
+    contained = replace(evidence, containment=bound)
+    if not is_harmless:
+        strata = _strata(experiment, rows, confidence, plan.rule)
+        contained = replace(
+            contained, containment_strata=strata, residual=_residual(plan.prevalence, bound)
+        )
     return replace(conclusion, evidence=contained)
 
 
@@ -409,15 +370,12 @@ def _strata(
     return stats.stratified_containment(parts, confidence=confidence, rule=rule)
 
 
-def _residual(plan: Plan, bound: stats.GuardrailBound) -> stats.ResidualHarm:
-
-    prevalence = plan.prevalence
-    if prevalence is None:
-        return stats.residual_harm_bound(bound.error_upper, miss_confidence=bound.confidence)
+def _residual(given: Prevalence | None, bound: stats.GuardrailBound) -> stats.ResidualHarm:
+    rate, confidence = (None, None) if given is None else (given.rate, given.confidence)
     return stats.residual_harm_bound(
         bound.error_upper,
-        prevalence.rate,
-        prevalence_source="pre-guardrail",
+        rate,
+        prevalence_source=None if given is None else "pre-guardrail",
         miss_confidence=bound.confidence,
-        prevalence_confidence=prevalence.confidence,
+        prevalence_confidence=confidence,
     )
