@@ -13,28 +13,24 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.documents.numbers import STOPS
 from trialwise.extensions import naming_extensions
-from trialwise.model.evidence import (
-    ExperimentSummary,
-    Reproducibility,
-    ScoreSummary,
-    Spending,
-    StopReason,
-    Tally,
-)
+from trialwise.model import evidence as grounds
+from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, ErrorClass, Trial
 from trialwise.model.trial_table import TrialTable
-from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
+from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.procedures import partial_findings, trial_rows
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.chances import bound_plans
-from trialwise.procedures.composite import combine, compose, state_inputs
+from trialwise.procedures.composite import combine, compose, state_inputs, withdraw
 from trialwise.procedures.criterion_rows import Row, Rows, Stream
+from trialwise.procedures.gates import PROCEDURE as GATES
+from trialwise.procedures.latency import PROCEDURE as LATENCY
+from trialwise.procedures.mean_score import sum_up_inputs, summarize_scores
 from trialwise.procedures.registry import find_procedure
 
 if TYPE_CHECKING:
-    from trialwise.model.metrics import GateFinding
     from trialwise.stats.sequential import SequentialDesign
 
 
@@ -48,12 +44,12 @@ def decide_run(
     *,
     stops: Mapping[str, StopReason],
     stop: StopReason,
-    spending: Spending,
+    spending: grounds.Spending,
     run_id: str = "",
     started_at: datetime | None = None,
     message: str = "",
     covariates_at_end: Mapping[str, str] | None = None,
-    reproducibility: Reproducibility | None = None,
+    reproducibility: grounds.Reproducibility | None = None,
 ) -> Verdict:
     """Decide a run from its plan and its trials, and from nothing else.
 
@@ -83,25 +79,16 @@ def decide_run(
 
         findings = correct_findings(findings, plan, decide)
     if any(one.others.withdrawn_by is not None for one in plan.criteria):
-        from trialwise.procedures.composite import withdraw
-
         findings = [withdraw(one, plan) for one in findings]
     if stop is StopReason.ERROR_RATE:
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     enforced = any(one.enforced for one in plan.latency)
     ends = {name: stops.get(name, stop) for name in by_experiment}
-    latency: list[LatencyFinding] = []
-    gates: tuple[GateFinding, ...] = ()
-    if plan.latency:  # few runs have any
-        from trialwise.procedures.latency import PROCEDURE as LATENCY
-
-        latency = LATENCY.decide(plan, by_experiment, ends)
-    if plan.gates:
-        from trialwise.procedures.gates import PROCEDURE as GATES
-
-        gates = GATES.decide(plan, by_experiment, ends)
     verdict = compose(
-        findings, latency, advisory=() if enforced else (Dimension.LATENCY,), gates=gates
+        findings,
+        LATENCY.decide(plan, by_experiment, ends),
+        advisory=() if enforced else (Dimension.LATENCY,),
+        gates=GATES.decide(plan, by_experiment, ends),
     )
     return replace(
         verdict,
@@ -116,7 +103,7 @@ def decide_run(
         aborted=message or (f"The run {STOPS[stop].predicate}." if stop.is_premature else ""),
         covariates_at_end=dict(covariates_at_end or {}),
         horizon_false_alarm=_horizon(plan, verdict),
-        reproducibility=reproducibility or Reproducibility(seed=plan.seed),
+        reproducibility=reproducibility or grounds.Reproducibility(seed=plan.seed),
     )
 
 
@@ -133,10 +120,12 @@ def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
     )
 
 
-def _summary(experiment: ExperimentPlan, trials: TrialTable, stop: StopReason) -> ExperimentSummary:
+def _summary(
+    experiment: ExperimentPlan, trials: TrialTable, stop: StopReason
+) -> grounds.ExperimentSummary:
     tried = Counter(trials.inputs)
     repetitions = Counter(tried.values())
-    return ExperimentSummary(
+    return grounds.ExperimentSummary(
         name=experiment.name,
         identifier=experiment.identifier,
         version=experiment.version,
@@ -161,10 +150,10 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
     Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
     """
     runs = plan.options.horizon_runs
-    bound = None if runs is None or verdict.decision is None else bound_plans([plan], Decision.FAIL)
-    if runs is None or bound is None or bound.value is None:
+    if runs is None or verdict.decision is None:
         return None
-    together = bound.value * runs
+    bound = bound_plans([plan], Decision.FAIL)
+    together = 1 if bound is None or bound.value is None else bound.value * runs
     return together if together < 1 else None
 
 
@@ -286,11 +275,7 @@ class _Stream(NamedTuple):
             scores=self._sum_up_scores(rows),
         )
 
-    def _sum_up_scores(self, rows: Rows) -> ScoreSummary | None:
-        if self.criterion.terms.pass_at is None:
-            return None
-        from trialwise.procedures.mean_score import summarize_scores
-
+    def _sum_up_scores(self, rows: Rows) -> grounds.ScoreSummary | None:
         is_whole = len(rows) * self.inputs >= self.experiment.trials
         return summarize_scores(
             self.criterion, self._leave_out(rows), self.plan.claim, is_whole=is_whole
@@ -475,11 +460,5 @@ def _over_inputs(
         ),
         counts=counts,
         by_input=parts,
-        scores=_sum_up_inputs(parts) if criterion.terms.pass_at is not None else None,
+        scores=sum_up_inputs([part.scores for part in parts]),
     )
-
-
-def _sum_up_inputs(parts: Sequence[Finding]) -> ScoreSummary | None:
-    from trialwise.procedures.mean_score import sum_up_inputs
-
-    return sum_up_inputs([part.scores for part in parts])
