@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import cast
 
 from trialwise import stats
@@ -23,7 +24,7 @@ from trialwise.documents.numbers import as_observed
 from trialwise.model.evidence import Evidence, Note, NoteKind, StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, ObservedRate
-from trialwise.procedures.base import Conclusion, Counts
+from trialwise.procedures.base import Conclusion, Counts, known
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.families import find_share
@@ -32,6 +33,7 @@ from trialwise.stats.judged_tests import UNLIKE, compare_labels
 
 #: Of the error that is allowed, what goes to the share of trials that had a reply.
 _OF_SHARE = 0.2
+_CORRECTED = "The rate, corrected for the judge's errors, is"
 _NAMES = {
     "rectifier": "the rectifier",
     "rogan-gladen": "Rogan and Gladen",
@@ -50,24 +52,22 @@ def correct(
         rows: The trials that the analysis counts, in order.
         stop: Why no further trial was counted: a plan that may stop early pays for it in width.
     """
-    errors, required, decision = (
-        plan.judging.errors,
-        plan.threshold.required_rate,
-        conclusion.decision,
-    )
+    errors, required = plan.judging.errors, plan.threshold.required_rate
+    decision, statement = conclusion.decision, conclusion.statement
     if errors is None or required is None or plan.alpha is None or not rows:
         return conclusion
-    kindly = decision is Decision.FAIL
     alpha = plan.alpha * find_share(plan, len(rows), is_look=stop is StopReason.DECIDED)
     other: stats.JudgedDecision | None = None
-    statement = conclusion.statement
+    # Plans from before 0.2 and estimators of other rates only let the corrected rate object to the
+    # counts of the judge. Without a measured trial there is nothing to correct.
+    is_tested = bool(plan.judging.corrected_by) and plan.estimator is None
     if stop not in (StopReason.COMPLETE, StopReason.DECIDED):
         confidence = complement(plan.alpha)
         state = stats.JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
-        for passed in _outcomes(rows, kindly=kindly):
+        for passed in _outcomes(rows, kindly=decision is Decision.FAIL):
             state = state.update(bool(passed))
         answer = state.decide(required)
-    elif _decides_alone(plan, conclusion):
+    elif is_tested and decision is not None and conclusion.tally.trials:
         answer, other = _decide(plan, rows, required, alpha, kindly=False)
         if answer.decision is not Decision.PASS:
             # Silence counts against a PASS above, and against a FAIL here.
@@ -75,9 +75,11 @@ def correct(
             if answer.decision is Decision.PASS:
                 answer = replace(answer, decision=Decision.INCONCLUSIVE)
         if answer.decision is not Decision.INCONCLUSIVE:
-            statement = _state_decision(answer, required)
             decision = answer.decision
+            where = "above" if decision is Decision.PASS else "below"
+            statement = f"{_CORRECTED} {where} the required {required:g}."
     else:
+        kindly = decision is Decision.FAIL
         answer, other = _decide(plan, rows, required, alpha, kindly=kindly)
     if unlike := _find_unlike_labels(plan, rows):
         decision, statement = Decision.INCONCLUSIVE, unlike
@@ -111,16 +113,6 @@ def _find_unlike_labels(plan: CriterionPlan, rows: Rows) -> str:
     )
 
 
-def _decides_alone(plan: CriterionPlan, conclusion: Conclusion) -> bool:
-    """Return whether the corrected rate decides, instead of the counts of the judge.
-
-    Plans from before 0.2 and estimators of other rates only let it object. Without a measured trial
-    there is nothing to correct.
-    """
-    is_tested = bool(plan.judging.corrected_by) and plan.estimator is None
-    return is_tested and conclusion.decision is not None and bool(conclusion.tally.trials)
-
-
 def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """Decide between a good and a bad rate by the corrected one, all trials being in.
 
@@ -134,14 +126,8 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
         plan: The criterion's, whose threshold names both rates.
         counts: All planned trials.
     """
-    errors, threshold, rows = plan.judging.errors, plan.threshold, counts.rows
-    good, bad = threshold.required_rate, threshold.alternative_rate
-    alpha, beta = plan.alpha, plan.beta
-    assert errors is not None
-    assert good is not None
-    assert bad is not None
-    assert alpha is not None
-    assert beta is not None
+    good, bad = known(plan.threshold.required_rate), known(plan.threshold.alternative_rate)
+    rows, alpha, beta = counts.rows, known(plan.alpha), known(plan.beta)
     decision, answer, other = Decision.INCONCLUSIVE, None, None
     unlike = _find_unlike_labels(plan, rows)
     share = find_share(plan, len(rows), is_look=not counts.is_complete)
@@ -188,22 +174,24 @@ def _decide(
         kindly: Whether a FAIL is asked about; else a PASS.
     """
     heard = rows.keep(lambda row: not row.is_unheard)
-    asked = _Question(plan, _outcomes(heard, kindly=kindly))
+    decide = partial(_decide_by, plan, _outcomes(heard, kindly=kindly))
+    given = cast("tuple[stats.Correction, ...]", plan.judging.corrected_by)
+    corrections = given or judged_decision.CORRECTIONS[:2]
     if len(heard) == len(rows):
-        answers = [asked.decide(one, required, alpha) for one in asked.corrections]
+        answers = [decide(one, required, alpha) for one in corrections]
     else:
         share = stats.clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
         # The rate is the share of replies times the rate among them: divided, a limit for that.
         limit = required / max(share.high if kindly else share.low, required / 2)
         answers = [
             _told_of_all(
-                asked.decide(one, limit if limit < 1 else required, (1 - _OF_SHARE) * alpha),
+                decide(one, limit if limit < 1 else required, (1 - _OF_SHARE) * alpha),
                 required,
                 is_beyond=limit >= 1,
                 kindly=kindly,
                 per_reply=Fraction(len(rows), max(1, len(heard))),
             )
-            for one in asked.corrections
+            for one in corrections
         ]
     if len(answers) == 1:
         return answers[0], None
@@ -215,48 +203,36 @@ def _decide(
     return replace(second, decision=Decision.INCONCLUSIVE), first
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What the judge said of the replies, and how a plan corrects it."""
-
-    plan: CriterionPlan
-    outcomes: Sequence[int]
-
-    @property
-    def corrections(self) -> tuple[stats.Correction, ...]:
-        return (
-            cast("tuple[stats.Correction, ...]", self.plan.judging.corrected_by)
-            or judged_decision.CORRECTIONS[:2]
-        )
-
-    def decide(
-        self, correction: stats.Correction, required: float, alpha: float
-    ) -> stats.JudgedDecision:
-        """Decide by one correction; `alpha` is the error in one direction."""
-        errors, outcomes = self.plan.judging.errors, self.outcomes
-        assert errors is not None
-        if not outcomes:
-            nothing = stats.Undefined("no reply was judged")
-            return stats.JudgedDecision(
-                decision=Decision.INCONCLUSIVE,
-                required_rate=required,
-                corrected=nothing,
-                open_because="trials",
-                labels_needed=nothing,
-                trials_needed=nothing,
-                correction=correction,
-            )
-        # Boxes were decided by two-sided intervals at the same level.
-        is_tested = bool(self.plan.judging.corrected_by)
-        return stats.decide_judged(
-            sum(outcomes),
-            len(outcomes),
-            errors,
-            required,
-            confidence=complement(2 * alpha if is_tested else alpha),
-            method="exact" if is_tested else "boxes",
+def _decide_by(
+    plan: CriterionPlan,
+    outcomes: Sequence[int],
+    correction: stats.Correction,
+    required: float,
+    alpha: float,
+) -> stats.JudgedDecision:
+    """Decide by one correction; `alpha` is the error in one direction."""
+    if not outcomes:
+        nothing = stats.Undefined("no reply was judged")
+        return stats.JudgedDecision(
+            decision=Decision.INCONCLUSIVE,
+            required_rate=required,
+            corrected=nothing,
+            open_because="trials",
+            labels_needed=nothing,
+            trials_needed=nothing,
             correction=correction,
         )
+    # Boxes were decided by two-sided intervals at the same level.
+    is_tested = bool(plan.judging.corrected_by)
+    return stats.decide_judged(
+        sum(outcomes),
+        len(outcomes),
+        known(plan.judging.errors),
+        required,
+        confidence=complement(2 * alpha if is_tested else alpha),
+        method="exact" if is_tested else "boxes",
+        correction=correction,
+    )
 
 
 def _told_of_all(
@@ -276,10 +252,9 @@ def _told_of_all(
         kindly: Whether a FAIL is asked about; else a PASS.
         per_reply: Trials that it took for one reply.
     """
-    if kindly:
-        holds, decision = is_beyond or answer.decision is Decision.FAIL, Decision.FAIL
-    else:
-        holds, decision = not is_beyond and answer.decision is Decision.PASS, Decision.PASS
+    decision = Decision.FAIL if kindly else Decision.PASS
+    # Where not even flawless replies would be enough of all trials, the rate is too low.
+    holds = kindly if is_beyond else answer.decision is decision
     shown = decision if holds else Decision.INCONCLUSIVE
     needed = answer.trials_needed
     trials = needed if isinstance(needed, stats.Undefined) else math.ceil(needed * per_reply)
@@ -298,47 +273,38 @@ def _outcomes(rows: Rows, *, kindly: bool) -> Sequence[int]:
     return rows.mark(lambda row: row.passed or (kindly and row.is_unjudged))
 
 
-def _state_decision(answer: stats.JudgedDecision, required: float) -> str:
-    where = "above" if answer.decision is Decision.PASS else "below"
-    return f"The rate, corrected for the judge's errors, is {where} the required {required:g}."
-
-
 def _between(
     decision: Decision, answer: stats.JudgedDecision | None, good: float, bad: float
 ) -> str:
     if answer is None:
         return "No trial was available to decide on."
     if decision is Decision.PASS:
-        return f"The rate, corrected for the judge's errors, is above {bad:g}."
+        return f"{_CORRECTED} above {bad:g}."
     if decision is Decision.FAIL:
-        return f"The rate, corrected for the judge's errors, is below the required {good:g}."
+        return f"{_CORRECTED} below the required {good:g}."
     return f"All trials are in, and they do not decide between {good:g} and {bad:g}. {_why(answer)}"
 
 
 def _corrected(
     answer: stats.JudgedDecision, other: stats.JudgedDecision | None, *, trials: int
 ) -> Note:
-    return Note(kind=NoteKind.CORRECTION, text=_state_rates(answer, other, trials=trials))
-
-
-def _state_rates(
-    answer: stats.JudgedDecision, other: stats.JudgedDecision | None, *, trials: int
-) -> str:
     several = [one for one in (answer, other) if one is not None]
     several.sort(key=lambda one: judged_decision.CORRECTIONS.index(one.correction))
     said = []
     for one in several:
         if isinstance(one.corrected, stats.Undefined):
-            return f"The judged rate cannot be corrected: {one.corrected.reason}."
+            text = f"The judged rate cannot be corrected: {one.corrected.reason}."
+            return Note(kind=NoteKind.CORRECTION, text=text)
         low, high = one.corrected.interval
         said.append(f"{one.corrected.rate:.3f} [{low:.3f}, {high:.3f}] by {_NAMES[one.correction]}")
     assert not isinstance(answer.corrected, stats.Undefined)
     replies = answer.corrected.trials
     whose = "" if replies == trials else f"of the {replies:,} replies "
-    return (
+    text = (
         f"Corrected for the judge's errors on {answer.corrected.confusion.labels} labels the rate "
         f"{whose}is {' and '.join(said)}; judged it is {answer.corrected.judged_rate:.3f}."
     )
+    return Note(kind=NoteKind.CORRECTION, text=text)
 
 
 def _why(answer: stats.JudgedDecision) -> str:
