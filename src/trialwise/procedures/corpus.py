@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from trialwise import stats
 from trialwise.decimals import as_written, ceil_product, complement, settled
+from trialwise.documents.blocks import Section
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent, PopulationClaim
 from trialwise.model.criterion import Criterion
@@ -19,13 +20,10 @@ from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures import compliance
-from trialwise.procedures.base import Conclusion, Counts, Refused, Situation
+from trialwise.procedures.base import Conclusion, Counts, Refused, Situation, known
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.estimated_rates import NOT_POSTERIOR, ClaimedCounts
 from trialwise.stats.finite import exact_tail, most_failing_successes, tail
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
 
 _OBSERVED_RATE = "no-generalisation/observed-rate"
 _WHOLE = "finite-corpus/exact-rate"
@@ -54,8 +52,8 @@ class Corpus(compliance.Compliance):
 
     def _plan_corpus(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
         """Plan trials of a finite corpus, of which each input is tried at most once."""
-        assert criterion.at_least is not None
-        size, trials = len(situation.sampling.inputs), situation.fixed_trials(criterion)
+        required, size = known(criterion.at_least), len(situation.sampling.inputs)
+        trials = situation.fixed_trials(criterion)
         planned = size if trials is None else trials
         if planned > size:
             return Refused(
@@ -64,19 +62,18 @@ class Corpus(compliance.Compliance):
                 "instead"
             )
         alpha = criterion.wrong_pass
-        design = stats.finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
+        design = stats.finite_corpus_cutoff(required, planned, size, alpha=alpha)
         if design.cutoff is None and situation.verifies:
             return Refused(
-                f"{planned} of {size} inputs cannot show a corpus rate of {criterion.at_least:g} "
+                f"{planned} of {size} inputs cannot show a corpus rate of {required:g} "
                 f"at confidence {criterion.confidence:g}; at least {design.minimum_trials} are "
                 "needed"
             )
         whole = planned == size
-        shows_less = {}
-        if situation.leaves_open(criterion) and not whole:
-            level = criterion.wrong_fail
-            most = most_failing_successes(criterion.at_least, planned, size, alpha=level)
-            shows_less = {"most_failing": most, "fail_alpha": level}
+        most, level = None, criterion.wrong_fail
+        shows_less = situation.leaves_open(criterion) and not whole
+        if shows_less:
+            most = most_failing_successes(required, planned, size, alpha=level)
         return situation.start_plan(
             criterion,
             procedure=self.name,
@@ -88,12 +85,13 @@ class Corpus(compliance.Compliance):
             # A rate of the whole corpus is known only once all of it was tried.
             curtailed=situation.options.curtail and not whole,
             each_input=False,
-            **shows_less,
+            most_failing=most,
+            fail_alpha=level if shows_less else None,
         )
 
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
         """Decide by what the claim reaches: the corpus, or the run."""
-        case = ClaimedCounts.of(plan, counts)
+        case = ClaimedCounts(plan, counts)
         if case.claim.population is PopulationClaim.NO_GENERALISATION:
             return _describe(case)
         alpha = plan.alpha
@@ -110,11 +108,8 @@ class Corpus(compliance.Compliance):
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
     ) -> stats.Interval | None:
         """Find the interval: a binomial one while trials are missing, then the claim's own."""
-        return (
-            None
-            if stop is StopReason.COMPLETE
-            else compliance.rate_interval(plan, tally, stop, rule)
-        )
+        is_whole = stop is StopReason.COMPLETE
+        return None if is_whole else compliance.rate_interval(plan, tally, stop, rule)
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which observed rate, PASSes."""

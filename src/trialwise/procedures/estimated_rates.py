@@ -7,7 +7,6 @@ apart from the two rule sets: each estimator has one rule, whichever set the res
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import TypeAlias
@@ -20,7 +19,7 @@ from trialwise.model.claim import Claim, Estimator, Intent, TargetEstimand
 from trialwise.model.evidence import EstimatedEvidence, Tally
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
-from trialwise.procedures.base import Conclusion, Counts, has_agreeing_interval
+from trialwise.procedures.base import Conclusion, Counts, has_agreeing_interval, known
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status
 from trialwise.procedures.partial_findings import state_smoke
 from trialwise.stats.cluster_estimators import Bounds
@@ -37,50 +36,33 @@ APPROXIMATE = (
 NOT_POSTERIOR = "It is not the probability that this verdict is wrong."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedCounts:
-    """The counts of one criterion by input, with what its claim needs to know of the inputs."""
+    """The counts of one criterion by input, with what its claim needs to know of the inputs.
 
-    counts: CountsByInput
-    tally: Tally
-    claim: Claim
-    required_rate: float
-    shown_rate: float
-    """The rate above which a PASS shows it to be: the required one less a margin."""
-    intent: Intent
-    inputs: int
-    """Inputs of the sampling, tried or not."""
-    weights: Mapping[str, float]
-    strata: Mapping[str, str | None]
-    unit: str = "inputs"
-    """What was drawn: inputs, or clusters of them."""
+    Args:
+        plan: The criterion's.
+        counts: What its procedure decides on.
+    """
 
-    @classmethod
-    def of(cls, plan: CriterionPlan, counts: Counts) -> ClaimedCounts:
-        """Take them from what a procedure decides on."""
-        required, experiment = plan.threshold.required_rate, counts.experiment
-        assert required is not None
-        assert experiment is not None
-        tried: CountsByInput = counts.by_input
-        ids = experiment.input_ids
-        estimator = counts.claim.estimator
-        by_unit = estimator is not None and estimator.takes_inputs
-        if by_unit:
-            tried = _merge_copies(tried, experiment)
-        return cls(
-            counts=tried,
-            tally=Tally(trials=len(counts.rows), passed=counts.rows.passed),
-            claim=counts.claim,
-            required_rate=required,
-            # Earlier plans took no notice of a margin.
-            shown_rate=(has_agreeing_interval(plan) and plan.threshold.alternative_rate)
-            or required,
-            intent=counts.intent,
-            inputs=len(ids),
-            weights=dict(zip(ids, experiment.weights, strict=False)),
-            strata=dict(zip(ids, experiment.strata, strict=False)),
-            unit="clusters" if experiment.clusters and by_unit else "inputs",
-        )
+    def __init__(self, plan: CriterionPlan, counts: Counts) -> None:
+        experiment, ids = known(counts.experiment), known(counts.experiment).input_ids
+        self.claim, self.intent = counts.claim, counts.intent
+        self.counts: CountsByInput = counts.by_input
+        self.tally = Tally(trials=len(counts.rows), passed=counts.rows.passed)
+        self.inputs = len(ids)
+        """Inputs of the sampling, tried or not."""
+        self.weights = dict(zip(ids, experiment.weights, strict=False))
+        self.strata = dict(zip(ids, experiment.strata, strict=False))
+        self.required_rate = known(plan.threshold.required_rate)
+        # Earlier plans took no notice of a margin.
+        margin = plan.threshold.alternative_rate if has_agreeing_interval(plan) else None
+        self.shown_rate = margin or self.required_rate
+        """The rate above which a PASS shows it to be: the required one less a margin."""
+        self.unit = "inputs"
+        """What was drawn: inputs, or clusters of them."""
+        if counts.claim.estimator is not None and counts.claim.estimator.takes_inputs:
+            self.counts = _merge_copies(self.counts, experiment)
+            self.unit = "clusters" if experiment.clusters else "inputs"
 
     @property
     def target(self) -> str:
@@ -178,7 +160,6 @@ def matched_estimate(
         return stats.stratum_weighted(parts, confidence=confidence, method=bounds)
     if claim.estimator is not None and claim.estimator.is_model:
         # Few claims need a model, and it loads the fits.
-
         model: stats.ModelMethod = claim.estimator.value  # type: ignore[assignment]
         return stats.modelled_rate(
             list(counts.values()), confidence=confidence, method=model, bounds=bounds
@@ -228,10 +209,8 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         plan: With an estimator.
         counts: All planned trials.
     """
-    case, alpha = ClaimedCounts.of(plan, counts), plan.alpha
-    assert alpha is not None
-    estimator, estimand = case.claim.estimator, case.claim.estimand
-    assert estimator is not None
+    case, alpha = ClaimedCounts(plan, counts), known(plan.alpha)
+    estimator, estimand = known(case.claim.estimator), case.claim.estimand
     is_versioned, fail_alpha = has_agreeing_interval(plan), plan.failing.fail_alpha or alpha
     leaves_open = plan.failing.fail_alpha is not None
     # Plans of earlier versions are decided as they were planned.
@@ -263,10 +242,9 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     if decision is Decision.FAIL and leaves_open and not is_below:
         decision = Decision.INCONCLUSIVE
     observed = _weighted_observed(case, found)
-    ground = None
+    ground, end, bound, error = None, "lower", low, alpha
     if is_versioned and decision is Decision.FAIL:
         ground = SHOWN_BELOW if is_below else NOT_SHOWN
-    end, bound, error = "lower", low, alpha
     if ground == SHOWN_BELOW:
         end, bound, error = "upper", high, fail_alpha
     level = f"{as_percent(1 - error)} {end} bound {bound:.4g}"
@@ -318,10 +296,8 @@ def _weighted_observed(
         parts = [(Fraction(1), Fraction(*pair)) for pair in case.counts.values()]
     else:
         return observed_status(case.tally, case.required_rate)
-    gap = sum(w * rate for w, rate in parts) - as_written(case.required_rate) * sum(
-        w for w, _ in parts
-    )
-    return ObservedRate.from_gap(gap)
+    required = as_written(case.required_rate)
+    return ObservedRate.from_gap(sum((w * (rate - required) for w, rate in parts), Fraction()))
 
 
 def _state_assumptions(case: ClaimedCounts, estimator: Estimator, alpha: float) -> str:
