@@ -124,13 +124,10 @@ def _lay_out(
         if design.corpus_size is not None:
             passes += f" drawn of the corpus's {design.corpus_size}"
     name = (finding.decision_rule or "").removesuffix(AGREEING).removesuffix(LEFT_OUT_COUNTED)
-    test = _TESTS.get(name, "")
-    sections = [explanations.explain_hypotheses(finding, usual=usual, passes=passes, test=test)]
-    if reference:
-        sections.append(explanations.make_section("THRESHOLD REFERENCE", reference))
-    if inference:
-        sections.append(explanations.make_section("STATISTICAL INFERENCE", inference))
-    return tuple(sections)
+    hypotheses = explanations.explain_hypotheses(
+        finding, usual=usual, passes=passes, test=_TESTS.get(name, "")
+    )
+    return explanations.lay_out(hypotheses, reference, inference)
 
 
 def _infer(
@@ -309,8 +306,10 @@ def _describe_baseline(
 def _identify_baseline(reference: BaselineReference) -> explanations.Rows:
     expires = reference.expires_at
     until = "none declared" if expires is None else expires.isoformat(" ", "minutes")
-    until += _word_days(reference.days_left)
-    rows = [
+    if (left := reference.days_left) is not None:  # when the run started
+        days = as_count(math.floor(abs(left)), "day")
+        until += f" ({days} remaining)" if left >= 0 else f" (expired {days} ago)"
+    return [
         ("Baseline ID", reference.identifier),
         ("Baseline file", reference.file),
         ("Generated", reference.created_at.isoformat(" ", "minutes")),
@@ -320,15 +319,6 @@ def _identify_baseline(reference: BaselineReference) -> explanations.Rows:
         ("Expiration", until),
         ("Reference-state epoch", str(reference.epoch)),
     ]
-    return [row for row in rows if row[1]]
-
-
-def _word_days(left: float | None) -> str:
-    """Say how many days were left when the run started."""
-    if left is None:
-        return ""
-    days = as_count(math.floor(abs(left)), "day")
-    return f" ({days} remaining)" if left >= 0 else f" (expired {days} ago)"
 
 
 def _join(values: Mapping[str, str]) -> str:

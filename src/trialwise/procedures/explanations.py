@@ -8,15 +8,9 @@ from typing import TypeAlias, cast
 
 from trialwise import stats
 from trialwise.decimals import RELATIVE_BAND
+from trialwise.documents import numbers
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import (
-    STOPS,
-    as_computed,
-    as_count,
-    as_percent,
-    as_points,
-    as_probability,
-)
+from trialwise.documents.numbers import as_computed, as_count, as_percent, as_points
 from trialwise.model.criterion import Origin
 from trialwise.model.verdict import Finding
 from trialwise.procedures.sequential_designs import describe_rule
@@ -77,27 +71,27 @@ def explain_hypotheses(
     ]
     how, family = "unadjusted per-test", finding.plan.others.family
     if family is not None:
-        part = (
-            f"1/{family.decisions} of the level"
-            if finding.plan.counting.stops_early
-            else "the level"
-        )
+        stops_early = finding.plan.counting.stops_early
+        part = f"1/{family.decisions} of the level" if stops_early else "the level"
         how = f"{part} of {family.decisions} decisions together, {CLAIMS[family.correction][0]}"
     elif finding.single_decision is not None:
         how = "corrected together with other decisions"
     for symbol, level in (("α", finding.alpha), ("β", finding.beta)):
         if level is not None:
             rows.append((f"configured {symbol}", f"{level:g} ({how})"))
-    return make_section("HYPOTHESIS TEST", [row for row in rows if row[1]])
+    return make_section("HYPOTHESIS TEST", rows)
+
+
+def lay_out(hypotheses: Section, reference: Rows, inference: Rows) -> tuple[Section, ...]:
+    """Put the sections of one finding in their order; those without a row are left out."""
+    parts = {"THRESHOLD REFERENCE": reference, "STATISTICAL INFERENCE": inference}
+    return (hypotheses, *(make_section(heading, rows) for heading, rows in parts.items() if rows))
 
 
 def describe_threshold(finding: Finding) -> Rows:
     """Describe who says what the criterion is held against (§7.4)."""
     threshold = finding.threshold
-    rows = [("Threshold origin", threshold.origin.value)]
-    if threshold.contract_ref:
-        rows.append(("Contract ref", threshold.contract_ref))
-    return rows
+    return [("Threshold origin", threshold.origin.value), ("Contract ref", threshold.contract_ref)]
 
 
 def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = None) -> Rows:
@@ -174,16 +168,13 @@ def word_long_run(event: str) -> str:
 
 def explain_sequential(finding: Finding) -> tuple[Section, ...]:
     """Explain the two rates, the design and its errors, the stop and the inference after it."""
-    design, threshold = cast("SequentialDesign | None", finding.design), finding.threshold
+    design = cast("SequentialDesign | None", finding.design)
+    required = finding.threshold.required_rate
     reference = describe_threshold(finding)
-    if threshold.required_rate is not None:
-        required = f"p* = {threshold.required_rate:g} (given, not estimated)"
-        reference.append(("Normative threshold", required))
+    if required is not None:
+        reference.append(("Normative threshold", f"p* = {required:g} (given, not estimated)"))
     if design is None:  # a judge's errors were corrected for, and no boundary decided
-        return (
-            explain_hypotheses(finding),
-            *((make_section("THRESHOLD REFERENCE", reference),) if reference else ()),
-        )
+        return lay_out(explain_hypotheses(finding), reference, [])
     strict = design.p0 == design.p1
     below = f"p ≤ {design.p1:g}, the {'required rate' if strict else 'margin below it'}"
     margin = "none" if strict else f"{design.p0 - design.p1:.6g} below it: p = {design.p1:g}"
@@ -194,19 +185,13 @@ def explain_sequential(finding: Finding) -> tuple[Section, ...]:
         passes="the failures fall to the PASS boundary, given below, first",
         test=f"sequential, {design.method}; both errors exact by path counting",
     )
-    return (
-        hypotheses,
-        make_section("THRESHOLD REFERENCE", reference),
-        make_section("STATISTICAL INFERENCE", _infer(finding, design)),
-    )
+    return lay_out(hypotheses, reference, _infer(finding, design))
 
 
 def _infer(finding: Finding, design: SequentialDesign) -> Rows:
     looks = f"every {design.batch} trials" if design.batch > 1 else "after every trial"
     rows = [("Design", f"{design.method}, at most {design.cap} trials, looks {looks}")]
-    rule = describe_rule(design)
-    rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(rule)]
-    rows += _list_errors(design)
+    rows += put_under("Boundaries", describe_rule(design)) + _list_errors(design)
     if not isinstance(design.certificate, stats.Undefined):
         strict = design.p0 == design.p1
         least = "objective" if strict else "expected trials"
@@ -234,8 +219,9 @@ def _list_stop(finding: Finding, design: SequentialDesign) -> Rows:
     tally = finding.tally
     if not tally.trials or tally.trials > design.cap:
         return []
-    why = "" if finding.stop is None else f"; {STOPS[finding.stop].label}"
-    here = f"after {as_count(tally.trials, 'trial')} with {as_count(tally.failed, 'failure')}{why}"
+    why = "" if finding.stop is None else f"; {numbers.STOPS[finding.stop].label}"
+    failures = as_count(tally.failed, "failure")
+    here = f"after {as_count(tally.trials, 'trial')} with {failures}{why}"
     most, fewest = design.accept[tally.trials], design.reject[tally.trials]
     passes = f"PASS at {most} or fewer" if most >= 0 else "no PASS yet"
     fails = f"FAIL at {fewest} or more" if fewest <= tally.trials else "no FAIL yet"
@@ -245,19 +231,16 @@ def _list_stop(finding: Finding, design: SequentialDesign) -> Rows:
 def _list_after(finding: Finding) -> Rows:
     """Exact after stopping: the naive rate of a run that stopped because it looked good is off."""
     rows: Rows = []
+    p, interval, lower = finding.p_value, finding.interval, finding.lower_bound
     if finding.estimate is not None:
         rows.append(("Estimate", f"{finding.estimate:.6f}, median-unbiased after stopping"))
-    if finding.interval is not None:
-        level = finding.interval.confidence
-        label = "Interval" if level is None else f"{100 * level:.6g} % interval"
-        rows.append((label, f"{as_brackets(finding.interval)}, {finding.interval.method}"))
-    if finding.lower_bound is not None:
-        rows.append(("Lower bound", f"{as_computed(finding.lower_bound)}, one-sided"))
-    if finding.p_value is not None:
-        p = finding.p_value
+    if interval is not None:
+        rows.append((name_interval(interval), f"{as_brackets(interval)}, {interval.method}"))
+    if lower is not None:
+        rows.append(("Lower bound", f"{as_computed(lower)}, one-sided"))
+    if p is not None:
         rows.append(("p-value", f"{as_computed(p.value)} ({p.method}, {p.tail})"))
-    rows += _list_ratio(finding)
-    return rows
+    return rows + _list_ratio(finding)
 
 
 def _list_ratio(finding: Finding) -> Rows:
@@ -353,5 +336,5 @@ def _list_margin_test(
 def _compare(actual: float, alpha: float, event: str) -> str:
     """Say what a rule really does, and where that is more than its level."""
     exceeds = actual > alpha * (1 + RELATIVE_BAND)
-    above = f", more than {as_percent(alpha)}" if exceeds else f", at most {as_percent(alpha)}"
-    return f"{as_probability(actual)} {event}{above}"
+    above = f", {'more than' if exceeds else 'at most'} {as_percent(alpha)}"
+    return f"{numbers.as_probability(actual)} {event}{above}"
