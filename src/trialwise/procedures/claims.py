@@ -14,7 +14,9 @@ other claims need is imported where they are checked, as few runs make them.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from trialwise.decimals import as_written
@@ -46,16 +48,9 @@ class _Doubt(NamedTuple):
     """The intents under which it is a refusal; under the others it is a caveat."""
 
 
-def _refuse(text: str) -> _Doubt:
-    return _Doubt(text, frozenset(Intent))
-
-
-def _refuse_to_verify(text: str) -> _Doubt:
-    return _Doubt(text, frozenset({Intent.VERIFICATION}))
-
-
-def _warn(text: str) -> _Doubt:
-    return _Doubt(text, frozenset())
+_refuse = partial(_Doubt, refuses=frozenset(Intent))
+_refuse_to_verify = partial(_Doubt, refuses=frozenset({Intent.VERIFICATION}))
+_warn = partial(_Doubt, refuses=frozenset())
 
 
 class _Plan(NamedTuple):
@@ -153,7 +148,12 @@ def _list_doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     match claim.population:
         case PopulationClaim.FIXED_INPUTS:
             yield from _check_estimator(claim, plan)
-            yield from _note_copies(plan)
+            if (distinct := plan.experiment.distinct_inputs) < plan.inputs:
+                values = as_count(distinct, "distinct value")
+                yield _warn(
+                    f"The {plan.inputs} inputs hold {values}; one that is listed several times "
+                    "counts as often."
+                )
         case PopulationClaim.SUPERPOPULATION if claim.estimand.weighs_inputs:
             yield _refuse_weights(claim)
         case PopulationClaim.SUPERPOPULATION:
@@ -347,16 +347,11 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
     kind, one = ("clusters of inputs", "cluster") if has_clusters else ("distinct inputs", "input")
     listed = "" if plan.inputs == J else f", listed in {plan.inputs} rows"
     repeated = "" if plan.is_even else f" with up to {max(plan.repetitions)} repetitions"
+    estimator = ""
     # An estimator decides a required rate only, so that a regression has to change its inputs.
-    estimator = (
-        ""
-        if claim.is_weighted
-        else ", or set estimator=prompts"
-        if plan.procedure.decides_fixed_rate
-        else ", or set estimator=prompts with a fixed number of trials"
-        if not plan.procedure.compares_baseline
-        else ""
-    )
+    if not claim.is_weighted and not plan.procedure.compares_baseline:
+        fixed = "" if plan.procedure.decides_fixed_rate else " with a fixed number of trials"
+        estimator = f", or set estimator=prompts{fixed}"
     return (
         f"{n} trials over {J} {kind}{listed}{repeated} try some {one} more than once, and "
         f"a repetition is not new evidence about {claim.population_name}. Give at least {n} "
@@ -387,16 +382,6 @@ def _check_baseline_inputs(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         )
 
 
-def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
-    distinct = plan.experiment.distinct_inputs
-    if distinct < plan.inputs:
-        yield _warn(
-            f"The {plan.inputs} inputs hold {as_count(distinct, 'distinct value')}; one that "
-            "is listed "
-            "several times counts as often."
-        )
-
-
 def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """Yield whether the bound would stay below the requirement even if no trial failed."""
     threshold, alpha = plan.criterion.threshold, plan.criterion.alpha
@@ -407,12 +392,12 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     from trialwise.stats.compliance_cutoffs import minimum_trials
 
     names = [str(place) for place in range(plan.inputs)]
-    merges = claim.estimator is not Estimator.STRATIFIED
-    shares: dict[str, int] = {}
-    units = plan.experiment.find_units()
-    for place, times in enumerate(plan.repetitions):
-        name = str(units[place] if merges else place)
-        shares[name] = shares.get(name, 0) + max(1, plan.trials * times // plan.slots)
+    units: Sequence[object] = names
+    if claim.estimator is not Estimator.STRATIFIED:
+        units = plan.experiment.find_units()
+    shares = Counter[str]()
+    for unit, times in zip(units, plan.repetitions, strict=True):
+        shares[str(unit)] += max(1, plan.trials * times // plan.slots)
     found = matched_estimate(
         claim,
         {name: (share, share) for name, share in shares.items()},
