@@ -13,7 +13,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Tally
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
-from trialwise.procedures.base import Conclusion, Counts, Situation, has_agreeing_interval
+from trialwise.procedures.base import Conclusion, Counts, Situation, has_agreeing_interval, known
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
@@ -25,9 +25,7 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     The verdict is that of the whole design; a p-value or a bound at the size reached would belong
     to another one, so there is none.
     """
-    tally, decision = counts.tally, counts.decision
-    assert plan.cutoff is not None
-    assert decision is not None
+    tally, decision = counts.tally, known(counts.decision)
     failures = as_count(tally.failed, "failure")
     needed = f"{plan.cutoff} of {plan.trials}"
     if decision is Decision.PASS:
@@ -121,25 +119,21 @@ def conclude_silenced(conclusion: Conclusion, silent: int, unknown: str = "") ->
         silent: How many trials were not measured.
         unknown: What a check said could not be told; empty where it was a judge that kept silent.
     """
+    trials, they, were = ("1 trial", "it", "was")
+    if silent != 1:
+        trials, they, were = (f"{silent} trials", "they", "were")
+    statement = (
+        f"{trials} got no verdict from the judge, and had {they} passed this would not be a "
+        "FAIL: a judge's silence says nothing about the service."
+    )
+    advice = "see that the judge answers, or decide without such trials: analysis per-protocol"
     if unknown:
-        trials = "1 trial was" if silent == 1 else f"{silent} trials were"
-        return replace(
-            conclusion,
-            decision=Decision.INCONCLUSIVE,
-            caution=None,
-            statement=f"{trials} not measured: {unknown}. This is neither a failure nor a PASS.",
-            advice="record the session in a form that is read whole, or leave the criterion out",
+        statement = (
+            f"{trials} {were} not measured: {unknown}. This is neither a failure nor a PASS."
         )
-    trials, they = ("1 trial", "it") if silent == 1 else (f"{silent} trials", "they")
+        advice = "record the session in a form that is read whole, or leave the criterion out"
     return replace(
-        conclusion,
-        decision=Decision.INCONCLUSIVE,
-        caution=None,
-        statement=(
-            f"{trials} got no verdict from the judge, and had {they} passed this would not be a "
-            "FAIL: a judge's silence says nothing about the service."
-        ),
-        advice="see that the judge answers, or decide without such trials: analysis per-protocol",
+        conclusion, decision=Decision.INCONCLUSIVE, caution=None, statement=statement, advice=advice
     )
 
 
@@ -155,14 +149,12 @@ def conclude_measured(tally: Tally) -> Conclusion:
 
 def _place_rate(criterion: CriterionPlan, tally: Tally) -> ObservedRate:
     """Return where the rate so far stands against the threshold, compared in rationals."""
-    required = criterion.threshold.required_rate
-    if not tally.trials or (required is None and criterion.cutoff is None):
+    required, cutoff = criterion.threshold.required_rate, criterion.cutoff
+    if not tally.trials or (required is None and cutoff is None):
         return ObservedRate.NOT_APPLICABLE
     if required is not None:
-        gap = tally.passed - as_written(required) * tally.trials
-    else:
-        assert criterion.cutoff is not None
-        gap = tally.passed * criterion.trials - as_written(criterion.cutoff) * tally.trials
+        return ObservedRate.from_gap(tally.passed - as_written(required) * tally.trials)
+    gap = tally.passed * criterion.trials - as_written(known(cutoff)) * tally.trials
     return ObservedRate.from_gap(gap)
 
 
@@ -232,15 +224,12 @@ def list_smoke_caveats(
     """List what a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
     if situation.verifies or not criterion.is_normative:
         return ()
-    if design.trials < design.minimum_trials:
-        caveat = (
-            f"Sample not sized for verification (N = {design.trials}, need "
-            f"{design.minimum_trials}). A PASS is a directional signal, not a compliance "
-            "determination."
-        )
-    else:
-        caveat = (
-            "Sample is sized for verification. Consider setting intent = VERIFICATION for "
-            "evidential strength."
-        )
-    return (caveat,)
+    sized = (
+        "Sample is sized for verification. Consider setting intent = VERIFICATION for evidential "
+        "strength."
+    )
+    too_small = (
+        f"Sample not sized for verification (N = {design.trials}, need {design.minimum_trials}). "
+        "A PASS is a directional signal, not a compliance determination."
+    )
+    return (too_small if design.trials < design.minimum_trials else sized,)
