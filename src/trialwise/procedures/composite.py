@@ -86,12 +86,13 @@ def compose(
     if not findings and not latency:
         raise InvalidArgument("findings", [], "hold a criterion: what was not run is never PASS")
     _check_one_rule([*findings, *latency])
-    refusals = _refusals(
-        [
-            *(() if Dimension.FUNCTIONAL in left_out else counting),
-            *(() if Dimension.LATENCY in left_out else latency),
-        ]
-    )
+    parts: list[Finding | LatencyFinding] = [
+        *(() if Dimension.FUNCTIONAL in left_out else counting),
+        *(() if Dimension.LATENCY in left_out else latency),
+    ]
+    given = {reason for part in parts for reason in part.refusals}
+    # Every reason once, in the order that the enumeration declares.
+    refusals = tuple(reason for reason in Refusal if reason in given)
     verdict = Verdict(
         decision=None,
         findings=findings,
@@ -144,12 +145,6 @@ def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:
     if len(rules) > 1:
         allowed = "be decided by one rule set: never mix within a verdict"
         raise InvalidArgument("findings", rules, allowed)
-
-
-def _refusals(parts: Iterable[Finding | LatencyFinding]) -> tuple[Refusal, ...]:
-    """Return every reason once, in the order the enumeration declares."""
-    given = {reason for part in parts for reason in part.refusals}
-    return tuple(reason for reason in Refusal if reason in given)
 
 
 def _list_triggers(verdict: Verdict, decision: Decision) -> Iterator[Trigger]:

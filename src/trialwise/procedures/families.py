@@ -9,7 +9,7 @@ decide a record again; contracts share the level by their numbers of decisions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -47,31 +47,26 @@ def plan_criterion(criterion: Criterion, situation: Situation) -> CriterionPlan 
         found = _choose_procedure(criterion, situation).plan(criterion, situation)
     except InvalidArgument as error:
         return Refused(str(error))
-    return found if isinstance(found, Refused) else let_withdraw(with_judge(found, criterion))
+    if isinstance(found, Refused):
+        return found
+    plan = with_judge(found, criterion)
+    # Later trials can withdraw a decision that is about their rate.
+    is_plain = plan.judging.errors is None and plan.estimator is None
+    may = find_procedure(plan.procedure).may_be_withdrawn and is_plain
+    return plan.change(withdrawn_by=WITHDRAWAL_LEVEL) if may else plan
 
 
 #: How often the trials of a service that did not change may contradict its decision.
 WITHDRAWAL_LEVEL = 0.01
 
 
-def let_withdraw(plan: CriterionPlan) -> CriterionPlan:
-    """Return a plan whose decision later trials can withdraw, if it is about their rate."""
-    is_plain = plan.judging.errors is None and plan.estimator is None
-    may = find_procedure(plan.procedure).may_be_withdrawn and is_plain
-    return plan.change(withdrawn_by=WITHDRAWAL_LEVEL) if may else plan
-
-
 def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
-    if criterion.report_only:
-        return find_procedure("REPORTED")
-    if criterion.procedure is not None:
-        return find_procedure(criterion.procedure)
-    if criterion.question in _BY_QUESTION:
-        return find_procedure(_BY_QUESTION[criterion.question])
-    if situation.claim.population in _COUNTED_CLAIMS:
-        return find_procedure("CORPUS")
-    fixed = situation.fixed_trials(criterion) is not None
-    return find_procedure("COMPLIANCE" if fixed else "SEQUENTIAL")
+    is_counted = situation.claim.population in _COUNTED_CLAIMS
+    usual = "SEQUENTIAL" if situation.fixed_trials(criterion) is None else "COMPLIANCE"
+    name = criterion.procedure or _BY_QUESTION.get(
+        criterion.question, "CORPUS" if is_counted else usual
+    )
+    return find_procedure("REPORTED" if criterion.report_only else name)
 
 
 #: The versioned name of the rule that decides by a rate corrected for a judge's errors.
@@ -120,26 +115,24 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
         # The boundaries are for outcomes that are seen without error. The corrected rate decides
         # once all trials are in, and has a rule of its own.
         plan = plan.change(stops_early=False, design=None, decision_rule=CORRECTED_RATE)
+    caveat = None
+    if find_procedure(plan.procedure).compares_baseline:
+        caveat = _BOTH_JUDGED
+    elif plan.counting.each_input:
+        caveat = _POOLED_LABELS
+    elif plan.estimator is not None:
+        caveat = _ALIKE_TRIALS
     planned = plan.change(
         advisory=reasons,
         errors=errors,
         corrected_by=() if errors is None else _TESTS[counts_labels(criterion.checks)],
         # What the judge said so far may be certain and the rate corrected for its errors still not.
         curtailed=plan.counting.curtailed and errors is None,
-        caveats=(*plan.caveats, *_caveats(plan)),
+        caveats=plan.caveats if caveat is None else (*plan.caveats, caveat),
     )
     # Advice ends no run, and `curtail: false` asks for all trials.
     may_stop = errors is not None and not reasons and plan.counting.curtailed
     return planned.change(looks=find_looks(planned)) if may_stop else planned
-
-
-def _caveats(plan: CriterionPlan) -> Iterator[str]:
-    if find_procedure(plan.procedure).compares_baseline:
-        yield _BOTH_JUDGED
-    elif plan.counting.each_input:
-        yield _POOLED_LABELS
-    elif plan.estimator is not None:
-        yield _ALIKE_TRIALS
 
 
 #: From this sum of levels on a correction is advised.

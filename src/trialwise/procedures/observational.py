@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from trialwise import stats
 from trialwise.decimals import complement
 from trialwise.documents import numbers
+from trialwise.documents.blocks import Section
 from trialwise.model.claim import CHALLENGES, Intent
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, StopReason, Tally
@@ -16,9 +16,6 @@ from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures import base
 from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
 from trialwise.procedures.partial_findings import conclude_short
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
 
 NO_FAILURE_OBSERVED = "NO FAILURE OBSERVED"
 
@@ -49,7 +46,10 @@ class Observational(base.Procedure):
         if limit is None and trials is None and not each and inputs > _MOST_WITHOUT_CONSENT:
             # As many trials as nobody would expect need somebody's word.
             if situation.verifies and not situation.options.budget.is_given:
-                return base.Refused(_ask_consent(inputs))
+                return base.Refused(
+                    f"it asks every input at least once, and there are {inputs:,}; allow that many "
+                    f"with max_trials: {inputs}, or ask only some of them, such as trials: 200"
+                )
             limit = None if situation.verifies else _MOST_WITHOUT_CONSENT
         if limit is not None and limit < needed and situation.verifies:
             return base.Refused(_explain_limit(limit, needed, inputs))
@@ -81,16 +81,15 @@ class Observational(base.Procedure):
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:
         """Report whether any failure was observed: exact on the run, silent about a population."""
         tally = counts.tally
+        decision = Decision.FAIL if tally.failed else Decision.PASS
         if tally.trials == 0:
-            decision, caution = Decision.INCONCLUSIVE, Caution.ZERO_EVALUABLE
-        else:
-            decision, caution = (Decision.FAIL if tally.failed else Decision.PASS), None
+            decision = Decision.INCONCLUSIVE
         # Below the probes that an operator asks for, PASS would say too much (§1.4.5).
         few = plan.counting.min_probes is not None and tally.trials < plan.counting.min_probes
         return base.Conclusion(
             decision=decision,
             tally=tally,
-            caution=caution,
+            caution=None if tally.trials else Caution.ZERO_EVALUABLE,
             statement=_state(plan.criterion, counts.ran or tally)
             + state_clause(plan, "" if counts.experiment is None else counts.experiment.role),
             label=NO_FAILURE_OBSERVED if few and decision is Decision.PASS else "",
@@ -105,12 +104,8 @@ class Observational(base.Procedure):
         clause = describe_clause(plan)
         if plan.counting.asks_every_input:
             rule = "FAIL with the first failure, PASS once every input was asked without one"
-            own = (
-                ""
-                if plan.counting.rides_along
-                else f", in at least {numbers.as_count(plan.trials, 'trial')}"
-            )
-            return f"{rule}{own}{clause}"
+            least = f", in at least {numbers.as_count(plan.trials, 'trial')}"
+            return f"{rule}{'' if plan.counting.rides_along else least}{clause}"
         return f"PASS without a failure in at least {plan.trials}, FAIL with one{clause}"
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
@@ -174,13 +169,6 @@ def plan_measurement(criterion: Criterion, situation: base.Situation) -> Criteri
         curtailed=False,
         # What is only reported has no part in which trials count as successful.
         reported_at=criterion.confidence if criterion.report_only else None,
-    )
-
-
-def _ask_consent(inputs: int) -> str:
-    return (
-        f"it asks every input at least once, and there are {inputs:,}; allow that many with "
-        f"max_trials: {inputs}, or ask only some of them, such as trials: 200"
     )
 
 
@@ -273,7 +261,9 @@ class Reported(base.Procedure):
         tally = counts.tally
         if not tally.trials:
             return replace(base.Conclusion.without_trials(tally), label=REPORTED)
-        interval = _find_reported_interval(plan, tally.passed, tally.trials)
+        compute = stats.wilson_interval if plan.rule == "wilson" else stats.clopper_pearson
+        level = base.known(plan.standing.reported_at)
+        interval = compute(tally.passed, tally.trials, confidence=level)
         return base.Conclusion(
             decision=Decision.INCONCLUSIVE,
             tally=tally,
@@ -302,8 +292,7 @@ class Reported(base.Procedure):
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say that it only reports."""
-        assert plan.standing.reported_at is not None
-        level = numbers.as_percent(plan.standing.reported_at)
+        level = numbers.as_percent(base.known(plan.standing.reported_at))
         rule = f"reported with its {level} interval, and no part of the verdict"
         return f"{rule}{describe_clause(plan)}"
 
@@ -330,27 +319,16 @@ class Reported(base.Procedure):
 REPORT_ONLY = Reported()
 
 
-def _find_reported_interval(plan: CriterionPlan, passed: int, trials: int) -> stats.Interval:
-    assert plan.standing.reported_at is not None
-    compute = stats.wilson_interval if plan.rule == "wilson" else stats.clopper_pearson
-    return compute(passed, trials, confidence=plan.standing.reported_at)
-
-
-_NO_PART = "It is only reported and has no part in the verdict."
-
-
 def _state_reported(plan: CriterionPlan, passed: int, trials: int, interval: stats.Interval) -> str:
     """Say what was measured and, where a rate or a baseline is named, where that lies."""
     count, rate = numbers.as_count(trials, "trial"), numbers.as_observed(passed / trials)
-    said = f"{passed:,} of {count} passed ({rate}). {_NO_PART}"
+    no_part = "It is only reported and has no part in the verdict."
+    said = f"{passed:,} of {count} passed ({rate}). {no_part}"
     required = plan.threshold.required_rate
     if required is None:
         return said
-    where = "inside"
-    if interval.low > required:
-        where = "below"
-    elif interval.high < required:
-        where = "above"
+    is_above, is_below = interval.high < required, interval.low > required
+    where = "below" if is_below else "above" if is_above else "inside"
     return f"{said} The {numbers.as_percent(required)} it names lies {where} the interval."
 
 
