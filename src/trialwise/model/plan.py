@@ -258,6 +258,10 @@ class CriterionPlan:
         }
         return replace(self, **given, **changed)
 
+    def count_trials(self, inputs: int) -> int:
+        """Return its trials over all inputs together."""
+        return self.trials * (inputs if self.counting.each_input else 1)
+
     @property
     def limits(self) -> Limits:
         """When its stream is decided."""

@@ -17,14 +17,10 @@ from trialwise.documents.numbers import as_probability
 from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, JointErrors, Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.procedures.characteristic import (
-    NO_KNOWN_ERROR,
-    UNSHOWN,
-    Chance,
-    Characteristic,
-    RuleError,
-)
+from trialwise.procedures import characteristic
+from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
 from trialwise.procedures.families import describe_looks
+from trialwise.procedures.latency import PROCEDURE as LATENCY
 from trialwise.procedures.registry import find_procedure
 
 
@@ -83,7 +79,7 @@ class Part(NamedTuple):
     def find_error(self, wrong: Decision) -> RuleError | str:
         """Return the error of a wrong decision, or why none is counted."""
         found = self.characteristic
-        return found.error_of(wrong) or found.uncounted.get(wrong, NO_KNOWN_ERROR)
+        return found.error_of(wrong) or found.uncounted.get(wrong, characteristic.NO_KNOWN_ERROR)
 
 
 def list_parts(plan: Plan) -> Iterator[Part]:
@@ -95,8 +91,6 @@ def list_parts(plan: Plan) -> Iterator[Part]:
             found = characterize(one, plan.intent_of(one))
             yield Part(one.criterion, _correct(found, one, plan), _count_streams(one, plan))
     for limit in plan.latency:
-        from trialwise.procedures.latency import PROCEDURE as LATENCY
-
         found = LATENCY.characterize(limit, plan) if limit.enforced else _leave_out(ADVISES)
         yield Part(f"latency {limit.percentile}", found)
     for gate in plan.gates:
@@ -139,7 +133,7 @@ def _correct(found: Characteristic, criterion: CriterionPlan, plan: Plan) -> Cha
             if one.allowed is not None
         ),
         uncounted={
-            **{one.wrong: UNSHOWN for one in found.errors if one.allowed is None},
+            **{one.wrong: characteristic.UNSHOWN for one in found.errors if one.allowed is None},
             **found.uncounted,
         },
     )
@@ -227,13 +221,12 @@ def forecast(plan: Plan) -> tuple[Forecast, ...]:
 
 
 def _criterion(criterion: CriterionPlan, plan: Plan) -> Forecast:
-    streams = _count_streams(criterion, plan)
+    streams, family = _count_streams(criterion, plan), criterion.others.family
     procedure, alone = find_procedure(criterion.procedure), criterion
-    if criterion.others.family is not None and not criterion.counting.stops_early:
+    if family is not None and not criterion.counting.stops_early:
         # What the others decide can only add to what holds whatever they decide.
-        share = criterion.others.family.least_share
+        share = family.least_share
         alone = procedure.scale_levels(criterion, lambda level: share * level)
-    family = criterion.others.family
     # By e-values and by BY an end at a boundary may still not hold.
     is_open = family is not None and criterion.counting.stops_early and not family.keeps_boundaries
     found = () if is_open else characterize(alone, plan.intent_of(criterion)).chances
@@ -273,7 +266,7 @@ def find_limiting(plan: Plan) -> tuple[LimitingCriteria, ...]:
         if len(criteria) < 2:
             continue
         needs = {
-            each.criterion: each.trials * (len(one.input_ids) if each.counting.each_input else 1)
+            each.criterion: each.count_trials(len(one.input_ids))
             for each in criteria
             if not each.counting.rides_along
         }

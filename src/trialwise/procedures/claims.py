@@ -73,7 +73,7 @@ class _Plan(NamedTuple):
     @property
     def trials(self) -> int:
         """Planned, or the most of a sequential decision; of all inputs together."""
-        return self.criterion.trials * (self.inputs if self.criterion.counting.each_input else 1)
+        return self.criterion.count_trials(self.inputs)
 
     @property
     def repetitions(self) -> Sequence[int]:

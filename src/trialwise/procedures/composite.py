@@ -12,6 +12,7 @@ from trialwise.model.claim import Intent
 from trialwise.model.evidence import Envelopes
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Trigger, Verdict
+from trialwise.procedures.base import known
 from trialwise.procedures.chances import bound_errors, describe_inputs, list_finding_parts
 from trialwise.procedures.compliance import NOT_SHOWN
 from trialwise.procedures.registry import procedure_of
@@ -39,11 +40,12 @@ def combine(decisions: Iterable[Decision]) -> Decision | None:
 def state_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
     """State how many inputs PASS, which have the decision of all, and how often some is wrong."""
     passing = sum(part.decision is Decision.PASS for part in parts)
-    worst = [part for part in parts if part.decision is decision and decision is not Decision.PASS]
-    named = ", ".join(
-        f"{part.input_id} ({part.tally.passed}/{part.tally.trials})" for part in worst[:5]
-    )
-    more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
+    worst = [
+        f"{part.input_id} ({part.tally.passed}/{part.tally.trials})"
+        for part in parts
+        if part.decision is decision is not Decision.PASS
+    ]
+    named, more = ", ".join(worst[:5]), f" and {len(worst) - 5} more" if len(worst) > 5 else ""
     which = f"; {decision}: {named}{more}" if worst else ""
     return f"{passing} of {len(parts)} inputs PASS{which}.{_describe_levels(parts)}"
 
@@ -194,9 +196,7 @@ def withdraw(finding: Finding, run: Plan) -> Finding:
         return replace(finding, by_input=parts, decision=decision, words=words)
     if not _is_contradicted(finding):
         return finding
-    assert finding.counts is not None
-    later = finding.counts.later
-    assert later is not None
+    later = known(known(finding.counts).later)
     other = "lower" if finding.decision is Decision.PASS else "higher"
     statement = (
         f"{finding.decision} at trial {finding.decided_at:,}, but later trials show a {other} rate "

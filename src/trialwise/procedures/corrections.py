@@ -31,6 +31,7 @@ from trialwise.model.claim import Intent
 from trialwise.model.evidence import Note, NoteKind
 from trialwise.model.plan import CriterionPlan, Family, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
+from trialwise.procedures.base import known
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, decision_interval
 from trialwise.procedures.composite import combine, state_inputs
 from trialwise.procedures.registry import procedure_of
@@ -79,13 +80,11 @@ class _Correction:
         shares = {side: self._find_shares(side) for side in (Decision.PASS, Decision.FAIL)}
         places, corrected = count(), []
         for one in self._findings:
-            if one.plan.others.family is None:
-                corrected.append(one)
-            elif not one.by_input:
-                corrected.append(self._correct(next(places), shares))
+            if one.plan.others.family is not None:
+                parts = tuple(self._correct(next(places), shares) for _ in _split(one))
+                corrected.append(_combine_inputs(one, parts) if one.by_input else parts[0])
             else:
-                parts = tuple(self._correct(next(places), shares) for _ in one.by_input)
-                corrected.append(_combine_inputs(one, parts))
+                corrected.append(one)
         return corrected
 
     def _find_shares(self, side: Decision) -> tuple[float, ...]:
@@ -130,8 +129,7 @@ class _Correction:
 
     def _correct(self, place: int, shares: dict[Decision, tuple[float, ...]]) -> Finding:
         single = self._singles[place]
-        family = single.plan.others.family
-        assert family is not None
+        family = known(single.plan.others.family)
         if single.decision is None or single.words.label or _is_cut_short(single):
             return replace(single, single_decision=single.decision)
         chosen = {
@@ -161,8 +159,7 @@ class _Correction:
 
     def _describe(self, found: Finding, single: Finding, chosen: dict[Decision, float]) -> Finding:
         """Say what the family decides and guarantees, and what the criterion would be alone."""
-        family = found.plan.others.family
-        assert family is not None
+        family = known(found.plan.others.family)
         levels = {
             Decision.PASS: family.wrong_pass * chosen[Decision.PASS],
             Decision.FAIL: family.wrong_fail * chosen[Decision.FAIL],
@@ -197,10 +194,8 @@ def describe_guarantee(families: Sequence[Family]) -> str:
         for levels in zip(*((one.wrong_pass, one.wrong_fail) for one in families), strict=True)
     )
     together = f"the {families[0].decisions} decisions that are corrected together ({label})"
-    said = (
-        f"Any of {together} is a wrong PASS in at most {passes} of runs, and any a wrong FAIL in "
-    )
-    said += f"at most {fails}"
+    said = f"Any of {together} is a wrong PASS in at most {passes} of runs, and any a wrong FAIL"
+    said += f" in at most {fails}"
     if controls == "FDR":
         said = (
             f"Of the PASSes among {together} at most {passes} are wrong on average, and of the "
@@ -223,8 +218,7 @@ def _is_cut_short(finding: Finding) -> bool:
 
 
 def _find_ground(finding: Finding) -> str | None:
-    ground: str | None = getattr(finding.evidence, "ground", None)
-    return ground
+    return cast("str | None", getattr(finding.evidence, "ground", None))
 
 
 def _is_shown(side: Decision, finding: Finding) -> bool:
@@ -262,8 +256,7 @@ def _decide_counts(
     finding: Finding, share: float, intent: Intent, *, by_evidence: bool = False
 ) -> Finding:
     """Decide where counting ended at a share of the undivided levels, by p-values or e-values."""
-    family, tally = finding.plan.others.family, finding.tally
-    assert family is not None
+    family, tally = known(finding.plan.others.family), finding.tally
     # What was cut short, or taken back for another reason, shows nothing.
     if _is_cut_short(finding) or not tally.trials:
         return finding
@@ -299,11 +292,10 @@ _GROUNDS = {Decision.PASS: None, Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSI
 
 
 def _state_counts(finding: Finding, decision: Decision, intent: Intent) -> str:
-    tally, family = finding.tally, finding.plan.others.family
+    tally, family = finding.tally, known(finding.plan.others.family)
     if finding.plan.counting.stops_early and decision is not Decision.INCONCLUSIVE:
         return state_stop(decision, tally, cast("SequentialDesign", finding.design), intent)
     required = as_percent(finding.threshold.required_rate or 0)
-    assert family is not None
     return (
         f"{tally.passed} of {tally.trials} passed: too close to {required} to tell as one of "
         f"{family.decisions} decisions."
@@ -329,8 +321,7 @@ def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Weight:
     """Weigh counts by e-values, which hold wherever counting stopped."""
 
     k, n, threshold = finding.tally.passed, finding.tally.trials, finding.threshold
-    required = threshold.required_rate
-    assert required is not None
+    required = known(threshold.required_rate)
     shown = threshold.alternative_rate or required
     low = stats.anytime_interval(k, n, confidence=1 - levels[0], side="lower")
     high = stats.anytime_interval(k, n, confidence=1 - levels[1], side="upper")

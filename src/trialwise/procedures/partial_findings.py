@@ -51,12 +51,10 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
 def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """Conclude INCONCLUSIVE for a plan that ended before it could decide."""
     tally, why = counts.tally, STOPS[counts.stop].predicate
-    statement = (
-        f"The run {why} after {tally.trials} of {plan.trials} planned trials, and what is "
-        "missing could still change the verdict."
-        if tally.trials
-        else f"The run {why} before the first trial counted."
-    )
+    done = f"{tally.trials} of {plan.trials} planned trials"
+    statement = f"The run {why} after {done}, and what is missing could still change the verdict."
+    if not tally.trials:
+        statement = f"The run {why} before the first trial counted."
     return Conclusion(
         decision=Decision.INCONCLUSIVE,
         tally=tally,

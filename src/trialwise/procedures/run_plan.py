@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.errors import DesignRefused, InvalidArgument
+from trialwise.model.baseline import Baseline, BaselineReference
 from trialwise.model.claim import CHALLENGES, Intent, PopulationClaim, Sampling, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
@@ -20,12 +21,12 @@ from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.families import find_family_size, plan_corrected
 from trialwise.procedures.gates import PROCEDURE as GATES
+from trialwise.procedures.latency import PROCEDURE as LATENCY
 from trialwise.procedures.registry import find_procedure
+from trialwise.procedures.sequential_designs import share_trials
 from trialwise.stats.sequential.concurrency import Draw
 
 if TYPE_CHECKING:
-    from trialwise.model.baseline import Baseline, BaselineReference
-    from trialwise.model.gate import Metrics, Reliability, Stability
     from trialwise.stats.sequential import DesignCache
 
 
@@ -85,8 +86,6 @@ def plan_run(
         found = [plan_corrected(one, situation.under_intent_of(one), decisions) for one in criteria]
         planned = [one for one in found if not isinstance(one, Refused)]
         if not measuring and sum(one.counting.stops_early for one in planned) > 1:
-            from trialwise.procedures.sequential_designs import share_trials
-
             planned = share_trials(planned, len(sampling.inputs), cache=cache)
         mine = _riding(planned, sampling)
         refusals += [
@@ -106,12 +105,11 @@ def plan_run(
         experiments.append(experiment)
     latency: tuple[LatencyPlan, ...] = ()
     if contract.latency is not None and not measuring:
-        from trialwise.procedures.latency import PROCEDURE as LATENCY
-
         latency, unsupported = LATENCY.plan(contract, options, experiments, plans, baseline)
         refusals += unsupported
     if refusals:
         raise DesignRefused(tuple(refusals))
+    gates = [replace(one, sampling=contract.gate_experiments(one)[0]) for one in contract.gates]
     order = {criterion.name: place for place, criterion in enumerate(contract.criteria)}
     is_corrected = any(one.others.family is not None for one in plans)
     return Plan(
@@ -125,7 +123,7 @@ def plan_run(
         experiments=tuple(experiments),
         criteria=tuple(sorted(plans, key=lambda one: order[one.criterion])),
         latency=latency,
-        gates=_gates(contract) if contract.gates and not measuring else (),
+        gates=() if measuring else tuple(gates),
         structure=dict(structure),
         covariates=dict(covariates or {}),
         factors=dict(contract.factors),
@@ -158,24 +156,17 @@ def _riding(plans: Sequence[CriterionPlan], sampling: Sampling) -> list[Criterio
     Alone they have a number of their own.
     """
     inputs = len(sampling.inputs)
-    largest = max(
-        (
-            one.trials * (inputs if one.counting.each_input else 1)
-            for one in plans
-            if not one.counting.rides_along
-        ),
-        default=None,
-    )
-    if largest is None:
+    others = [one.count_trials(inputs) for one in plans if not one.counting.rides_along]
+    if not others:
         return [one.change(rides_along=False) for one in plans]
-    return [
-        # A limit may leave fewer trials than there are inputs; its own plan knows that.
-        replace(one, trials=size, cutoff=None if one.standing.reported_at else size)
-        if one.counting.rides_along
-        else one
-        for one in plans
-        for size in (max(largest, min(one.trials, inputs)),)
-    ]
+    riding = list(plans)
+    for place, one in enumerate(plans):
+        if one.counting.rides_along:
+            # A limit may leave fewer trials than there are inputs; its own plan knows that.
+            size = max(*others, min(one.trials, inputs))
+            cutoff = None if one.standing.reported_at else size
+            riding[place] = replace(one, trials=size, cutoff=cutoff)
+    return riding
 
 
 def _experiment(
@@ -186,7 +177,7 @@ def _experiment(
     fingerprint: str,
 ) -> ExperimentPlan:
     name, inputs = criteria[0].experiment, sampling.inputs
-    trials = max(one.trials * (len(inputs) if one.counting.each_input else 1) for one in criteria)
+    trials = max(one.count_trials(len(inputs)) for one in criteria)
     draw = options.draw or default_draw()
     further = _count_further(sampling, criteria, trials, draw, options.max_trials)
     return ExperimentPlan(
@@ -252,10 +243,6 @@ def _mode(
     return SamplingMode.WITH_REPLACEMENT
 
 
-def _gates(contract: Contract) -> tuple[Reliability | Stability | Metrics, ...]:
-    return tuple(replace(one, sampling=contract.gate_experiments(one)[0]) for one in contract.gates)
-
-
 def _check_claims(
     criteria: list[CriterionPlan],
     experiment: ExperimentPlan,
@@ -268,10 +255,10 @@ def _check_claims(
     if measuring:
         return criteria, []
     checked, refusals = [], []
+    # Inputs that are tried again are a hard invalidator of a claim about a population.
+    strict = Intent.VERIFICATION if options.smoke_refuses != "nothing" else None
     for one in criteria:
-        # Inputs that are tried again are a hard invalidator of a claim about a population.
-        strict = options.smoke_refuses != "nothing"
-        intent = Intent.VERIFICATION if strict else one.terms.intent or options.intent
+        intent = strict or one.terms.intent or options.intent
         reasons, caveats = check_claim(contract.claim, one, experiment, intent)
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)) if caveats else one)

@@ -265,9 +265,7 @@ class _Stream(NamedTuple):
                 counted=self._tally_all(rows),
                 decided_at=len(used) if after else None,
                 later=self._find_later(rows, len(used)) if after else None,
-                coverage=trial_rows.cover_inputs(rows, self.experiment)
-                if input_id is None
-                else None,
+                coverage=None if input_id else trial_rows.cover_inputs(rows, self.experiment),
             ),
             diagnostics=trial_rows.diagnose_rows(self._leave_out(rows), deciding=last),
             single_decision=self._decide_alone(rows),

@@ -66,12 +66,10 @@ def expected_longest(groups: Sequence[CriteriaGroup], least: int = 0) -> float:
     >>> one < 45, eight > 75
     (True, True)
     """
-    cases = zip(*(_decided_by_case(group.design) for group in groups), strict=True)
     means = []
-    for case in cases:
-        cap = max(len(decided) for decided in case)
+    for case in zip(*(_decided_by_case(group.design) for group in groups), strict=True):
         mean = 0.0
-        for n in range(cap):
+        for n in range(max(map(len, case))):
             shares = (
                 decided[n] ** group.criteria
                 for decided, group in zip(case, groups, strict=True)
@@ -175,22 +173,18 @@ def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
         elif design is not None:
             groups.append(CriteriaGroup(design, 1))
         else:
-            least = max(least, plan.trials * (inputs if plan.counting.each_input else 1))
+            least = max(least, plan.count_trials(inputs))
     return OtherCriteria(tuple(groups), least)
 
 
 def _decided_by_case(design: SequentialDesign) -> Iterator[list[float]]:
     """P(decided within n trials), n = 0 … cap, in each of the four cases."""
-    for rate in _list_cases(design.p0, design.p1):
-        trials = design.operating_characteristic(rate).distribution
-        yield [min(1.0, reached) for reached in accumulate(trials)]
-
-
-def _list_cases(p0: float, p1: float) -> tuple[float, float, float, float]:
-    """List the bad rate, midway, the required rate, and one where services usually are."""
+    p0, p1 = design.p0, design.p1
     if p0 == p1:  # without a margin, twice the allowed failures and half as many again
         p1 = max(p0 / 2, p0 - (1 - p0))
-    return p1, (p0 + p1) / 2, p0, p0 + 0.7 * (1 - p0)
+    for rate in (p1, (p0 + p1) / 2, p0, p0 + 0.7 * (1 - p0)):
+        trials = design.operating_characteristic(rate).distribution
+        yield [min(1.0, reached) for reached in accumulate(trials)]
 
 
 # --- A sequential rule as a person would apply it: how many failures after how many trials --------

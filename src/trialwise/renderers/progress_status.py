@@ -63,7 +63,7 @@ class Snapshot:
                 criterion=one.criterion,
                 trials=0,
                 passed=0,
-                planned=one.trials * (inputs[one.experiment] if one.counting.each_input else 1),
+                planned=one.count_trials(inputs[one.experiment]),
             )
             for one in plan.criteria
         )
