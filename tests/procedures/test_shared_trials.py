@@ -18,12 +18,7 @@ import pytest
 import trialwise as tw
 from trialwise.model.fingerprint import plan_hash
 from trialwise.model.plan import Plan
-from trialwise.procedures.sequential_designs import (
-    CriteriaGroup,
-    OtherCriteria,
-    choose_shared,
-    expected_longest,
-)
+from trialwise.procedures.sequential_designs import CriteriaGroup, choose_shared, expected_longest
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import likely_mix
 
@@ -117,7 +112,7 @@ class TestChoice:
         """
         Beside a criterion that takes 400 trials in any case, the usual design is kept.
         """
-        assert choose_shared(usual, 3, others=OtherCriteria(least=400)) is usual
+        assert choose_shared(usual, 3, least=400) is usual
 
     @pytest.mark.slow
     def test_unlike_criteria_are_weighed_together(self) -> None:

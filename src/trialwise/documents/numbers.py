@@ -332,11 +332,11 @@ def keep_few(notes: Sequence[str], most: int) -> tuple[str, ...]:
     return (*notes[:most], f"and {left:,} more") if left > 0 else tuple(notes)
 
 
-def join_few(names: Sequence[str]) -> str:
+def join_few(names: Sequence[str], most: int = _NAMED) -> str:
     """Join the first names of a list, and how many more there are.
 
     >>> join_few(["a", "b"]), join_few(["a", "b", "c", "d", "e"])
     ('a, b', 'a, b, c and 2 more')
     """
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

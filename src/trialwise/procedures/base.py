@@ -361,16 +361,17 @@ class Procedure:
         family = plan.others.family
         if family is None or plan.alpha is None:
             return ""
-        sure = ""
+        sides = []
         if plan.cutoff is not None and not plan.counting.stops_early:
             strict = self.scale_levels(plan, lambda level: level * family.least_share)
-            passes = "" if strict.cutoff is None else f"PASS with at least {strict.cutoff}"
             most = strict.failing.most_failing
             if self.compares_baseline:
-                passes, most = "", (strict.cutoff or 0) - 1
-            fails = "" if most is None or most < 0 else f"FAIL with at most {most}"
-            sides = " and ".join(one for one in (passes, fails) if one)
-            sure = f": {sides}, whatever the others decide" if sides else ""
+                most = (strict.cutoff or 0) - 1
+            elif strict.cutoff is not None:
+                sides.append(f"PASS with at least {strict.cutoff}")
+            if most is not None and most >= 0:
+                sides.append(f"FAIL with at most {most}")
+        sure = f": {' and '.join(sides)}, whatever the others decide" if sides else ""
         return f"; one of {family.decisions} decisions together, {family.correction}{sure}"
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:

@@ -76,18 +76,23 @@ class _Plan(NamedTuple):
         return self.criterion.count_trials(self.inputs)
 
     @property
-    def repetitions(self) -> Sequence[int]:
-        """How often each input is tried, relative to the others."""
-        return self.experiment.repetitions
+    def most(self) -> int:
+        """How often the input is tried that is tried most often, relative to the others."""
+        return max(self.experiment.repetitions)
+
+    @property
+    def spread(self) -> str:
+        """How often inputs are tried, relative to the others."""
+        return f"{min(self.experiment.repetitions)} to {self.most}"
 
     @property
     def is_even(self) -> bool:
         """Whether every input is drawn equally often."""
-        return len(set(self.repetitions)) <= 1
+        return len(set(self.experiment.repetitions)) <= 1
 
     @property
     def slots(self) -> int:
-        return sum(self.repetitions)
+        return sum(self.experiment.repetitions)
 
     @property
     def is_clustered(self) -> bool:
@@ -97,7 +102,7 @@ class _Plan(NamedTuple):
         answers hardly vary.
         """
         repeats = self.trials > self.distinct or self.experiment.draw != "balanced"
-        return repeats or self.distinct < self.inputs or max(self.repetitions) > 1
+        return repeats or self.distinct < self.inputs or self.most > 1
 
 
 def default_draw() -> Draw:
@@ -155,7 +160,16 @@ def _list_doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
                     "counts as often."
                 )
         case PopulationClaim.SUPERPOPULATION if claim.estimand.weighs_inputs:
-            yield _refuse_weights(claim)
+            # They would hardly ever draw a rare input with a large weight, and the bound would not
+            # know of it.
+            yield _refuse(
+                f"no estimator is valid for a {claim.estimand} rate of {claim.population_name}: "
+                "the weights of the inputs that were drawn say nothing about the others. Name "
+                "strata, give all inputs of one the same weight, try each input once and declare "
+                "stratum-weighted with estimator=stratified; or draw the inputs in proportion to "
+                "their weights and declare prompt-weighted with estimator=prompts; or claim "
+                "fixed-inputs with estimator=stratified"
+            )
         case PopulationClaim.SUPERPOPULATION:
             yield from _check_estimator(claim, plan)
             yield from _superpopulation(claim, plan)
@@ -203,20 +217,6 @@ def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         )
 
 
-def _refuse_weights(claim: Claim) -> _Doubt:
-    """Refuse weights of single inputs: they say nothing about the inputs that were not drawn.
-
-    A rare input with a large weight would hardly ever be drawn, and the bound would not know of it.
-    """
-    return _refuse(
-        f"no estimator is valid for a {claim.estimand} rate of {claim.population_name}: the "
-        "weights of the inputs that were drawn say nothing about the others. Name strata, give all "
-        "inputs of one the same weight, try each input once and declare stratum-weighted with "
-        "estimator=stratified; or draw the inputs in proportion to their weights and declare "
-        "prompt-weighted with estimator=prompts; or claim fixed-inputs with estimator=stratified"
-    )
-
-
 def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """Yield what the plain binomial rule can estimate."""
     estimand = claim.estimand
@@ -228,7 +228,7 @@ def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     elif estimand is TargetEstimand.PROMPT_WEIGHTED and not plan.is_even:
         wide = claim.population is PopulationClaim.SUPERPOPULATION
         yield _refuse(
-            f"inputs are repeated {min(plan.repetitions)} to {max(plan.repetitions)} times, so "
+            f"inputs are repeated {plan.spread} times, so "
             "the plain rule does not weigh them alike as a prompt-weighted rate does: repeat "
             "every input equally often, declare call-weighted, or set "
             f"estimator={'prompts' if wide else 'stratified'} with a fixed number of trials"
@@ -336,7 +336,7 @@ def _check_model(estimator: Estimator, plan: _Plan) -> Iterator[_Doubt]:
     if not plan.is_even:
         yield _refuse(
             f"estimator={estimator} estimates the mean rate of inputs, and inputs are repeated "
-            f"{min(plan.repetitions)} to {max(plan.repetitions)} times: repeat every input equally "
+            f"{plan.spread} times: repeat every input equally "
             "often, or set estimator=prompts"
         )
 
@@ -346,7 +346,7 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
     has_clusters = bool(plan.experiment.clusters)
     kind, one = ("clusters of inputs", "cluster") if has_clusters else ("distinct inputs", "input")
     listed = "" if plan.inputs == J else f", listed in {plan.inputs} rows"
-    repeated = "" if plan.is_even else f" with up to {max(plan.repetitions)} repetitions"
+    repeated = "" if plan.is_even else f" with up to {plan.most} repetitions"
     estimator = ""
     # An estimator decides a required rate only, so that a regression has to change its inputs.
     if not claim.is_weighted and not plan.procedure.compares_baseline:
@@ -396,7 +396,7 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if claim.estimator is not Estimator.STRATIFIED:
         units = plan.experiment.find_units()
     shares = Counter[str]()
-    for unit, times in zip(units, plan.repetitions, strict=True):
+    for unit, times in zip(units, plan.experiment.repetitions, strict=True):
         shares[str(unit)] += max(1, plan.trials * times // plan.slots)
     found = matched_estimate(
         claim,
@@ -419,10 +419,10 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
     n, N = plan.trials, plan.inputs
-    if n > N or max(plan.repetitions) > 1:
+    if n > N or plan.most > 1:
         yield _refuse(
             f"a finite-corpus claim takes each of its {N} inputs at most once, and {n} trials "
-            f"with up to {max(plan.repetitions)} repetitions are planned: run at most {N} trials "
+            f"with up to {plan.most} repetitions are planned: run at most {N} trials "
             "without repetitions, or claim fixed-inputs, which may repeat"
         )
     if plan.experiment.draw != "balanced":

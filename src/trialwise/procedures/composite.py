@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
+from trialwise.documents.numbers import join_few
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent
 from trialwise.model.evidence import Envelopes
@@ -15,6 +16,7 @@ from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding
 from trialwise.procedures.base import known
 from trialwise.procedures.chances import bound_errors, describe_inputs, list_finding_parts
 from trialwise.procedures.compliance import NOT_SHOWN
+from trialwise.procedures.families import advise_correction
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Refusal
@@ -45,21 +47,13 @@ def state_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
         for part in parts
         if part.decision is decision is not Decision.PASS
     ]
-    named, more = ", ".join(worst[:5]), f" and {len(worst) - 5} more" if len(worst) > 5 else ""
-    which = f"; {decision}: {named}{more}" if worst else ""
-    return f"{passing} of {len(parts)} inputs PASS{which}.{_describe_levels(parts)}"
-
-
-def _describe_levels(parts: Sequence[Finding]) -> str:
-    """Say how often some input is decided wrongly; a family says it of all its decisions."""
+    which = f"; {decision}: {join_few(worst, 5)}" if worst else ""
+    # A family says of all its decisions how often some of them is wrong.
     plan = parts[0].plan
     levels = "" if plan.others.family else describe_inputs(parts[0], len(parts))
-    if not levels:
-        return ""
-    from trialwise.procedures.families import advise_correction
-
-    advice = advise_correction(len(parts), plan.alpha or 0.0)
-    return f"{levels} {advice}." if advice else levels
+    advice = advise_correction(len(parts), plan.alpha or 0.0) if levels else ""
+    advice = f" {advice}." if advice else ""
+    return f"{passing} of {len(parts)} inputs PASS{which}.{levels}{advice}"
 
 
 def compose(

@@ -124,12 +124,11 @@ class ClaimedCounts:
 def _merge_copies(counts: CountsByInput, experiment: ExperimentPlan) -> CountsByInput:
     """Counts by sampled unit: a repeated row, and another input of a cluster, is no new one."""
     merged: dict[str, tuple[int, int]] = {}
-    for unit, name in zip(experiment.find_units(), experiment.input_ids, strict=True):
-        if name not in counts:
-            continue
-        first = experiment.input_ids[unit]
-        passed, trials = merged.get(first, (0, 0))
-        merged[first] = passed + counts[name][0], trials + counts[name][1]
+    ids = experiment.input_ids
+    for unit, name in zip(experiment.find_units(), ids, strict=True):
+        if name in counts:
+            passed, trials = merged.get(ids[unit], (0, 0))
+            merged[ids[unit]] = passed + counts[name][0], trials + counts[name][1]
     return merged
 
 
@@ -275,12 +274,12 @@ def _find_untried(case: ClaimedCounts, estimator: Estimator) -> str:
     """Return which part of a weighted rate has no trial to stand for it; empty where each has."""
     if estimator is not Estimator.STRATIFIED:
         return ""
-    for part in _strata(case.claim, case.counts, case.weights, case.strata):
-        if part.trials == 0:
-            return f"{part.name} was not tried"
+    parts = _strata(case.claim, case.counts, case.weights, case.strata)
+    untried = next((one.name for one in parts if one.trials == 0), None)
+    if untried is not None:
+        return f"{untried} was not tried"
     by_input = case.claim.estimand is not TargetEstimand.STRATUM_WEIGHTED
-    missing = by_input and len(case.counts) < case.inputs
-    return "not every input was tried" if missing else ""
+    return "not every input was tried" if by_input and len(case.counts) < case.inputs else ""
 
 
 def _weighted_observed(

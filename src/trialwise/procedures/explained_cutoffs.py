@@ -181,19 +181,16 @@ def _list_achieved_confidence(
     finding: Finding, design: stats.ComplianceCutoff
 ) -> explanations.Rows:
     """The confidence at which these counts just show the required rate (§6.1)."""
-    tally, p = finding.tally, finding.p_value
-    if not tally.trials:
+    counts = finding.tally.passed, finding.tally.trials, design.required_rate
+    if not finding.tally.trials:
         return []
-    normal = stats.implied_confidence_of_observation(
-        tally.passed, tally.trials, design.required_rate
-    )
-    if p is None:
-        early = "Φ(z), descriptive: it stopped before all trials were in"
-        return [("Achieved confidence", f"{as_computed(normal)} = {early}")]
+    normal = f"{as_computed(stats.implied_confidence_of_observation(*counts))} = Φ(z)"
+    if finding.p_value is None:
+        early = "descriptive: it stopped before all trials were in"
+        return [("Achieved confidence", f"{normal}, {early}")]
     # Wilson's p-value is that of the score test, so the exact one is counted here.
-    tail = stats.binomial_tail(tally.passed, tally.trials, design.required_rate)
-    exact = f"{as_computed(1 - tail)} = 1 − p, exact"
-    return [("Achieved confidence", exact), ("", f"{as_computed(normal)} = Φ(z), approximate")]
+    exact = f"{as_computed(1 - stats.binomial_tail(*counts))} = 1 − p, exact"
+    return [("Achieved confidence", exact), ("", f"{normal}, approximate")]
 
 
 def _compliance_size(design: stats.ComplianceCutoff, plan: CriterionPlan) -> explanations.Rows:
@@ -247,12 +244,11 @@ def _list_difference(finding: Finding) -> explanations.Rows:
     found = finding.difference
     if found is None:
         return []
-    after_fail = found.high < 0
-    end = "at most" if after_fail else "at least"
-    bound = f"{end} {as_computed(found.high if after_fail else found.low)}"
-    return [
-        ("Rate minus baseline's", f"{bound}, {explanations.name_interval(found)}, {found.method}")
-    ]
+    bound = f"at least {as_computed(found.low)}"
+    if found.high < 0:  # exactly after a FAIL
+        bound = f"at most {as_computed(found.high)}"
+    how = f"{explanations.name_interval(found)}, {found.method}"
+    return [("Rate minus baseline's", f"{bound}, {how}")]
 
 
 def _corpus_size(design: stats.FiniteCorpusCutoff) -> explanations.Rows:
@@ -293,13 +289,12 @@ def _describe_baseline(
         rows.append(("", "a baseline without failures enters as its own lower bound (§4.3)"))
     if design.threshold is None:
         return rows
+    exact = "Boschloo's exact test" if design.scheme is None else "a likelihood ratio"
+    test = "Fisher's exact test" if design.rule == "fisher" else exact
+    derived = f"c/n = {design.threshold:.6f}, from {test}"
     if design.rule == "wilson":
         made = f"WilsonLB({design.reference_rate:g}; {design.trials}, {design.alpha:g})"
         derived = f"p* = {made} = {design.threshold:.6f} (§1.5.4), informational"
-    else:
-        exact = "Boschloo's exact test" if design.scheme is None else "a likelihood ratio"
-        test = "Fisher's exact test" if design.rule == "fisher" else exact
-        derived = f"c/n = {design.threshold:.6f}, from {test}"
     return [*rows, ("Derived threshold", derived)]
 
 

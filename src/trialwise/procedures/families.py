@@ -259,15 +259,13 @@ def find_looks(plan: CriterionPlan) -> tuple[JudgedLook, ...]:
     """
     from trialwise.stats.judged_looks import plan_looks
 
-    required, alpha = plan.threshold.required_rate, plan.alpha
+    required, alpha, counting = plan.threshold.required_rate, plan.alpha, plan.counting
     shown = {
         "COMPLIANCE": (required, alpha),
         "SEQUENTIAL": (plan.threshold.alternative_rate, plan.beta),
     }.get(plan.procedure)
-    is_one_rate = (
-        plan.estimator is None and not plan.counting.each_input and not plan.counting.rides_along
-    )
-    if shown is None or plan.judging.errors is None or not is_one_rate:
+    is_several = counting.each_input or counting.rides_along or plan.estimator is not None
+    if shown is None or plan.judging.errors is None or is_several:
         return ()
     return plan_looks(
         plan.judging.errors,
@@ -296,9 +294,9 @@ def find_share(plan: CriterionPlan, trials: int, *, is_look: bool) -> float:
 
 def describe_looks(plan: CriterionPlan) -> str:
     """Say when a judged rate may be decided early; empty where it may not be."""
-    early = [
-        f"after {look.trials} with at most {look.accept} failures (PASS) "
-        f"or at least {look.reject} (FAIL)"
+    early = " or ".join(
+        f"after {look.trials} with at most {look.accept} failures (PASS) or at least {look.reject} "
+        "(FAIL)"
         for look in plan.judging.looks
-    ]
-    return f"; it may stop {' or '.join(early)}" if early else ""
+    )
+    return f"; it may stop {early}" if early else ""

@@ -133,14 +133,12 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
     share = find_share(plan, len(rows), is_look=not counts.is_complete)
     if rows:
         answer, other = _decide(plan, rows, good, alpha * share, kindly=True)
-        if answer.decision is Decision.FAIL:
-            decision = Decision.FAIL
-        else:
+        wanted = Decision.FAIL
+        if answer.decision is not wanted:
             answer, other = _decide(plan, rows, bad, beta * share, kindly=False)
-            if answer.decision is Decision.PASS:
-                decision = Decision.PASS
-        if unlike:
-            decision = Decision.INCONCLUSIVE
+            wanted = Decision.PASS
+        if answer.decision is wanted and not unlike:
+            decision = wanted
     return Conclusion(
         decision=decision,
         tally=counts.tally,

@@ -92,13 +92,11 @@ class MeanScore(base.Procedure):
         gap = Fraction(mean).limit_denominator(10**9) - as_written(required)
         observed = ObservedRate.from_gap(gap)
         ground = None
-        if interval.low >= required:
-            decision = Decision.PASS
-        elif interval.high < required:
-            decision, ground = Decision.FAIL, SHOWN_BELOW
-        else:
-            is_open = design.undecided == "inconclusive"
-            decision, ground = (Decision.INCONCLUSIVE if is_open else Decision.FAIL), NOT_SHOWN
+        decision, is_below = Decision.PASS, interval.high < required
+        if interval.low < required:
+            is_open = design.undecided == "inconclusive" and not is_below
+            decision = Decision.INCONCLUSIVE if is_open else Decision.FAIL
+            ground = SHOWN_BELOW if is_below else NOT_SHOWN
         caution = Caution.for_decision(decision, observed)
         label = ""
         if _is_small_smoke(design, counts.intent, tally.trials):

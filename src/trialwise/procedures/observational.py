@@ -184,16 +184,13 @@ def _explain_limit(limit: int, needed: int, inputs: int) -> str:
 
 def _leave_open(counts: base.Counts) -> base.Conclusion:
     """Return the statement for no failure where some inputs were not asked."""
-    left = counts.unasked
-    named = numbers.join_few(left)
-    verb = "was" if len(left) == 1 else "were"
+    left, trials = counts.unasked, numbers.as_count(counts.tally.trials, "trial")
+    inputs = f"{numbers.as_count(len(left), 'input')} {'was' if len(left) == 1 else 'were'}"
+    statement = f"No failure was observed in {trials}, but {inputs} not asked: "
     return base.Conclusion(
         decision=Decision.INCONCLUSIVE,
         tally=counts.tally,
-        statement=(
-            f"No failure was observed in {numbers.as_count(counts.tally.trials, 'trial')}, but "
-            f"{numbers.as_count(len(left), 'input')} {verb} not asked: {named}."
-        ),
+        statement=f"{statement}{numbers.join_few(left)}.",
         advice="Allow at least one trial for each input.",
     )
 

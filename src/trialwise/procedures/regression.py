@@ -81,11 +81,7 @@ class Regression(base.Procedure):
         if reason is not None and situation.verifies:
             return base.Refused(reason)
         if design.cutoff is None:
-            return base.Refused(
-                f"a test of {design.trials} trials is larger than its baseline of {found.trials}: "
-                f"measure a baseline of at least {design.trials} trials, or run at most "
-                f"{found.trials}"
-            )
+            return base.Refused(f"a {_explain_size(design)}")
         scheme = design.scheme
         rule_name = designs.SCHEME_RULES[scheme.waits] if scheme else DECISION_RULES[design.rule]
         return situation.start_plan(
@@ -341,22 +337,25 @@ def _p_value(tally: Tally, design: stats.RegressionCutoff) -> PValue:
 
 def _statement(tally: Tally, design: stats.RegressionCutoff, intent: Intent) -> str:
     if design.cutoff is None:
-        return (
-            f"A test of {design.trials} trials is larger than its baseline of "
-            f"{design.baseline_trials}: measure a baseline of at least {design.trials} trials, or "
-            f"run at most {design.baseline_trials}."
-        )
+        return f"A {_explain_size(design)}."
+    fails = tally.passed < design.cutoff
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
-    if intent is Intent.SMOKE:
-        if tally.passed < design.cutoff:
-            return f"The observed count is inconsistent with the baseline ({count})."
-        return (
-            f"The observed count is consistent with the baseline ({count}); equivalence is not "
-            "claimed."
-        )
-    if tally.passed < design.cutoff:
+    if fails and intent is Intent.SMOKE:
+        return f"The observed count is inconsistent with the baseline ({count})."
+    if fails:
         return f"A degradation from the baseline is signalled at this cutoff ({count})."
-    return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."
+    said = f"No degradation signal at this cutoff ({count})"
+    if intent is Intent.SMOKE:
+        said = f"The observed count is consistent with the baseline ({count})"
+    return f"{said}; equivalence is not claimed."
+
+
+def _explain_size(design: stats.RegressionCutoff) -> str:
+    size, most = design.trials, design.baseline_trials
+    return (
+        f"test of {size} trials is larger than its baseline of {most}: measure a baseline of at "
+        f"least {size} trials, or run at most {most}"
+    )
 
 
 def _assure(design: stats.RegressionCutoff) -> str:

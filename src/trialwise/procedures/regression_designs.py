@@ -114,13 +114,8 @@ def find_fewest_trials(
     while less := [n for n in range(max(1, fewest - _NEAR), fewest) if is_enough(n)]:
         fewest = less[0]
     most = size if design.rule == "fisher" else 2 * max(fewest, size)
-
-    def can_fail(trials: int) -> bool:
-        return bool(
-            stats.regression_cutoff(passed, size, trials, alpha=alpha, rule=design.rule).cutoff
-        )
-
-    return next((n for n in range(fewest, most + 1) if can_fail(n)), None)
+    plan = partial(stats.regression_cutoff, passed, size, alpha=alpha, rule=design.rule)
+    return next((n for n in range(fewest, most + 1) if plan(n).cutoff), None)
 
 
 def _find_feasible(design: stats.RegressionCutoff) -> int:

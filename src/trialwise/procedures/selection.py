@@ -5,10 +5,11 @@ Choosing says nothing about admissibility: whatever differs is for the guardrail
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from trialwise.documents.numbers import join_few
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference, Covariate, differing_covariates
 from trialwise.model.evidence import Guard, Severity
@@ -72,11 +73,26 @@ def select_baseline(
     # What a refresh has superseded describes the service as it was before it was accepted (§8.5).
     in_force = [one for one in nearest if not any(_supersedes(other, one) for other in nearest)]
     chosen, *others = sorted(in_force, key=_age, reverse=True)
+    newer, warnings = [one for one in every if _supersedes(one, chosen)], []
+    if newer:
+        # Somebody named a baseline that a refresh has superseded (§8.4.4).
+        message = (
+            f"Baseline {_told(chosen)} is superseded by {_told(max(newer, key=_age))}, which "
+            "describes the service as it was accepted later. Name that one, or none."
+        )
+        warnings.append(Guard(code="superseded", severity=Severity.MINOR, message=message))
+    if others:
+        message = (
+            f"{len(others) + 1} baselines fit equally well; the newest, {_told(chosen)}, was "
+            f"taken, not {join_few([*map(_told, others)], _MOST_LISTED)}. Delete what is "
+            "superseded, or name the one you mean."
+        )
+        warnings.append(Guard(code="several-baselines", severity=Severity.MINOR, message=message))
     return Selected(
         baseline=chosen,
         differing=_differing(chosen, profile),
         others=len(others),
-        warnings=(*_list_newer(chosen, every), *((_several(chosen, others),) if others else ())),
+        warnings=tuple(warnings),
     )
 
 
@@ -144,31 +160,10 @@ def _supersedes(newer: Baseline, older: Baseline) -> bool:
     return newer.epoch > older.epoch and newer.covariates == older.covariates
 
 
-def _list_newer(chosen: Baseline, every: Sequence[Baseline]) -> Iterator[Guard]:
-    """Yield a warning where somebody named a baseline that a refresh has superseded (§8.4.4)."""
-    newer = [one for one in every if _supersedes(one, chosen)]
-    if newer:
-        yield Guard(
-            code="superseded",
-            severity=Severity.MINOR,
-            message=f"Baseline {_told(chosen)} is superseded by {_told(max(newer, key=_age))}, "
-            "which describes the service as it was accepted later. Name that one, or none.",
-        )
-
-
-def _several(chosen: Baseline, others: Sequence[Baseline]) -> Guard:
-    return Guard(
-        code="several-baselines",
-        severity=Severity.MINOR,
-        message=f"{len(others) + 1} baselines fit equally well; the newest, {_told(chosen)}, was "
-        f"taken, not {_listed(_told(one) for one in others)}. Delete what is superseded, or name "
-        "the one you mean.",
-    )
-
-
 def _nothing(contract: str, candidates: Sequence[Baseline]) -> str:
-    known = sorted({one.contract for one in candidates})
-    there = f"There are baselines of {_listed(map(repr, known))}." if known else "There is none."
+    names = sorted({one.contract for one in candidates})
+    known = join_few([*map(repr, names)], _MOST_LISTED)
+    there = f"There are baselines of {known}." if names else "There is none."
     return (
         f"no baseline of the contract {contract!r}. {there} Measure one first: trialwise measure."
     )
@@ -180,15 +175,9 @@ def _not_there(identifier: str, contract: str, candidates: Sequence[Baseline]) -
     belongs = f" It is one of {elsewhere[0]!r}." if elsewhere else ""
     return (
         f"no baseline {identifier!r} of the contract {contract!r}.{belongs} There are "
-        f"{_listed(_told(one) for one in own)}. Name one of these, or measure a new one."
+        f"{join_few([*map(_told, own)], _MOST_LISTED)}. Name one of these, or measure a new one."
     )
 
 
 def _told(baseline: Baseline) -> str:
     return f"{baseline.identifier} (epoch {baseline.epoch}, {baseline.created_at:%Y-%m-%d})"
-
-
-def _listed(parts: Iterable[str]) -> str:
-    every = list(parts)
-    more = len(every) - _MOST_LISTED
-    return ", ".join(every[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from trialwise.decimals import as_written, complement
@@ -198,20 +199,16 @@ def find_p_value(verdict: Decision | None, tally: Tally, design: SequentialDesig
     from trialwise.stats.sequential.stopped_rates import stopped_tails
 
     passes = verdict is Decision.PASS
-    rate = design.p1 if passes else design.p0
+    rate, end = (design.p1, "good or better") if passes else (design.p0, "bad or worse")
     tails = stopped_tails(design, tally.trials, tally.failed, rate)
-    end = "as good or better" if passes else "as bad or worse"
-    return PValue(
-        value=min(1.0, max(0.0, tails.good if passes else tails.bad)),
-        method="exact-stage-wise",
-        tail=f"P_{{p={rate:g}}}(an end {end})",
-    )
+    value, tail = tails.good if passes else tails.bad, f"P_{{p={rate:g}}}(an end as {end})"
+    return PValue(value=min(1.0, max(0.0, value)), method="exact-stage-wise", tail=tail)
 
 
 def _describe(design: SequentialDesign) -> str:
-    first = next((n for n in range(1, design.cap + 1) if design.accept[n] >= 0), None)
-    last = next((n for n in range(1, design.cap + 1) if design.reject[n] <= n), None)
-    parts = []
+    looks, parts = range(1, design.cap + 1), []
+    first = next((n for n in looks if design.accept[n] >= 0), None)
+    last = next((n for n in looks if design.reject[n] <= n), None)
     if first is not None:
         parts.append(f"PASS after {first} of {first} at the earliest")
     if last is not None:
@@ -269,8 +266,7 @@ def state_stop(
     verdict: Decision | None, tally: Tally, design: SequentialDesign, intent: Intent
 ) -> str:
     """Say what the counts show where a design stopped, or why they show nothing."""
-    n = tally.trials
-    good, bad = as_percent(design.p0), as_percent(design.p1)
+    n, good = tally.trials, as_percent(design.p0)
     if n == 0:
         return "No trial was available to decide on."
     count = f"{tally.passed} of {n} passed"
@@ -283,7 +279,7 @@ def state_stop(
     if verdict is Decision.PASS and intent is Intent.SMOKE:
         return f"The observed rate is consistent with the target of {good} ({count})."
     if verdict is not Decision.INCONCLUSIVE:
-        shown = f"{count}, which shows a rate above {bad}."
+        shown = f"{count}, which shows a rate above {as_percent(design.p1)}."
         return shown if verdict is Decision.PASS else f"Only {count}; at least {good} is required."
     if n == design.cap:
         return f"{open_end} within {n} trials."
@@ -379,7 +375,12 @@ class Anytime(base.Procedure):
             return base.Conclusion.without_trials(tally)
         required = base.known(plan.threshold.required_rate)
         shown = base.known(plan.threshold.alternative_rate)
-        interval = _find_anytime_interval(plan, tally)
+        # The ends of the interval each have the error level of their decision.
+        above, below = base.known(plan.alpha), base.known(plan.beta)
+        find = partial(anytime_interval, tally.passed, tally.trials)
+        low = find(confidence=complement(below), side="lower").low
+        high = find(confidence=complement(above), side="upper").high
+        interval = Interval(low, high, confidence=complement(above + below), method=_ANYTIME)
         passed = f"{tally.passed} of {tally.trials} passed"
         decision = Decision.INCONCLUSIVE
         statement = f"{passed}: too close to {as_percent(required)} to tell."
@@ -412,15 +413,6 @@ class Anytime(base.Procedure):
             f"PASS where the interval that is valid at any stopping time lies above {shown:g}, "
             f"FAIL where it lies below {required:g}"
         )
-
-
-def _find_anytime_interval(plan: CriterionPlan, tally: Tally) -> Interval:
-    """Find the interval whose ends each have the error level of their decision."""
-    above, below = base.known(plan.alpha), base.known(plan.beta)
-    counts = tally.passed, tally.trials
-    low, _ = anytime_interval(*counts, confidence=complement(below), side="lower")
-    _, high = anytime_interval(*counts, confidence=complement(above), side="upper")
-    return Interval(low, high, confidence=complement(above + below), method=_ANYTIME)
 
 
 ANYTIME = Anytime()

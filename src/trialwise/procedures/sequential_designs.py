@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -49,15 +48,6 @@ class CriteriaGroup(NamedTuple):
     criteria: int
 
 
-@dataclass(frozen=True, slots=True)
-class OtherCriteria:
-    """The other criteria that need trials of the same sampling."""
-
-    groups: tuple[CriteriaGroup, ...] = ()
-    least: int = 0
-    """Trials that are run in any case."""
-
-
 def expected_longest(groups: Sequence[CriteriaGroup], least: int = 0) -> float:
     """Return the expected trials of a run, averaged over the four cases.
 
@@ -84,7 +74,8 @@ def choose_shared(
     usual: SequentialDesign,
     count: int,
     *,
-    others: OtherCriteria | None = None,
+    others: Sequence[CriteriaGroup] = (),
+    least: int = 0,
     cache: DesignCache | None = None,
 ) -> SequentialDesign:
     """Choose the design of criteria that share their trials, with the errors of the usual one.
@@ -93,15 +84,15 @@ def choose_shared(
         usual: What one such criterion is decided by on its own. It is kept where it may end
             INCONCLUSIVE or decides in batches.
         count: How many criteria have it.
-        others: What else needs trials.
+        others: The other criteria that need trials of the same sampling.
+        least: Trials that are run in any case.
         cache: Where designs that do not ship with the package are kept between runs.
     """
-    rest = others or OtherCriteria()
     if usual.batch > 1 or not usual.always_decides:
         return usual
 
     def weigh(design: SequentialDesign) -> float:
-        return expected_longest([CriteriaGroup(design, count), *rest.groups], rest.least)
+        return expected_longest([CriteriaGroup(design, count), *others], least)
 
     best, limit, before = usual, (1 - LEAST_SAVING) * weigh(usual), math.inf
     rates, alpha, beta = (usual.p0, usual.p1), usual.alpha, usual.beta
@@ -138,17 +129,17 @@ def share_trials(
             families.setdefault(key, []).append(place)
     # The longest first: what the others do matters less.
     for _, places in sorted(families.items()):
-        others = _gather([plan for place, plan in enumerate(chosen) if place not in places], inputs)
-        count = len(places) + sum(group.criteria for group in others.groups)
+        rest = [plan for place, plan in enumerate(chosen) if place not in places]
+        others, least = _gather(rest, inputs)
+        count = len(places) + len(others)
         if count < 2:
             continue
         usual = cast("SequentialDesign", chosen[places[0]].design)
-        found = choose_shared(usual, len(places), others=others, cache=cache)
+        found = choose_shared(usual, len(places), others=others, least=least, cache=cache)
         if found is not usual:
+            shared = {"design": found, "trials": found.cap, "shared_by": count}
             for place in places:
-                chosen[place] = chosen[place].change(
-                    design=found, trials=found.cap, shared_by=count
-                )
+                chosen[place] = chosen[place].change(**shared)
     return chosen
 
 
@@ -163,9 +154,9 @@ def _find_boundaries(plan: CriterionPlan) -> SequentialDesign | None:
     return cast("SequentialDesign", plan.design)
 
 
-def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
-    groups: list[CriteriaGroup] = []
-    least = 0
+def _gather(plans: Sequence[CriterionPlan], inputs: int) -> tuple[list[CriteriaGroup], int]:
+    """Gather the criteria that may stop, each on its own, and the trials that run in any case."""
+    groups, least = list[CriteriaGroup](), 0
     for plan in plans:
         design = _find_boundaries(plan)
         if plan.counting.rides_along:
@@ -174,7 +165,7 @@ def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
             groups.append(CriteriaGroup(design, 1))
         else:
             least = max(least, plan.count_trials(inputs))
-    return OtherCriteria(tuple(groups), least)
+    return groups, least
 
 
 def _decided_by_case(design: SequentialDesign) -> Iterator[list[float]]:
