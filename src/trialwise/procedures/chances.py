@@ -18,7 +18,7 @@ from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, JointErrors, Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.procedures import characteristic
-from trialwise.procedures.characteristic import Chance, Characteristic, RuleError
+from trialwise.procedures.characteristic import Chance, Characteristic
 from trialwise.procedures.families import describe_looks
 from trialwise.procedures.latency import PROCEDURE as LATENCY
 from trialwise.procedures.registry import find_procedure
@@ -75,11 +75,6 @@ class Part(NamedTuple):
     characteristic: Characteristic
     streams: int = 1
     """How many inputs are decided on their own."""
-
-    def find_error(self, wrong: Decision) -> RuleError | str:
-        """Return the error of a wrong decision, or why none is counted."""
-        found = self.characteristic
-        return found.error_of(wrong) or found.uncounted.get(wrong, characteristic.NO_KNOWN_ERROR)
 
 
 def list_parts(plan: Plan) -> Iterator[Part]:
@@ -147,11 +142,15 @@ def bound_errors(parts: Iterable[Part], wrong: Decision) -> ErrorBound | None:
         wrong: The decision that is wrong.
     """
     every = list(parts)
-    found = [(one, one.find_error(wrong)) for one in every]
-    counted = [(one, error) for one, error in found if isinstance(error, RuleError)]
-    silent = tuple(Uncounted(one.name, reason) for one, reason in found if isinstance(reason, str))
     if not every:
         return None
+    found = [(one, one.characteristic.error_of(wrong)) for one in every]
+    counted = [(one, error) for one, error in found if error is not None]
+    silent = tuple(
+        Uncounted(one.name, one.characteristic.uncounted.get(wrong, characteristic.NO_KNOWN_ERROR))
+        for one, error in found
+        if error is None
+    )
     values = [error.value for one, error in counted for _ in range(one.streams)]
     largest = max(values, default=None)
     value = largest if wrong is Decision.PASS else math.fsum(values)

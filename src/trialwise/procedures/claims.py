@@ -268,13 +268,12 @@ def _strata(plan: _Plan) -> Iterator[_Doubt]:
     if not plan.experiment.strata or None in plan.experiment.strata:
         yield _refuse("a stratum-weighted rate needs every input to name its stratum")
         return
-    weights: dict[str | None, set[float]] = {}
-    for stratum, weight in zip(plan.experiment.strata, plan.experiment.weights, strict=False):
-        weights.setdefault(stratum, set()).add(weight)
-    uneven = [str(name) for name, given in weights.items() if len(given) > 1]
-    if uneven:
+    pairs = dict.fromkeys(zip(plan.experiment.strata, plan.experiment.weights, strict=False))
+    weights = Counter(stratum for stratum, _ in pairs)
+    uneven = next((name for name, given in weights.items() if given > 1), None)
+    if uneven is not None:
         yield _refuse(
-            f"the inputs of stratum {uneven[0]} have different weights, and within a stratum "
+            f"the inputs of stratum {uneven} have different weights, and within a stratum "
             "trials count alike: give them one weight, or declare production-weighted or "
             "severity-weighted"
         )

@@ -365,9 +365,9 @@ def decision_interval(
     plan: CriterionPlan, tally: Tally, rule: stats.Rule, *, is_whole: bool = True
 ) -> stats.Interval | None:
     """Return the interval with the decision's level on each side; Wilson's own under `wilson`."""
-    if not tally.trials or plan.alpha is None:
-        return None
     k, n, alpha = tally.passed, tally.trials, plan.alpha
+    if not n or alpha is None:
+        return None
     # A sequential plan keeps the level of a wrong PASS apart.
     below, above = alpha if plan.beta is None else plan.beta, plan.failing.fail_alpha or alpha
     confidence = complement(float(as_written(below) + as_written(above)))
@@ -378,12 +378,8 @@ def decision_interval(
             size, most = plan.trials, plan.trials - tally.failed
         ends = wilson_low(k, size, upper_z(below)), wilson_high(most, size, upper_z(above))
         return stats.Interval(*ends, confidence=confidence, method="Wilson, approximate")
-    return stats.Interval(
-        clopper_pearson_low(k, n, below),
-        1 - clopper_pearson_low(n - k, n, above),
-        confidence=confidence,
-        method="Clopper-Pearson, exact",
-    )
+    ends = clopper_pearson_low(k, n, below), 1 - clopper_pearson_low(n - k, n, above)
+    return stats.Interval(*ends, confidence=confidence, method="Clopper-Pearson, exact")
 
 
 def rate_interval(

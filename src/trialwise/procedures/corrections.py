@@ -273,33 +273,27 @@ def _decide_counts(
         decision = Decision.PASS
     elif end is not Decision.PASS and below <= levels[1] * (1 + RELATIVE_BAND):
         decision = Decision.FAIL
+    is_open = decision is Decision.INCONCLUSIVE
     given: dict[str, object] = {"interval": bound(decision=decision)}
     if finding.plan.counting.stops_early:
         given["stopped_p_value"] = find_p_value(decision, tally, boundaries)
+    elif decision is Decision.PASS:
+        given["ground"] = None
     else:
-        given["ground"] = _GROUNDS[decision]
+        given["ground"] = NOT_SHOWN if is_open else SHOWN_BELOW
     restated = replace(finding, evidence=replace(finding.evidence, **given))  # type: ignore[arg-type]
     if decision is finding.decision:
         return restated
-    statement = _state_counts(finding, decision, intent)
-    is_open = decision is Decision.INCONCLUSIVE
+    statement = (
+        f"{tally.passed} of {tally.trials} passed: too close to "
+        f"{as_percent(finding.threshold.required_rate or 0)} to tell as one of "
+        f"{family.decisions} decisions."
+    )
+    if finding.plan.counting.stops_early and not is_open:
+        statement = state_stop(decision, tally, boundaries, intent)
     caution = None if is_open else Caution.for_decision(decision, finding.observed_rate)
     words = replace(finding.words, statement=statement, advice="")
     return replace(restated, decision=decision, caution=caution, words=words)
-
-
-_GROUNDS = {Decision.PASS: None, Decision.FAIL: SHOWN_BELOW, Decision.INCONCLUSIVE: NOT_SHOWN}
-
-
-def _state_counts(finding: Finding, decision: Decision, intent: Intent) -> str:
-    tally, family = finding.tally, known(finding.plan.others.family)
-    if finding.plan.counting.stops_early and decision is not Decision.INCONCLUSIVE:
-        return state_stop(decision, tally, cast("SequentialDesign", finding.design), intent)
-    required = as_percent(finding.threshold.required_rate or 0)
-    return (
-        f"{tally.passed} of {tally.trials} passed: too close to {required} to tell as one of "
-        f"{family.decisions} decisions."
-    )
 
 
 def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Weight:

@@ -15,15 +15,7 @@ from itertools import compress
 from typing import NamedTuple, TypeVar, overload
 
 from trialwise.model.plan import Limits
-from trialwise.model.trial import (
-    EXCUSED,
-    UNTESTABLE,
-    Analysis,
-    ErrorClass,
-    FailReason,
-    Outcome,
-    Trial,
-)
+from trialwise.model.trial import EXCUSED, UNTESTABLE, Analysis, ErrorClass, Outcome, Trial
 from trialwise.model.trial_columns import PASSES, SIGNS, Course, Sign
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision
@@ -43,11 +35,6 @@ class Row(NamedTuple):
     def passed(self) -> bool:
         """Whether the criterion passed."""
         return self.sign.reason is None
-
-    @property
-    def reason(self) -> FailReason | None:
-        """Why the criterion failed."""
-        return self.sign.reason
 
     @property
     def is_unjudged(self) -> bool:
@@ -99,14 +86,6 @@ class _Source:
         self.table = table
         self.criterion = criterion
         self._rows: dict[int, Row] = {}
-
-    @cached_property
-    def indexes(self) -> array[int]:
-        return self.table.indexes
-
-    @cached_property
-    def inputs(self) -> array[int]:
-        return self.table.inputs
 
     @cached_property
     def codes(self) -> bytes | array[int]:
@@ -240,24 +219,18 @@ class Rows(Sequence[Row]):
         if known is None:
             # Bytes would be taken for the memory of doubles.
             return array("d", map(float, passes))
-        found = map(known.__getitem__, self.places)
-        return array(
-            "d",
-            (
-                passed if math.isnan(score) else score
-                for score, passed in zip(found, passes, strict=True)
-            ),
-        )
+        pairs = zip(map(known.__getitem__, self.places), passes, strict=True)
+        return array("d", (passed if math.isnan(score) else score for score, passed in pairs))
 
     @property
     def indexes(self) -> Sequence[int]:
         """The index of each trial."""
-        indexes = self._source.indexes
+        indexes = self._source.table.indexes
         return indexes if self._is_all else array("q", map(indexes.__getitem__, self.places))
 
     @property
     def _inputs(self) -> Sequence[int]:
-        inputs = self._source.inputs
+        inputs = self._source.table.inputs
         return inputs if self._is_all else array("I", map(inputs.__getitem__, self.places))
 
     @property

@@ -110,9 +110,8 @@ class Observational(base.Procedure):
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Count the chance of seeing no failure where failures are rare."""
-        never = RuleError(
-            wrong=Decision.FAIL, event="FAIL although no reply fails", allowed=0.0, actual=0.0
-        )
+        event, rare = "FAIL although no reply fails", _RARE_FAILURES[0]
+        never = RuleError(wrong=Decision.FAIL, event=event, allowed=0.0, actual=0.0)
         if plan.counting.rides_along:
             unseen = {Decision.PASS: "passes unless a failure is seen"}
             return Characteristic(errors=(never,), uncounted=unseen)
@@ -120,15 +119,13 @@ class Observational(base.Procedure):
         def at(rate: float) -> Chance:
             return Chance(rate=rate, passes=rate**plan.trials, fails=1 - rate**plan.trials)
 
-        missed = numbers.as_probability(at(1 - _RARE_FAILURES[0]).passes, digits=1)
+        missed = numbers.as_probability(at(1 - rare).passes, digits=1)
+        reason = f"passes in {missed} of runs if 1 reply in {round(1 / rare):,} fails"
         return Characteristic(
             at=at,
             states=tuple((1 - one, f"one failure in {round(1 / one):,}") for one in _RARE_FAILURES),
             errors=(never,),
-            uncounted={
-                Decision.PASS: f"passes in {missed} of runs if 1 reply in "
-                f"{round(1 / _RARE_FAILURES[0]):,} fails"
-            },
+            uncounted={Decision.PASS: reason},
         )
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:

@@ -197,20 +197,19 @@ class Regression(base.Procedure):
             passes = as_probability(at(lower).passes, digits=1)
             drop = as_points(design.reference_rate - lower)
             missed = f"would pass in {passes} of runs after a drop of {drop}"
+        alarm = characteristic.RuleError(
+            wrong=Decision.FAIL,
+            event="FAIL although nothing has changed",
+            allowed=design.alpha,
+            actual=at(design.reference_rate).fails,
+            rate=design.reference_rate,
+            # Nobody knows the true rate of the baseline; the exact rules keep alpha at any.
+            is_worst=False,
+        )
         return characteristic.Characteristic(
             at=at,
             states=tuple(states),
-            errors=(
-                characteristic.RuleError(
-                    wrong=Decision.FAIL,
-                    event="FAIL although nothing has changed",
-                    allowed=design.alpha,
-                    actual=at(design.reference_rate).fails,
-                    rate=design.reference_rate,
-                    # Nobody knows the true rate of the baseline; the exact rules keep alpha at any.
-                    is_worst=False,
-                ),
-            ),
+            errors=(alarm,),
             uncounted={Decision.PASS: missed},
             strength=None if lower is None else (lower, Decision.FAIL),
         )

@@ -82,7 +82,7 @@ def _break_down(rows: Rows) -> grounds.Breakdown:
     reasons: Counter[FailReason | None] = Counter()
     errors: Counter[ErrorClass] = Counter()
     for row, count in rows.kinds:
-        reasons[row.reason] += count
+        reasons[row.sign.reason] += count
         errors[row.error_class] += count
     return grounds.Breakdown(
         condition=reasons[FailReason.CONDITION],

@@ -260,7 +260,7 @@ def _count(
         tried[first[name]] += times
     reasons: Counter[FailReason | None] = Counter()
     for row, times in rows.kinds:
-        reasons[row.reason] += times
+        reasons[row.sign.reason] += times
     return CriterionBaseline(
         trials=reasons.total(),
         passed=reasons[None],
