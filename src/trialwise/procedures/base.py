@@ -136,9 +136,8 @@ class Situation:
             "pass_at": criterion.lowest_pass,
             "graders": criterion.graders,
         }
-        return CriterionPlan(criterion=criterion.name, procedure="", trials=0).change(
-            **(usual | given)
-        )
+        plan = CriterionPlan(criterion=criterion.name, procedure="", trials=0)
+        return plan.change(**(usual | given))
 
 
 def known(value: T | None) -> T:

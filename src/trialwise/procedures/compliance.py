@@ -49,13 +49,12 @@ class Compliance(base.Procedure):
 
     def plan(self, criterion: Criterion, situation: base.Situation) -> CriterionPlan | base.Refused:
         """Plan a cutoff, or refuse a number of trials that could not show the rate."""
-        options, claim = situation.options, situation.claim
+        rule, estimator = situation.options.rule, situation.claim.estimator
+        error = criterion.wrong_pass
         trials, required = known(situation.fixed_trials(criterion)), known(criterion.at_least)
         shown = base.rate_below(required, criterion.margin or 0.0)
-        design = stats.compliance_cutoff(
-            shown, trials, alpha=criterion.wrong_pass, rule=options.rule
-        )
-        version = base.LEFT_OUT_COUNTED if options.rule == "wilson" else base.AGREEING
+        design = stats.compliance_cutoff(shown, trials, alpha=error, rule=rule)
+        version = base.LEFT_OUT_COUNTED if rule == "wilson" else base.AGREEING
         if design.cutoff is None and situation.verifies:
             # What is configured, what is needed and the way out (companion §5.7.1).
             return base.Refused(
@@ -69,9 +68,9 @@ class Compliance(base.Procedure):
         plan = situation.start_plan(
             criterion,
             procedure=self.name,
-            rule=options.rule,
-            decision_rule=f"{DECISION_RULES[options.rule]}{version}",
-            alpha=criterion.wrong_pass,
+            rule=rule,
+            decision_rule=f"{DECISION_RULES[rule]}{version}",
+            alpha=error,
             trials=trials,
             cutoff=design.cutoff,
             most_failing=None if level is None else _find_failing(required, design, level),
@@ -80,14 +79,14 @@ class Compliance(base.Procedure):
             threshold=replace(situation.start_threshold(criterion), alternative_rate=shown),
             caveats=partial_findings.list_smoke_caveats(criterion, design, situation),
         )
-        if claim.estimator is None:
+        if estimator is None:
             return plan
         # A matched estimator looks at who passed, not only at how many: it decides at the end,
         # and no number of successes says what it will say.
         return plan.change(
             rule=None,
-            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}{base.AGREEING}",
-            estimator=claim.estimator,
+            decision_rule=f"compliance/{estimator}/{situation.claim.estimand}{base.AGREEING}",
+            estimator=estimator,
             cutoff=None,
             most_failing=None,
             design=None,
@@ -150,9 +149,8 @@ class Compliance(base.Procedure):
             ground = find_ground(plan, conclusion.tally, is_whole=is_whole)
             weighed = replace(weighed, ground=ground)
             if ground and stop is StopReason.CURTAILED:
-                completed = replace(
-                    completed, statement=f"{completed.statement} {_GROUNDS[ground]}"
-                )
+                statement = f"{completed.statement} {_GROUNDS[ground]}"
+                completed = replace(completed, statement=statement)
         found = self.find_interval(plan, conclusion.tally, stop, run.rule)
         return replace(completed, evidence=replace(weighed, interval=found))
 
@@ -426,9 +424,8 @@ def _state(
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
     if intent is Intent.SMOKE:
-        return partial_findings.state_smoke(
-            decision, observed_status(tally, design.required_rate), rate, count
-        )
+        observed = observed_status(tally, design.required_rate)
+        return partial_findings.state_smoke(decision, observed, rate, count)
     shown, passed = as_percent(design.required_rate), f"{tally.passed} of {tally.trials} passed"
     if decision is Decision.PASS:
         return f"{passed}, which shows a rate above {shown}."

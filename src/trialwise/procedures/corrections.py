@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from typing import TypeAlias, cast
 
 from trialwise import stats
@@ -107,9 +107,8 @@ class _Correction:
     def _list_at(self, share: float) -> list[Finding]:
         """List the findings of all members at a share of their levels."""
         if share not in self._at_share:
-            self._at_share[share] = [
-                part for one in self._members for part in self._decide_at(one, share)
-            ]
+            parts = (self._decide_at(one, share) for one in self._members)
+            self._at_share[share] = [*chain.from_iterable(parts)]
         return self._at_share[share]
 
     def _decide_at(self, finding: Finding, share: float) -> Sequence[Finding]:
@@ -350,9 +349,8 @@ def _combine_inputs(finding: Finding, parts: tuple[Finding, ...]) -> Finding:
     statement = state_inputs(parts, decision)
     if decision is not single:
         statement += f" On its own it would be {single}."
-    words = replace(
-        finding.words, statement=statement, confidence_statement=parts[0].confidence_statement
-    )
+    said = parts[0].confidence_statement
+    words = replace(finding.words, statement=statement, confidence_statement=said)
     return replace(finding, by_input=parts, decision=decision, single_decision=single, words=words)
 
 
@@ -401,9 +399,8 @@ def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Findin
         parts = tuple(_correct(part, plan, adjusted) for part in finding.by_input)
         singles = [part.single_decision or Decision.INCONCLUSIVE for part in parts]
         decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-        return _note(
-            replace(finding, by_input=parts, decision=decision), single=combine(singles), plan=plan
-        )
+        pooled = replace(finding, by_input=parts, decision=decision)
+        return _note(pooled, single=combine(singles), plan=plan)
     if finding.plan.others.uncorrected is not None:
         return _note(finding, single=finding.single_decision, plan=plan)
     ratio = adjusted.get(id(finding))

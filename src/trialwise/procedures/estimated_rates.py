@@ -157,16 +157,15 @@ def matched_estimate(
     if claim.estimator is Estimator.STRATIFIED:
         parts = _strata(claim, counts, weights, strata)
         return stats.stratum_weighted(parts, confidence=confidence, method=bounds)
+    tallies = list(counts.values())
     if claim.estimator is not None and claim.estimator.is_model:
         # Few claims need a model, and it loads the fits.
         model: stats.ModelMethod = claim.estimator.value  # type: ignore[assignment]
-        return stats.modelled_rate(
-            list(counts.values()), confidence=confidence, method=model, bounds=bounds
-        )
+        return stats.modelled_rate(tallies, confidence=confidence, method=model, bounds=bounds)
     by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     estimate = stats.prompt_weighted if by_input else stats.call_weighted
     return estimate(
-        list(counts.values()),
+        tallies,
         confidence=confidence,
         method="korn-graubard" if claim.estimator is Estimator.KORN_GRAUBARD else "prompts",
         bounds=bounds,

@@ -64,10 +64,8 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
     if design is not None:
         reference += _describe_baseline(design, finding.threshold.baseline)
         if design.cutoff is not None:
-            null = "no degradation from the baseline"
-            rows = _infer(
-                finding, design, _regression_size(design), null, threshold=design.threshold
-            )
+            size, null = _regression_size(design), "no degradation from the baseline"
+            rows = _infer(finding, design, size, null, threshold=design.threshold)
             rows += _list_difference(finding)
     sections = _lay_out(finding, design, usual, reference, rows)
     if design is None:

@@ -63,9 +63,8 @@ WITHDRAWAL_LEVEL = 0.01
 def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
     is_counted = situation.claim.population in _COUNTED_CLAIMS
     usual = "SEQUENTIAL" if situation.fixed_trials(criterion) is None else "COMPLIANCE"
-    name = criterion.procedure or _BY_QUESTION.get(
-        criterion.question, "CORPUS" if is_counted else usual
-    )
+    usual = "CORPUS" if is_counted else usual
+    name = criterion.procedure or _BY_QUESTION.get(criterion.question, usual)
     return find_procedure("REPORTED" if criterion.report_only else name)
 
 

@@ -130,9 +130,8 @@ def conclude_silenced(conclusion: Conclusion, silent: int, unknown: str = "") ->
             f"{trials} {were} not measured: {unknown}. This is neither a failure nor a PASS."
         )
         advice = "record the session in a form that is read whole, or leave the criterion out"
-    return replace(
-        conclusion, decision=Decision.INCONCLUSIVE, caution=None, statement=statement, advice=advice
-    )
+    open_ = replace(conclusion, decision=Decision.INCONCLUSIVE, caution=None)
+    return replace(open_, statement=statement, advice=advice)
 
 
 def conclude_measured(tally: Tally) -> Conclusion:

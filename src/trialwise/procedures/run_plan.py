@@ -22,7 +22,7 @@ from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.families import find_family_size, plan_corrected
 from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.procedures.latency import PROCEDURE as LATENCY
-from trialwise.procedures.registry import find_procedure
+from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.sequential_designs import share_trials
 from trialwise.stats.sequential.concurrency import Draw
 
@@ -234,9 +234,8 @@ def _mode(
     if contract.claim.population is PopulationClaim.FINITE_CORPUS:
         whole = trials >= inputs
         return SamplingMode.EXHAUSTIVE if whole else SamplingMode.WITHOUT_REPLACEMENT
-    if all(
-        one.counting.each_input and find_procedure(one.procedure).may_stop_early for one in criteria
-    ):
+    stops = (one.counting.each_input and procedure_of(one).may_stop_early for one in criteria)
+    if all(stops):
         return SamplingMode.ADAPTIVE
     if draw == "balanced" and trials <= inputs:
         return SamplingMode.EXHAUSTIVE if trials == inputs else SamplingMode.WITHOUT_REPLACEMENT

@@ -253,10 +253,10 @@ class _Stream(NamedTuple):
             from trialwise.procedures.judge_corrections import correct
 
             conclusion = correct(conclusion, criterion, counts.rows, reason)
-        conclusion = trial_rows.contain(
+        contained = trial_rows.contain(
             conclusion, criterion, plan, self.experiment, used, stop=reason
         )
-        return conclusion.to_finding(
+        return contained.to_finding(
             criterion,
             stop=reason,
             # Everything that ran is counted, whatever part of it decided.
@@ -275,9 +275,8 @@ class _Stream(NamedTuple):
 
     def _sum_up_scores(self, rows: Rows) -> grounds.ScoreSummary | None:
         is_whole = len(rows) * self.inputs >= self.experiment.trials
-        return summarize_scores(
-            self.criterion, self._leave_out(rows), self.plan.claim, is_whole=is_whole
-        )
+        fair = self._leave_out(rows)
+        return summarize_scores(self.criterion, fair, self.plan.claim, is_whole=is_whole)
 
     def _decide_alone(self, rows: Rows) -> Decision | None:
         """Return what the design with undivided error limits makes of the same trials."""
@@ -350,36 +349,29 @@ class _Stream(NamedTuple):
         criterion = self.criterion
         if criterion.counting.rides_along or criterion.counting.counts_every_trial:
             return rows, self._count_all(rows)
-        stream = self._feed(rows, criterion.limits)
-        places = self._find_places(rows)
-        used = rows
+        stream, places, used = self._feed(rows, criterion.limits), self._find_places(rows), rows
         if rows and max(places) >= stream.next_place:
             used = rows.select([place < stream.next_place for place in places])
-        silent = 0
+        trials, is_over = stream.trials, not self.stop.is_premature
         if not criterion.counting.stops_early:
-            silent = used.count(
-                lambda row: not row.passed and row.is_unjudged and not self._is_left_out(row)
-            )
+            silent = self._leave_out(used)
+            trials += silent.count(lambda row: not row.passed and row.is_unjudged)
         # Fresh trials come after the planned ones, so that all places are taken where they end.
-        is_complete = not self.stop.is_premature and stream.next_place >= max(
-            criterion.trials, len(rows)
-        )
-        is_complete = is_complete or stream.trials + silent >= criterion.trials
-        counts = self._make_counts(
-            used, stream.trials + silent, stream.passed, is_complete=is_complete
-        )
+        is_over = is_over and stream.next_place >= max(criterion.trials, len(rows))
+        is_complete = is_over or trials >= criterion.trials
+        counts = self._make_counts(used, trials, stream.passed, is_complete=is_complete)
         return used, replace(counts, decision=stream.decision, ran=self._tally_all(rows))
 
     def _count_all(self, rows: Rows) -> Counts:
         """Count every trial of the run, whichever criterion needed it."""
-        fair, least = self._leave_out(rows), self.criterion.trials
-        is_whole = not self.stop.is_premature and len(rows) >= least
-        is_complete = (
-            bool(rows) if self.criterion.counting.rides_along else is_whole or len(fair) >= least
-        )
+        counting, least = self.criterion.counting, self.criterion.trials
+        fair = self._leave_out(rows)
+        is_complete = (not self.stop.is_premature and len(rows) >= least) or len(fair) >= least
+        if counting.rides_along:
+            is_complete = bool(rows)
         counts = self._make_counts(rows, len(fair), fair.passed, is_complete=is_complete)
         # One failure is certain at any time, also of a criterion with a number of trials.
-        has_failed = self.criterion.counting.counts_every_trial and counts.tally.failed
+        has_failed = counting.counts_every_trial and counts.tally.failed
         return replace(counts, decision=Decision.FAIL) if has_failed else counts
 
     def _find_places(self, rows: Rows) -> Sequence[int]:
@@ -440,9 +432,8 @@ def _over_inputs(
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
     decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-    counts = replace(
-        trial_rows.count_trials(rows), coverage=trial_rows.cover_inputs(rows, experiment)
-    )
+    coverage = trial_rows.cover_inputs(rows, experiment)
+    counts = replace(trial_rows.count_trials(rows), coverage=coverage)
     return Finding(
         plan=criterion,
         decision=decision,

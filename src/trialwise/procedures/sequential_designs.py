@@ -326,9 +326,8 @@ def _explain_price(criterion: Criterion, least: int) -> str:
     """Say in numbers what to choose if showing a required rate takes too many trials."""
     required, beta = known(criterion.at_least), criterion.wrong_pass
     margin = max(float((1 - as_written(required)) * 10), _LEAST_MARGIN)
-    decided = fixed_size(
-        required, rate_below(required, margin), alpha=criterion.wrong_fail, beta=beta
-    ).trials
+    lower = rate_below(required, margin)
+    decided = fixed_size(required, lower, alpha=criterion.wrong_fail, beta=beta).trials
     few, more, cap = map(round_up_count, (least, 1.4 * least, GENEROUS * least))
     return (
         f"{as_percent(required)} needs about {few:,} to {more:,} passing trials in a row; allow "

@@ -333,13 +333,12 @@ def contain(
     is_harmless = role is SamplingRole.HARMLESS_CANDIDATES
     measure = stats.guardrail_specificity if is_harmless else stats.guardrail_sensitivity
     bound = measure(*counts, confidence=confidence, rule=plan.rule)
-    contained = replace(evidence, containment=bound)
+    evidence = replace(evidence, containment=bound)
     if not is_harmless:
         strata = _strata(experiment, rows, confidence, plan.rule)
-        contained = replace(
-            contained, containment_strata=strata, residual=_residual(plan.prevalence, bound)
-        )
-    return replace(conclusion, evidence=contained)
+        residual = _residual(plan.prevalence, bound)
+        evidence = replace(evidence, containment_strata=strata, residual=residual)
+    return replace(conclusion, evidence=evidence)
 
 
 def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
