@@ -151,7 +151,7 @@ def test_columns_say_what_the_trials_say(came: list[Trial]) -> None:
     for place, name in enumerate(CRITERIA):
         rows = Rows.of(table, place)
         results = [one.outcome(name).result for one in told]
-        assert [result.reason for result in results] == [row.reason for row in rows]
+        assert [result.reason for result in results] == [row.sign.reason for row in rows]
         assert sum(result.passed for result in results) == rows.passed
         assert [result.passed for result in results] == [*map(bool, rows.passes)]
         assert [one.is_excused or one.is_unjudged(one.outcome(name)) for one in told] == [
