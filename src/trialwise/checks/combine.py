@@ -248,8 +248,18 @@ def _build(spec: object, depth: int) -> check_base.Check:
     if depth > _MAX_NESTING:
         raise InvalidArgument("postcondition", depth, f"nest at most {_MAX_NESTING} deep")
     ((name, argument),) = spec.items()
+    if name == "not":
+        return not_(_build(argument, depth + 1))
+    if name == "named":
+        if not isinstance(argument, Mapping) or set(argument) != {"name", "check"}:
+            raise InvalidArgument("named", argument, "be an object of name and check")
+        arguments = {"name": argument["name"], "check": _build(argument["check"], depth + 1)}
+        return check_base.CheckDeclaration(name, named).build(arguments)
     if name in COMBINING:
-        return _combine(name, argument, depth + 1)
+        if not isinstance(argument, (list, tuple)) or not argument:
+            raise InvalidArgument(name, argument, "be a list of at least one postcondition")
+        parts = [_build(part, depth + 1) for part in argument]
+        return all_of(*parts) if name == "all_of" else any_of(*parts)
     # Importing a module runs it: only who reads the suite decides about that.
     if name == "python":
         allowed = "be built in; a Python function is imported by what reads the suite"
@@ -260,17 +270,3 @@ def _build(spec: object, depth: int) -> check_base.Check:
         allowed = check_base.suggest(name, known, f"be one of {', '.join(known)}")
         raise InvalidArgument("postcondition", name, allowed)
     return declared.build(declared.collect(argument))
-
-
-def _combine(name: str, argument: object, depth: int) -> check_base.Check:
-    if name == "not":
-        return not_(_build(argument, depth))
-    if name == "named":
-        if not isinstance(argument, Mapping) or set(argument) != {"name", "check"}:
-            raise InvalidArgument("named", argument, "be an object of name and check")
-        arguments = {"name": argument["name"], "check": _build(argument["check"], depth)}
-        return check_base.CheckDeclaration(name, named).build(arguments)
-    if not isinstance(argument, (list, tuple)) or not argument:
-        raise InvalidArgument(name, argument, "be a list of at least one postcondition")
-    parts = [_build(part, depth) for part in argument]
-    return all_of(*parts) if name == "all_of" else any_of(*parts)

@@ -296,20 +296,15 @@ def _asserts(function: object, depth: int, seen: set[int]) -> bool:
     if code is None or depth == 0 or id(code) in seen:
         return False
     seen.add(id(code))
-    codes, names = _all_codes(code)
-    if any(name.startswith("assert") or name == "AssertionError" for name in names):
-        return True
-    if any(_has_assert(one) for one in codes):
-        return True
-    return any(_asserts(one, depth - 1, seen) for one in _called(plain, names))
-
-
-def _all_codes(code: CodeType) -> tuple[list[CodeType], set[str]]:
-    """Return the code of a function and of the functions inside it, and the names it uses."""
     codes = [code]
     for one in codes:
         codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
-    return codes, {name for one in codes for name in (*one.co_names, *one.co_freevars)}
+    names = {name for one in codes for name in (*one.co_names, *one.co_freevars)}
+    return (
+        any(name.startswith("assert") or name == "AssertionError" for name in names)
+        or any(map(_has_assert, codes))
+        or any(_asserts(one, depth - 1, seen) for one in _called(plain, names))
+    )
 
 
 def _has_assert(code: CodeType) -> bool:

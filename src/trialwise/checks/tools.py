@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from trialwise.checks import check_base
 from trialwise.checks.check_base import Check, CountLimits, Limits, Unreadable, failed, label
 from trialwise.checks.parsable import Require
-from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
+from trialwise.checks.reply_reading import calls_of, check_json, names, same
 from trialwise.checks.whole_reply import SchemaArgument, check_schema, find_problem
 from trialwise.declarations.signatures import Arg, Natural
 from trialwise.documents.numbers import as_count
@@ -226,32 +226,25 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
         tool = _tool(self.tool, self.server)
         if not calls:
             return failed(f"{tool} was not called", names(calls_of(reply)))
-        if self.require == "all":
-            for place, call in enumerate(calls):
-                wrong, evidence = self._compare(call.arguments(), reply)
-                if wrong:
-                    which = f"call {place + 1} of {len(calls)} of {tool}"
-                    return failed(f"{which}: {wrong}", evidence)
-            calls_of(reply)
-            return CheckResult.ok()
-        return self._examine_any(calls, reply)
-
-    def _examine_any(self, calls: list[Call], reply: Reply) -> CheckResult:
         unreadable: Unreadable | None = None
-        closest = ("", "")
-        for call in calls:
+        wrong = evidence = ""
+        for place, call in enumerate(calls):
             try:
                 # Of several wrong calls the last one is explained: it is what the agent ended with.
-                closest = self._compare(call.arguments(), reply)
+                wrong, evidence = self._compare(call.arguments(), reply)
             except Unreadable as error:
+                if self.require == "all":
+                    raise
                 unreadable = error
                 continue
-            if not closest[0]:
+            if wrong and self.require == "all":
+                return failed(f"call {place + 1} of {len(calls)} of {tool}: {wrong}", evidence)
+            if not wrong and self.require == "any":
                 return CheckResult.ok()
-        calls_of(reply)
+        calls_of(reply)  # a call that the trace does not show may be another one
         if unreadable is not None:
             raise unreadable
-        return failed(f"no call of {_tool(self.tool, self.server)}: {closest[0]}", closest[1])
+        return failed(f"no call of {tool}: {wrong}", evidence) if wrong else CheckResult.ok()
 
     def _compare(self, arguments: Any, reply: Reply) -> tuple[str, str]:
         """Return what is wrong with one call's arguments, and where, or nothing."""

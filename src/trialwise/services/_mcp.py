@@ -34,7 +34,14 @@ _MOST_TOOLS, _MOST_PAGES = 1_000, 100
 #: Statuses that say that the server is set up wrongly, for this and for every other trial.
 _MISCONFIGURED = frozenset({401, 403, 404, 405})
 _TOO_MANY = 429
+# The SDK's log stays off the terminal where no logging is set up: our errors say the same.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 _ERROR_STATUS, _SERVER_ERROR = 400, 500
+#: What the SDK and what is below it raise where a server cannot be used.
+_FOREIGN = (
+    *(mcp.MCPError, httpx2.HTTPError, httpx2.InvalidURL, OSError, RuntimeError, ValueError),
+    *(anyio.BrokenResourceError, anyio.ClosedResourceError),
+)
 
 
 @asynccontextmanager
@@ -59,15 +66,9 @@ async def open_toolbox(
         ServiceError: A server cannot be started or reached, or was lost on the way.
     """
     async with AsyncExitStack() as stack:
-        connections = [
-            await stack.enter_async_context(
-                _connect_server(
-                    _Server(name, server, trial, environment), start_timeout_s=start_timeout_s
-                )
-            )
-            for name, server in servers.items()
-        ]
-        yield Toolbox(connections)
+        opened = [_Server(name, server, trial, environment) for name, server in servers.items()]
+        enter = stack.enter_async_context
+        yield Toolbox([await enter(_connect_server(one, start_timeout_s)) for one in opened])
 
 
 class _Server:
@@ -173,8 +174,7 @@ class _Connection:
 
 
 @asynccontextmanager
-async def _connect_server(server: _Server, *, start_timeout_s: float) -> AsyncIterator[_Connection]:
-    _hush()
+async def _connect_server(server: _Server, start_timeout_s: float) -> AsyncIterator[_Connection]:
     try:
         async with (
             server.transport() as (from_server, to_server),
@@ -189,13 +189,6 @@ async def _connect_server(server: _Server, *, start_timeout_s: float) -> AsyncIt
             yield _Connection(server, session, tools)
     except Exception as error:
         raise await _translate_failure(server, error) from None
-
-
-def _hush() -> None:
-    """Keep the SDK's log off the terminal if no logging is set up: our errors say the same."""
-    log = logging.getLogger("mcp")
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
 
 
 async def _greet(session: mcp.ClientSession) -> None:
@@ -219,18 +212,8 @@ async def _translate_failure(server: _Server, error: BaseException) -> BaseExcep
     ours = next((one for one in leaves if isinstance(one, ServiceError)), None)
     if ours is not None:
         return ours
-    foreign = (
-        mcp.MCPError,
-        httpx2.HTTPError,
-        httpx2.InvalidURL,
-        OSError,
-        anyio.BrokenResourceError,
-        anyio.ClosedResourceError,
-        RuntimeError,
-        ValueError,
-    )
     first = leaves[0]
-    if not isinstance(first, foreign):
+    if not isinstance(first, _FOREIGN):
         return error
     if isinstance(first, mcp.MCPError) and server.is_lost(first.code):
         return await server.failure("cannot be used")
@@ -325,7 +308,15 @@ class Toolbox:
     @property
     def definitions(self) -> list[dict[str, Any]]:
         """The tools as an endpoint takes them."""
-        return [_definition(offer) for offer in self._offers.values()]
+        functions = [
+            {
+                "name": name,
+                **({"description": told} if (told := offer.tool.description) else {}),
+                "parameters": offer.tool.input_schema,
+            }
+            for name, offer in self._offers.items()
+        ]
+        return [{"type": "function", "function": one} for one in functions]
 
     def whose(self, name: str) -> tuple[str, str | None]:
         """Return a tool as its server calls it, and the server; None for one that nobody offers.
@@ -375,12 +366,6 @@ def _offers(connections: Sequence[_Connection]) -> Iterator[_Offer]:
             name = name[: _LONGEST_NAME - len(end)] + end
         taken.add(name)
         yield _Offer(name, tool, connection)
-
-
-def _definition(offer: _Offer) -> dict[str, Any]:
-    told = {"description": offer.tool.description} if offer.tool.description else {}
-    function = {"name": offer.name, **told, "parameters": offer.tool.input_schema}
-    return {"type": "function", "function": function}
 
 
 def _unusable(args: Any) -> str:

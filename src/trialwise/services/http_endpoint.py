@@ -198,11 +198,9 @@ def check_url(argument: str, url: str) -> str:
     from urllib.parse import urlsplit
 
     allowed = "be an http:// or https:// URL"
-    if not isinstance(url, str):
-        raise InvalidArgument(argument, url, allowed)
     try:
         parts = urlsplit(url)
-    except ValueError:
+    except (ValueError, TypeError, AttributeError):
         raise InvalidArgument(argument, url, allowed) from None
     # A URL is recorded and logged, by us and by libraries.
     if parts.username is not None or parts.password is not None:
@@ -212,7 +210,7 @@ def check_url(argument: str, url: str) -> str:
         # httpx2 writes every URL to its log.
         allowed = "take nothing from the environment after the host: a secret goes into a header"
         raise InvalidArgument(argument, url, allowed)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
+    if parts.scheme not in {"http", "https"} or not parts.netloc or not isinstance(url, str):
         raise InvalidArgument(argument, url, allowed)
     try:
         _ = parts.port
@@ -243,14 +241,8 @@ def _translate(error: Exception, where: str, scrub: Callable[[str], str]) -> Tri
     said = scrub(str(error)) or type(error).__name__
     if isinstance(error, (httpx2.DecodingError, httpx2.TooManyRedirects)):
         return MalformedReply(f"{where} sent what cannot be read: {said}")
-    ours = (
-        httpx2.InvalidURL,
-        httpx2.UnsupportedProtocol,
-        httpx2.LocalProtocolError,
-        httpx2.StreamError,
-        UnicodeError,
-    )
-    if isinstance(error, ours):
+    unsendable = httpx2.UnsupportedProtocol, httpx2.LocalProtocolError
+    if isinstance(error, (*unsendable, httpx2.InvalidURL, httpx2.StreamError, UnicodeError)):
         # What these say repeats the header or the URL, in escapes that nothing would find.
         what = f"a header or the URL is not allowed in HTTP ({type(error).__name__})"
         message = f"the request to {where} cannot be sent: {what}"
@@ -363,8 +355,7 @@ class HttpService(EndpointService, ReportingService):
             message = f"{error}; it begins {answer.head!r}"
             raise MalformedReply(self.scrub(message)) from None
         except service_factors.ReportedFailure as error:
-            said = self.scrub(str(error))
-            raise service_factors.ReportedFailure(said, error.error_class) from None
+            raise type(error)(self.scrub(str(error)), error.error_class) from None
 
     @property
     def where(self) -> str:

@@ -16,7 +16,9 @@ from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model import ErrorClass, Reply, Usage
+from trialwise.model.fingerprint import fingerprint
 from trialwise.model.trace import Fields, read_tokens
+from trialwise.redaction import redact_text, redact_values
 from trialwise.services import http_endpoint, model_apis, service_factors
 from trialwise.services.service_factors import HttpFailure, MalformedReply, RequestRefused
 from trialwise.validation import require_real
@@ -173,7 +175,12 @@ class ChatModel(http_endpoint.EndpointService):
         key = self._api.usual_key if key == model_apis.OPENAI_KEY else key
         # Refused before the first trial; each would fail with 401.
         if key is not None and not self.environment.get(key):
-            raise InvalidArgument("api_key_env", key, _no_key(key))
+            allowed = (
+                f"refer to a variable that is set, and {key} is not: set it to the endpoint's key, "
+                "name another one with `api_key_env`, or make that null (None) where no key is "
+                "needed"
+            )
+            raise InvalidArgument("api_key_env", key, allowed)
         # By name and not by value: the key is looked up for each call and never kept.
         self._key = "" if key is None else f"${{{key}}}"
         self._fields = _fields(
@@ -189,8 +196,16 @@ class ChatModel(http_endpoint.EndpointService):
         """What it is made of, for the record."""
         # Left out where it is the usual one, as it was before there were others.
         path = "" if self._api.path == model_apis.ModelApi.path else self._api.path
-        url = self.base_url + path
-        return service_factors.describe_model(url, self.system, self._fields, self._prompt)
+        prompt = self.system if self._prompt is None else [self.system, *self._prompt]
+        fields = dict(self._fields)
+        model, tools = fields.pop("model"), fields.pop("tools", None)
+        return {
+            "model": str(model),
+            "endpoint": service_factors.name_endpoint(redact_text(self.base_url + path)),
+            "prompt": "none" if prompt is None else fingerprint(redact_values(prompt)),
+            "parameters": service_factors.describe_value(fields),
+            "tools": service_factors.describe_value(tools) if tools else "none",
+        }
 
     @property
     def tells_cost(self) -> bool:
@@ -254,21 +269,23 @@ class ChatModel(http_endpoint.EndpointService):
             body["seed"] = trial.seed % 2**_SEED_BITS
         key = service_factors.resolve(self._key, self.environment)
         headers = {"Content-Type": "application/json", **self._api.make_headers(key)}
-        url = f"{self.base_url}{self._api.path}"
-        return http_endpoint.Request(
-            "POST", url, headers, model_apis.encode(model_apis.to_json(body))
-        )
+        url, content = f"{self.base_url}{self._api.path}", model_apis.to_json(body)
+        return http_endpoint.Request("POST", url, headers, model_apis.encode(content))
 
     def _read_message(self, reply: Reply, document: Mapping[str, Any]) -> Reply:
-        messages = [
-            one["message"] for one in document["choices"][: 1 if self._takes_turns else None]
-        ]
-        message = messages[0]
+        choices = document["choices"][: 1 if self._takes_turns else None]
+        message = choices[0]["message"]
         # Of several choices the reply is the first one's, and every call counts.
+        calls: list[Any] = []
+        for one in choices:
+            calls += one["message"].get("tool_calls") or ()
+            # How calls were written before there could be several.
+            if old := one["message"].get("function_call"):
+                calls.append({"function": old})
         details = {
-            "finish_reason": document["choices"][0].get("finish_reason"),
+            "finish_reason": choices[0].get("finish_reason"),
             "model": document.get("model", self.model),
-            "tool_calls": [_tool_call(call) for one in messages for call in _list_calls(one)],
+            "tool_calls": [_tool_call(call) for call in calls],
         }
         if self._takes_turns:
             # As it was said: endpoints want back what only they understand.
@@ -352,13 +369,6 @@ class ChatService(ChatModel):
         return f"ChatService({self.base_url!r}, {self.model!r})"
 
 
-def _no_key(variable: str) -> str:
-    return (
-        f"refer to a variable that is set, and {variable} is not: set it to the endpoint's key, "
-        "name another one with `api_key_env`, or make that null (None) where no key is needed"
-    )
-
-
 def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     """Return the part of a request that is the same in every trial."""
     given = {name: value for name, value in own.items() if value is not None}
@@ -393,12 +403,6 @@ def _content(content: Any) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     raise TypeError(content)
-
-
-def _list_calls(message: Mapping[str, Any]) -> list[Any]:
-    # How calls were written before there could be several.
-    old = message.get("function_call")
-    return [*(message.get("tool_calls") or ()), *([{"function": old}] if old else ())]
 
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:

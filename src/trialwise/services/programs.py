@@ -291,9 +291,8 @@ class CommandService(_reported_sessions.ReportingService):
 
 def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
     allowed = "be a list of at least one text, the program first (no shell splits it)"
-    if isinstance(argv, (str, bytes)) or not isinstance(argv, Sequence):
-        raise InvalidArgument("argv", argv, allowed)
-    if not argv or not all(isinstance(argument, str) for argument in argv) or not argv[0]:
+    no_list = isinstance(argv, (str, bytes)) or not isinstance(argv, Sequence)
+    if no_list or not all(isinstance(one, str) for one in argv) or not any(argv[:1]):
         raise InvalidArgument("argv", argv, allowed)
     return tuple(argv)
 

@@ -24,7 +24,7 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, find_extension
 from trialwise.model.fingerprint import canonical, fingerprint
 from trialwise.model.trial import ErrorClass
-from trialwise.redaction import redact_text, redact_values
+from trialwise.redaction import redact_values
 
 # What a service is called in a suite, which keys it takes and where it lives.
 #
@@ -193,25 +193,6 @@ def describe_value(value: Any) -> str:
     value = redact_values(value)
     text = value if isinstance(value, str) else canonical(value)
     return text if len(text) <= _LONGEST and text.isprintable() else fingerprint(value)
-
-
-def describe_model(
-    base_url: str,
-    system: str | None,
-    fields: Mapping[str, Any],
-    messages: Iterable[Mapping[str, Any]] | None,
-) -> dict[str, str]:
-    """Describe the factors of a chat model: its model and the fields of its request."""
-    prompt = system if messages is None else [system, *messages]
-    offered = fields.get("tools")
-    given = {name: one for name, one in fields.items() if name not in ("model", "tools")}
-    return {
-        "model": str(fields["model"]),
-        "endpoint": name_endpoint(redact_text(base_url)),
-        "prompt": "none" if prompt is None else fingerprint(redact_values(prompt)),
-        "parameters": describe_value(given),
-        "tools": describe_value(offered) if offered else "none",
-    }
 
 
 def describe_code(arguments: Iterable[str], folder: str | Path | None) -> str | None:
