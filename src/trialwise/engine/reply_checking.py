@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trialwise import model, stats
 from trialwise.checks.check_base import broken_by
@@ -77,26 +77,19 @@ class ReplyChecker:
         note_raised: Callable[[BaseException], str] = lambda _: "",
     ) -> None:
         self._experiment = experiment
-        self._criteria = [
-            (
-                criterion.name,
-                [check_watch.make_ready(one, criterion.lowest_pass) for one in criterion.checks],
-            )
-            for criterion in criteria
-        ]
+        self._criteria: list[tuple[str, list[check_watch.ReadyCheck]]] = []
+        self._asking: list[int] = []
+        for place, one in enumerate(criteria):
+            checks = [check_watch.make_ready(check, one.lowest_pass) for check in one.checks]
+            self._criteria.append((one.name, checks))
+            if any(check.asking is not None for check in checks):
+                self._asking.append(place)
         self._panels = [check_watch.Panel.of(criterion) for criterion in criteria]
-        self._asking = [
-            place
-            for place, (_, checks) in enumerate(self._criteria)
-            if any(check.asking is not None for check in checks)
-        ]
         self._activity = activity
         self._excerpts = excerpts
         self._note_raised = note_raised
         # Most trials pass, and one tuple serves them all.
-        self._all_passed = tuple(
-            model.Outcome(criterion=name, result=_OK) for name, _ in self._criteria
-        )
+        self._all_passed = self._all(_OK)
         self.asks = bool(self._asking)
         """Whether some postcondition has to wait for an answer."""
 
@@ -118,6 +111,14 @@ class ReplyChecker:
             examined: What `ask` said of it, where somebody had to be asked.
         """
         reply = response.reply
+        make = partial(
+            model.Trial,
+            experiment=self._experiment,
+            index=start.index,
+            input_id=given.id,
+            seed=start.seed,
+            started_s=started_s,
+        )
         if reply is None:
             examined = self._explain_silence(response, given)
         elif examined is None:
@@ -130,47 +131,37 @@ class ReplyChecker:
                     kept = self._excerpts.reply(reply)
                     if kept is not None and kept == reply.value:
                         # All else is as usual: naming every field takes as long as the rest.
-                        trial = model.Trial(
-                            experiment=self._experiment,
-                            index=start.index,
-                            input_id=given.id,
-                            seed=start.seed,
-                            outcomes=outcomes,
-                            latency_s=float(reply.latency_s),
-                            started_s=started_s,
-                            reply=kept,
-                        )
+                        latency_s = float(reply.latency_s)
+                        trial = make(outcomes=outcomes, latency_s=latency_s, reply=kept)
                         trial.is_plain = True
                         return trial
                 examined = Examined(outcomes, traceback=self._keep_traceback(raised))
+        came_back: dict[str, Any] = {}
+        if reply is not None:
+            came_back["latency_s"], came_back["exit_code"] = float(reply.latency_s), reply.exit_code
+            came_back["reply"] = self._excerpts.reply(reply)
+            came_back["whole"] = self._excerpts.whole(reply)
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
-        session = self._session(last) if last is not None and last.details else _NO_SESSION
-        spent = response.lost if last is None else (*response.lost, last)
-        return model.Trial(
-            experiment=self._experiment,
-            index=start.index,
-            input_id=given.id,
-            seed=start.seed,
+        session = _NO_SESSION
+        if last is not None and last.details:
+            session = self._session(last)
+            came_back["tool_calls"] = self._excerpts.tool_calls(last)
+        return make(
             outcomes=examined.outcomes,
             error_class=examined.error_class,
             error=examined.error,
-            latency_s=None if reply is None else float(reply.latency_s),
             judging_usage=examined.usage,
             judging_cost_usd=examined.cost_usd,
             attempts=response.attempts,
             attempt_errors=response.attempt_errors,
-            started_s=started_s,
-            reply=None if reply is None else self._excerpts.reply(reply),
-            whole=None if reply is None else self._excerpts.whole(reply),
-            tool_calls=self._excerpts.tool_calls(last) if last is not None and last.details else (),
             messages=session.messages,
             # A session that something else cut short tells nothing of how steady it was.
             shape=None if reply is None and examined.error_class in EXCUSED else session.shape,
             ended=session.ended,
-            exit_code=None if reply is None else reply.exit_code,
             traceback=response.traceback or examined.traceback,
-            **sum_expenses(spent),
+            **came_back,
+            **sum_expenses(response.lost if last is None else (*response.lost, last)),
         )
 
     def _explain_silence(self, response: Response, given: model.Input) -> Examined:

@@ -76,17 +76,8 @@ async def calibrate(
     if not told:
         why = next((one.explanation for one in found), "the gold set is empty")
         raise NothingJudged(f"the judge gave no verdict on any unit: {why}")
-    return Calibration(
-        judge=judge.identity,
-        gold=gold.fingerprint,
-        provenance=gold.provenance,
-        confusion=confusion_of(
-            [bool(one.passed) for one in told], [one.unit.label for one in told]
-        ),
-        missing=len(found) - len(told),
-        measured_at=measured_at.isoformat(timespec="seconds"),
-        wrong=tuple(one.unit.id for one in told if one.passed is not one.unit.label),
-    )
+    rows = [(one.unit.id, bool(one.passed), one.unit.label) for one in told]
+    return _count(judge, gold, rows, len(found) - len(told), measured_at)
 
 
 async def calibrate_pairwise(
@@ -120,26 +111,37 @@ async def calibrate_pairwise(
         return await comparing.compare(unit.first, unit.second, **beside, seed=own_seed)
 
     found = await _ask_all(comparing, gold.units, ask, seed, concurrency)
-    decided = [
-        (one.preference is Preference.WIN, unit)
+    # Of the candidate, as in a comparison; the first output is its own where nobody says.
+    won = Preference.WIN
+    rows = [
+        (unit.id, (one.preference is won) is (unit.candidate != "second"), unit.prefers_candidate)
         for one, unit in zip(found, gold.units, strict=True)
         if one.preference in (Preference.WIN, Preference.LOSS)
     ]
-    if not decided:
+    if not rows:
         why = next((one.explanation for one in found if one.explanation), "all pairs were equal")
         raise NothingJudged(f"the judge preferred no output of any pair: {why}")
+    missing = sum(one.preference is Preference.MISSING for one in found)
+    return _count(comparing, gold, rows, missing, measured_at)
+
+
+def _count(
+    judge: Judge | Pairwise,
+    gold: GoldSet | PairGold,
+    rows: Sequence[tuple[str, bool, bool]],
+    missing: int,
+    measured_at: datetime,
+) -> Calibration:
+    """Return what rows of a unit's name, the judge's verdict and people's say of the judge."""
     return Calibration(
-        judge=comparing.identity,
+        judge=judge.identity,
         gold=gold.fingerprint,
         provenance=gold.provenance,
-        confusion=confusion_of(
-            [first is (unit.candidate != "second") for first, unit in decided],
-            [unit.prefers_candidate for _, unit in decided],
-        ),
-        is_oriented=gold.is_oriented,
-        missing=sum(one.preference is Preference.MISSING for one in found),
+        confusion=confusion_of([said for _, said, _ in rows], [meant for *_, meant in rows]),
+        is_oriented=isinstance(gold, PairGold) and gold.is_oriented,
+        missing=missing,
         measured_at=measured_at.isoformat(timespec="seconds"),
-        wrong=tuple(unit.id for first, unit in decided if first is not unit.prefers_first),
+        wrong=tuple(name for name, said, meant in rows if said is not meant),
     )
 
 
