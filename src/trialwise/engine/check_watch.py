@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from trialwise import model
@@ -295,15 +296,11 @@ class Panel(NamedTuple):
             answers: What each grader says, in their order.
         """
         for (name, _), one in zip(self.graders, answers, strict=True):
+            outcome = partial(model.Outcome.of_failure, self.criterion, one.result, name)
             if one.error_class is not model.ErrorClass.NONE:
-                return model.Outcome(
-                    criterion=self.criterion,
-                    result=one.result,
-                    postcondition=name,
-                    error_class=one.error_class,
-                )
+                return replace(outcome(), error_class=one.error_class)
             if one.result.reason is model.FailReason.UNKNOWN:
-                return model.Outcome.of_failure(self.criterion, one.result, name)
+                return outcome()
         marks = tuple(one.result.mark for one in answers)
         weights = [weight for _, weight in self.graders]
         total = math.fsum(w * mark for w, mark in zip(weights, marks, strict=True))
@@ -312,17 +309,15 @@ class Panel(NamedTuple):
             result = model.CheckResult(passed=True, score=score)
             return model.Outcome(criterion=self.criterion, result=result, marks=marks)
         worst = min(range(len(marks)), key=lambda place: marks[place])
-        said = answers[worst].result
+        said, name = answers[worst].result, self.graders[worst][0]
+        result = model.CheckResult.fail(
+            self._explain(score, marks, said),
+            evidence=said.evidence,
+            reason=said.reason or model.FailReason.CONDITION,
+            score=score,
+        )
         return model.Outcome(
-            criterion=self.criterion,
-            result=model.CheckResult.fail(
-                self._explain(score, marks, said),
-                evidence=said.evidence,
-                reason=said.reason or model.FailReason.CONDITION,
-                score=score,
-            ),
-            postcondition=self.graders[worst][0],
-            marks=marks,
+            criterion=self.criterion, result=result, postcondition=name, marks=marks
         )
 
     def _explain(self, score: float, marks: Sequence[float], worst: model.CheckResult) -> str:
@@ -330,9 +325,8 @@ class Panel(NamedTuple):
         if len(marks) == 1:
             is_told = not worst.explanation or worst.explanation.startswith("the score is ")
             return worst.explanation or limit if is_told else f"{limit}: {worst.explanation}"
-        named = [
-            f"{name} {mark:.6g}"
-            for (name, _), mark in zip(self.graders[:_NAMED], marks, strict=False)
-        ]
-        more = [f"{len(marks) - _NAMED} more"] if len(marks) > _NAMED else []
-        return f"{limit}: {', '.join([*named, *more])}"
+        shown = zip(self.graders[:_NAMED], marks, strict=False)
+        named = [f"{name} {mark:.6g}" for (name, _), mark in shown]
+        if len(marks) > _NAMED:
+            named.append(f"{len(marks) - _NAMED} more")
+        return f"{limit}: {', '.join(named)}"

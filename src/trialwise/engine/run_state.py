@@ -154,9 +154,7 @@ class RunState:
         self.experiments = tuple(
             ExperimentState(plan, one, earlier.of_experiment(one.name)) for one in plan.experiments
         )
-        self.progress: Sequence[Progress] = [
-            one for experiment in self.experiments for one in experiment.progress
-        ]
+        self.progress = [one for each in self.experiments for one in each.progress]
         self.meter = Meter(options.budget, clock, options.cost_per_trial_usd, whole=whole_meter)
         # Trials from before a restart were paid for, so the budget of the whole run holds them.
         for table in earlier.tables:
@@ -171,18 +169,15 @@ class RunState:
         self.pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
         self._start_limit = start_limit
         # Known from the beginning, and asked before every trial: most runs have no limit.
-        self._is_limited = (
-            self.meter.is_limited or self.pacer is not None or start_limit is not None
-        )
+        self._is_limited = self.meter.is_limited or bool(self.pacer or start_limit)
         self._abort = options.abort
         self.reach = Reach()
         """What this process has seen of the service so far."""
         # A gate looks at all runs; it is decided once they are in.
         self._settles = not (options.keep_going or plan.gates or plan.purpose == "measure")
         # Plans from before `family` do not say whose FAIL holds, and ran to their end.
-        self._corrects = plan.correction != "none" and not any(
-            one.others.family for one in plan.criteria
-        )
+        has_family = any(one.others.family for one in plan.criteria)
+        self._corrects = plan.correction != "none" and not has_family
         # Whether the criteria of the current experiment were looked at: those that were decided
         # before a restart settle nothing any more.
         self._has_looked = False
@@ -341,9 +336,8 @@ class RunState:
             plan = one.plan
             # The errors of a judge, and a correction, may still turn a FAIL.
             may_turn = plan.standing.advisory or plan.judging.errors or self._corrects
-            if one.has_failed and not (
-                may_turn or (plan.others.family and not plan.others.family.keeps_boundaries)
-            ):
+            family = plan.others.family
+            if one.has_failed and not (may_turn or (family and not family.keeps_boundaries)):
                 why = (
                     f"{plan.criterion} failed, so the run can no longer pass and ended; "
                     "`keep_going: true` runs the other criteria to their end"

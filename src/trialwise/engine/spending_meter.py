@@ -198,10 +198,8 @@ class Meter:
         )
         most = self._budget.trials
         if found is None and most is not None and self.trials + in_flight + together > most:
-            found = (
-                model.StopReason.TRIALS_BUDGET,
-                f"the budget of {most} trials has no room for {together} more",
-            )
+            why = f"the budget of {most} trials has no room for {together} more"
+            found = model.StopReason.TRIALS_BUDGET, why
         if found is not None or in_flight:
             return found
         return self._find_untold() or self._find_shortage(together)

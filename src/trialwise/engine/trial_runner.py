@@ -42,9 +42,8 @@ def make_hook(function: Callable[..., Any] | None, *, in_thread: bool) -> Before
     if function is None:
         return None
     taken = signature(function).parameters.values()
-    names = [one.name for one in taken if one.name in _KNOWN]
-    if any(one.kind is Parameter.VAR_KEYWORD for one in taken):
-        names = list(_KNOWN)
+    takes_all = any(one.kind is Parameter.VAR_KEYWORD for one in taken)
+    names = _KNOWN if takes_all else [one.name for one in taken if one.name in _KNOWN]
 
     async def call(context: ports.TrialContext) -> model.Setup:
         began_s = perf_counter()
