@@ -386,11 +386,9 @@ def find_check(name: str) -> CheckDeclaration | None:
     if name in BUILT_IN:
         module = import_module(f"trialwise.{BUILT_IN[name]}")
         return CheckDeclaration(name, getattr(module, name))
-    return find_extension(CHECKS, name, lambda loaded: _accept(name, loaded))
-
-
-def _accept(name: str, loaded: object) -> CheckDeclaration | None:
-    return CheckDeclaration(name, loaded) if callable(loaded) else None
+    return find_extension(
+        CHECKS, name, lambda loaded: CheckDeclaration(name, loaded) if callable(loaded) else None
+    )
 
 
 def suggest(name: object, known: Sequence[str], otherwise: str) -> str:

@@ -199,11 +199,9 @@ class JsonSchema(Check, spelling="json_schema"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the check as a suite file spells it."""
-        return {self.spelling: {"schema": self.schema} if self._ambiguous else self.schema}
-
-    @property
-    def _ambiguous(self) -> bool:
-        return isinstance(self.schema, dict) and list(self.schema) == ["schema"]
+        # A schema of that one key would be read as the argument of the same name.
+        is_ambiguous = isinstance(self.schema, dict) and list(self.schema) == ["schema"]
+        return {self.spelling: {"schema": self.schema} if is_ambiguous else self.schema}
 
     def _examine(self, reply: Reply) -> CheckResult:
         value = json_of(reply)

@@ -396,7 +396,8 @@ class ReplyChecker:
     ) -> model.Outcome:
         if isinstance(appraisal, check_watch.Raised):
             raised.append(appraisal.broken)
-        kept = self._excerpts.result(_without_score(appraisal.result))
+        # A criterion that does not grade: the scores of its failures alone would mislead.
+        kept = replace(self._excerpts.result(appraisal.result), score=None)
         outcome = model.Outcome.of_failure(criterion, kept, name)
         if appraisal.error_class is model.ErrorClass.NONE:
             return outcome
@@ -409,11 +410,6 @@ class ReplyChecker:
             model.Outcome(criterion=name, result=result, error_class=error_class)
             for name, _ in self._criteria
         )
-
-
-def _without_score(result: model.CheckResult) -> model.CheckResult:
-    """Return a result of a criterion that does not grade: the scores of failures alone mislead."""
-    return result if result.score is None else replace(result, score=None)
 
 
 def _is_plain(reply: model.Reply, response: Response) -> bool:

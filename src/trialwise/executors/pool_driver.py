@@ -354,7 +354,9 @@ def find_opener(name: str) -> PoolOpener:
                 f"trialwise[{name}]"
             ) from error
         return cast(PoolOpener, module.open_pool)
-    other = find_extension(EXECUTORS, name, _accept)
+    other = find_extension(
+        EXECUTORS, name, lambda found: cast(PoolOpener, found) if callable(found) else None
+    )
     if other is not None:
         return other
     known = ", ".join(["local", *_MODULES, *extension_names(EXECUTORS)])
@@ -374,7 +376,3 @@ def open_pool(executor: str, job: Job, *, concurrency: int) -> WorkerPool:
     """
     name, _, address = executor.partition(":")
     return find_opener(name)(address, job, concurrency=concurrency)
-
-
-def _accept(found: object) -> PoolOpener | None:
-    return cast(PoolOpener, found) if callable(found) else None

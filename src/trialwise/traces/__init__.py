@@ -2,14 +2,13 @@
 
     trace_documents      `read_trace` and `read_traces`: parse a document, tell its format, and
                          what every reader needs of an object that somebody else wrote
-    openai, anthropic, responses
-                         conversations as the model APIs have them
+    model_messages       conversations as the model APIs have them
     otlp, agent_spans    OpenTelemetry GenAI spans
     trace_building       puts a trace together from events, with the rules that all formats share;
                          what a reader does not know, so that the calls of a trace are unknown;
                          sessions that a Python function returns
 
-A reader is a module with a function `read` that returns the traces of a parsed document. It looks
+A reader is a function `read` that returns the traces of a parsed document. It looks
 at fields with `TraceFields` and hands what it finds to a `Building`. `TraceFormat` names it, and
 `trialwise.testing.assert_trace_reader_conforms` says whether it keeps to what callers rely on.
 The formats of other tools and frameworks are in `trialwise.contrib.traces`. The core knows them by

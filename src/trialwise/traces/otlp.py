@@ -17,7 +17,7 @@ from typing import Any
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_usage
 from trialwise.traces import agent_spans
-from trialwise.traces.trace_building import Building, doubt_unknown_parts
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
 
 #: Parts of a message that are read, or that hold no call.
@@ -39,19 +39,15 @@ def read(document: Any) -> list[Trace]:
             "`span.to_json()` writes them"
         )
     # An export holds whatever else was traced, which is not evidence of what an agent did not do.
-    found = [_in_order(spans) for spans in by_trace.values() if any(map(_tells, spans))]
+    found = [
+        sorted(spans, key=lambda span: (span.began or 0.0, span.ended or 0.0))
+        for spans in by_trace.values()
+        if any(one.startswith(_OF_AGENTS) for span in spans for one in span.attributes.values)
+    ]
     if not found:
         raise TraceError("no span is of an agent: none has an attribute `gen_ai.…` or `mcp.…`")
     found = [agent_spans.merge_replies(spans) for spans in found]
     return [_trace(spans) for spans in sorted(found, key=lambda spans: spans[0].began or 0.0)]
-
-
-def _tells(span: agent_spans.AgentSpan) -> bool:
-    return any(name.startswith(_OF_AGENTS) for name in span.attributes.values)
-
-
-def _in_order(spans: list[agent_spans.AgentSpan]) -> list[agent_spans.AgentSpan]:
-    return sorted(spans, key=lambda span: (span.began or 0.0, span.ended or 0.0))
 
 
 def _trace(spans: list[agent_spans.AgentSpan]) -> Trace:
@@ -139,7 +135,7 @@ def _read_reply(building: Building, span: agent_spans.AgentSpan, calls: _Calls) 
         if ended_with_call and not calls:
             building.call(None, at=span.ended)
     for message in messages:
-        doubt_unknown_parts(building, message.get("parts"), _PARTS)
+        building.doubt_unknown_parts(message.get("parts"), _PARTS)
         building.say("assistant", message.content("parts"), at=span.ended)
         asked = [part for part in message.objects("parts") if part.get("type") == "tool_call"]
         if ended_with_call and not asked and not calls:

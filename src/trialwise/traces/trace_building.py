@@ -20,136 +20,6 @@ from trialwise.model.reply import Usage, sum_usages
 from trialwise.model.trace import Fields, ToolCall, Trace, Turn
 from trialwise.traces.trace_documents import TraceFields, read_trace
 
-
-@dataclass(slots=True)
-class _Call:
-    """A call whose result may still come, and when it began."""
-
-    told: ToolCall
-    began: float | None
-
-
-class Building:
-    """A trace under construction; points in time are seconds from any one origin."""
-
-    def __init__(self) -> None:
-        self._turns: list[Turn] = []
-        self._calls: list[_Call] = []
-        self._open: dict[str, _Call] = {}
-        self._spoken = 0
-        self._usages: list[Usage | None] = []
-        self._costs: list[float | None] = []
-        self._answer: str | None = None
-        self._first, self._last = math.inf, -math.inf
-        self._unknown: str | None = None
-
-    def doubt(self, why: str) -> None:
-        """Something was met that this reader does not know, so that a call may hide in it."""
-        if self._unknown is None:
-            self._unknown = why
-
-    def say(self, role: str, said: str, *, at: float | None = None) -> None:
-        """Somebody spoke."""
-        self._see(at)
-        if role == "assistant":
-            self._spoken += 1
-            self._answer = said or None
-        self._turns.append(Turn(role=role, content=said))
-
-    def call(
-        self,
-        name: str | None,
-        *,
-        key: str | None = None,
-        server: str | None = None,
-        args: Any = None,
-        at: float | None = None,
-    ) -> None:
-        """A tool was called; `key` is what its result will name."""
-        self._see(at)
-        self._answer = None
-        told = ToolCall(name=name, server=server, args=args, turn=self._spoken or None)
-        made = _Call(told, at)
-        self._calls.append(made)
-        if key is not None:
-            self._open[key] = made
-
-    def result(
-        self,
-        *,
-        key: str | None = None,
-        name: str | None = None,
-        result: str | None = None,
-        error: str | None = None,
-        at: float | None = None,
-    ) -> None:
-        """A tool returned, or failed."""
-        self._see(at)
-        if key is not None:
-            found = self._open.pop(key, None)
-        else:
-            found = next((one for one in reversed(self._calls) if _awaits(one.told, name)), None)
-        if found is None:
-            # Somebody must have made this call, and a call that is not seen could be any.
-            self.call(name, at=at)
-            found = self._calls[-1]
-        took = None if found.began is None or at is None else max(0.0, at - found.began)
-        found.told = replace(found.told, result=result, error=error, duration_s=took)
-
-    def spend(self, usage: Usage | None, cost_usd: float | None = None) -> None:
-        """What one reply of the model took."""
-        self._usages.append(usage)
-        self._costs.append(cost_usd)
-
-    def answer(self, said: str) -> None:
-        """What was said after the last call of the same turn."""
-        self._answer = said or None
-
-    def knows(self, key: str | None) -> bool:
-        """Return whether a call of that key awaits its result."""
-        return key in self._open
-
-    def finish(
-        self,
-        *,
-        usage: Usage | None = None,
-        total_tokens: int | None = None,
-        cost_usd: float | None = None,
-        duration_s: float | None = None,
-        answer: str | None = None,
-        ended: str | None = None,
-    ) -> Trace:
-        """Return the trace; totals of the document win over the sums of its parts."""
-        if duration_s is None and self._first < self._last:
-            duration_s = self._last - self._first
-        known = [one for one in self._costs if one is not None]
-        total_cost = math.fsum(known) if known and len(known) == len(self._costs) else None
-        return Trace(
-            turns=tuple(self._turns),
-            tool_calls=tuple(map(self._place, self._calls)),
-            usage=usage or sum_usages(self._usages),
-            total_tokens=total_tokens,
-            cost_usd=total_cost if cost_usd is None else cost_usd,
-            duration_s=duration_s,
-            answer=answer or self._answer,
-            ended=ended,
-            calls_unknown=self._unknown,
-        )
-
-    def _place(self, call: _Call) -> ToolCall:
-        """Return a call with the time from the beginning of the trace, known once it has ended."""
-        began = call.began
-        return call.told if began is None else replace(call.told, started_s=began - self._first)
-
-    def _see(self, at: float | None) -> None:
-        if at is not None:
-            self._first, self._last = min(self._first, at), max(self._last, at)
-
-
-def _awaits(call: ToolCall, name: str | None) -> bool:
-    return call.failed is None and name in (None, call.name)
-
-
 # What a reader must know of a message before it may say that no tool was called.
 #
 # A reader takes from a message what it knows. Whatever else the message holds may be a call: a
@@ -199,84 +69,205 @@ _CALLING = frozenset(
 _REFERRING = frozenset({"choice", "count", "id", "ids"})
 
 
-def doubt_beginning(building: Building, roles: Sequence[object]) -> None:
-    """Doubt the calls of messages that begin with a reply: nobody knows what came before it.
+@dataclass(slots=True)
+class _Call:
+    """A call whose result may still come, and when it began."""
 
-    A model may greet before anybody has asked, so that the first two messages count.
+    told: ToolCall
+    began: float | None
 
-    Args:
-        building: The trace that the messages belong to.
-        roles: Who speaks in each of the messages.
-    """
-    if roles and not _ASKING.intersection(map(str, roles[:2])):
-        building.doubt(
-            "the messages begin with a reply, and what came before it is not told; a whole session "
-            "begins with what was asked"
+
+class Building:
+    """A trace under construction; points in time are seconds from any one origin."""
+
+    def __init__(self) -> None:
+        self._turns: list[Turn] = []
+        self._calls: list[_Call] = []
+        self._open: dict[str, _Call] = {}
+        self._spoken = 0
+        self._usages: list[Usage | None] = []
+        self._costs: list[float | None] = []
+        self._answer: str | None = None
+        self._first, self._last = math.inf, -math.inf
+        self._unknown: str | None = None
+
+    def doubt(self, why: str) -> None:
+        """Something was met that this reader does not know, so that a call may hide in it."""
+        if self._unknown is None:
+            self._unknown = why
+
+    def doubt_beginning(self, roles: Sequence[object]) -> None:
+        """Doubt the calls of messages that begin with a reply: nobody knows what came before it.
+
+        A model may greet before anybody has asked, so that the first two messages count.
+
+        Args:
+            roles: Who speaks in each of the messages.
+        """
+        if roles and not _ASKING.intersection(map(str, roles[:2])):
+            self.doubt(
+                "the messages begin with a reply, and what came before it is not told; a whole "
+                "session begins with what was asked"
+            )
+
+    def doubt_beside(self, document: TraceFields) -> None:
+        """Doubt the calls of messages that have something unknown beside them in their document."""
+        for name, value in document.values.items():
+            if name not in PLAIN_BESIDE and (_holds_something(value) or names_call(name, value)):
+                self.doubt(f"{name!r} stands beside the messages and may hold calls")
+
+    def doubt_unknown(
+        self,
+        message: TraceFields,
+        *,
+        roles: Collection[str] = ROLES,
+        fields: Collection[str] = (),
+        parts: Collection[str] = (),
+    ) -> None:
+        """Doubt a message's calls where it holds something that its reader does not read.
+
+        Args:
+            message: The message.
+            roles: The roles that the reader knows.
+            fields: Structured fields that the reader reads, beside those that hold no call.
+            parts: Kinds of parts that the reader reads, beside those that hold no call.
+        """
+        role = message.get("role")
+        if not isinstance(role, str) or role not in roles:
+            self.doubt(f"a message has the role {role!r}" if role else "a message has no role")
+        # What a tool returned may name the tool.
+        speaks = isinstance(role, str) and role in ROLES
+        for name, value in message.values.items():
+            if name in PLAIN_FIELDS or name in fields:
+                continue
+            if _holds_something(value) or (speaks and names_call(name, value)):
+                self.doubt(f"a message has the unknown field {name!r}")
+        self.doubt_unknown_parts(message.get("content"), parts)
+
+    def doubt_unknown_parts(self, content: Any, parts: Collection[str] = ()) -> None:
+        """Doubt the calls of a message whose content is neither text nor parts that are known."""
+        if content is None or isinstance(content, str):
+            return
+        if not isinstance(content, list | tuple):
+            self.doubt("the content of a message is neither text nor a list of parts")
+            return
+        for part in content:
+            if isinstance(part, str):
+                continue
+            kind = part.get("type") if isinstance(part, Mapping) else None
+            if isinstance(kind, str) and kind in parts:
+                continue
+            named = [name for name in Fields(part).values if names_call(name, part[name])]
+            if named:
+                self.doubt(f"a part of a message has the unknown field {named[0]!r}")
+            if isinstance(kind, str) and kind in PLAIN_PARTS:
+                continue
+            if isinstance(part, Mapping) and kind is None and not _structured(part):
+                continue  # `{"text": "…"}`
+            self.doubt(
+                f"a message has a part of the unknown type {kind!r}"
+                if kind is not None
+                else "a message has a part that does not tell its type"
+            )
+
+    def say(self, role: str, said: str, *, at: float | None = None) -> None:
+        """Somebody spoke."""
+        self._see(at)
+        if role == "assistant":
+            self._spoken += 1
+            self._answer = said or None
+        self._turns.append(Turn(role=role, content=said))
+
+    def call(
+        self,
+        name: str | None,
+        *,
+        key: str | None = None,
+        server: str | None = None,
+        args: Any = None,
+        at: float | None = None,
+    ) -> None:
+        """A tool was called; `key` is what its result will name."""
+        self._see(at)
+        self._answer = None
+        told = ToolCall(name=name, server=server, args=args, turn=self._spoken or None)
+        made = _Call(told, at)
+        self._calls.append(made)
+        if key is not None:
+            self._open[key] = made
+
+    def result(
+        self,
+        *,
+        key: str | None = None,
+        name: str | None = None,
+        result: str | None = None,
+        error: str | None = None,
+        at: float | None = None,
+    ) -> None:
+        """A tool returned, or failed."""
+        self._see(at)
+        if key is not None:
+            found = self._open.pop(key, None)
+        else:
+            waiting = (one for one in reversed(self._calls) if one.told.failed is None)
+            found = next((one for one in waiting if name in (None, one.told.name)), None)
+        if found is None:
+            # Somebody must have made this call, and a call that is not seen could be any.
+            self.call(name, at=at)
+            found = self._calls[-1]
+        took = None if found.began is None or at is None else max(0.0, at - found.began)
+        found.told = replace(found.told, result=result, error=error, duration_s=took)
+
+    def spend(self, usage: Usage | None, cost_usd: float | None = None) -> None:
+        """What one reply of the model took."""
+        self._usages.append(usage)
+        self._costs.append(cost_usd)
+
+    def answer(self, said: str) -> None:
+        """What was said after the last call of the same turn."""
+        self._answer = said or None
+
+    def knows(self, key: str | None) -> bool:
+        """Return whether a call of that key awaits its result."""
+        return key in self._open
+
+    def finish(
+        self,
+        *,
+        usage: Usage | None = None,
+        total_tokens: int | None = None,
+        cost_usd: float | None = None,
+        duration_s: float | None = None,
+        answer: str | None = None,
+        ended: str | None = None,
+    ) -> Trace:
+        """Return the trace; totals of the document win over the sums of its parts."""
+        if duration_s is None and self._first < self._last:
+            duration_s = self._last - self._first
+        known = [one for one in self._costs if one is not None]
+        total_cost = math.fsum(known) if known and len(known) == len(self._costs) else None
+        return Trace(
+            turns=tuple(self._turns),
+            # Since the trace began, which is known once it has ended.
+            tool_calls=tuple(
+                one.told
+                if one.began is None
+                else replace(one.told, started_s=one.began - self._first)
+                for one in self._calls
+            ),
+            usage=usage or sum_usages(self._usages),
+            total_tokens=total_tokens,
+            cost_usd=total_cost if cost_usd is None else cost_usd,
+            duration_s=duration_s,
+            answer=answer or self._answer,
+            ended=ended,
+            calls_unknown=self._unknown,
         )
 
-
-def doubt_beside(building: Building, document: TraceFields) -> None:
-    """Doubt the calls of messages that have something unknown beside them in their document."""
-    for name, value in document.values.items():
-        if name not in PLAIN_BESIDE and (_holds_something(value) or names_call(name, value)):
-            building.doubt(f"{name!r} stands beside the messages and may hold calls")
-
-
-def doubt_unknown(
-    building: Building,
-    message: TraceFields,
-    *,
-    roles: Collection[str] = ROLES,
-    fields: Collection[str] = (),
-    parts: Collection[str] = (),
-) -> None:
-    """Doubt a message's calls where it holds something that its reader does not read.
-
-    Args:
-        building: The trace that the message belongs to.
-        message: The message.
-        roles: The roles that the reader knows.
-        fields: Structured fields that the reader reads, beside those that hold no call.
-        parts: Kinds of parts that the reader reads, beside those that hold no call.
-    """
-    role = message.get("role")
-    if not isinstance(role, str) or role not in roles:
-        building.doubt(f"a message has the role {role!r}" if role else "a message has no role")
-    # What a tool returned may name the tool.
-    speaks = isinstance(role, str) and role in ROLES
-    for name, value in message.values.items():
-        if name in PLAIN_FIELDS or name in fields:
-            continue
-        if _holds_something(value) or (speaks and names_call(name, value)):
-            building.doubt(f"a message has the unknown field {name!r}")
-    doubt_unknown_parts(building, message.get("content"), parts)
-
-
-def doubt_unknown_parts(building: Building, content: Any, parts: Collection[str] = ()) -> None:
-    """Doubt the calls of a message whose content is neither text nor parts that are known."""
-    if content is None or isinstance(content, str):
-        return
-    if not isinstance(content, list | tuple):
-        building.doubt("the content of a message is neither text nor a list of parts")
-        return
-    for part in content:
-        if isinstance(part, str):
-            continue
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if isinstance(kind, str) and kind in parts:
-            continue
-        named = [name for name in Fields(part).values if names_call(name, part[name])]
-        if named:
-            building.doubt(f"a part of a message has the unknown field {named[0]!r}")
-        if isinstance(kind, str) and kind in PLAIN_PARTS:
-            continue
-        if isinstance(part, Mapping) and kind is None and not _structured(part):
-            continue  # `{"text": "…"}`
-        building.doubt(
-            f"a message has a part of the unknown type {kind!r}"
-            if kind is not None
-            else "a message has a part that does not tell its type"
-        )
+    def _see(self, at: float | None) -> None:
+        if at is not None:
+            self._first, self._last = min(self._first, at), max(self._last, at)
 
 
 def _structured(part: Mapping[str, Any]) -> bool:
@@ -360,7 +351,8 @@ def read_session(value: Any) -> ReturnedSession | None:
     >>> session.value
     'Hello.'
     """
-    if isinstance(value, list) and all(map(_is_message, value)) and any(map(_speaks, value)):
+    is_list = isinstance(value, list) and all(map(_is_message, value))
+    if is_list and any(one["role"] in ("assistant", "model") for one in value):
         return read_document(value)
     found: ReturnedSession | None = import_module(_FRAMEWORKS).find_session(value)
     return _find_sdk_answer(value) if found is None else found
@@ -386,10 +378,6 @@ def to_trace(value: Any) -> Trace:
 def _is_message(one: Any) -> bool:
     has_role = isinstance(one, Mapping) and one.get("role") in _ROLES
     return has_role and any(name in one for name in ("content", "tool_calls", "parts"))
-
-
-def _speaks(message: Mapping[str, Any]) -> bool:
-    return message["role"] in ("assistant", "model")
 
 
 def _find_sdk_answer(value: Any) -> ReturnedSession | None:

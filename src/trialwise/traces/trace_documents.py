@@ -207,13 +207,14 @@ class TraceFormat(StrEnum):
     """Lines of Claude Code or Codex."""
 
 
+#: Where the reader of each format is; behind a colon how its functions end.
 _MODULES = {
-    TraceFormat.OPENAI: "trialwise.traces.openai",
-    TraceFormat.ANTHROPIC: "trialwise.traces.anthropic",
+    TraceFormat.OPENAI: "trialwise.traces.model_messages:openai",
+    TraceFormat.ANTHROPIC: "trialwise.traces.model_messages:anthropic",
     TraceFormat.OTLP: "trialwise.traces.otlp",
     TraceFormat.INSPECT: "trialwise.contrib.traces.inspect_logs",
     TraceFormat.JSONL: "trialwise.contrib.traces.event_logs",
-    TraceFormat.RESPONSES: "trialwise.traces.responses",
+    TraceFormat.RESPONSES: "trialwise.traces.model_messages:responses",
     TraceFormat.LANGCHAIN: "trialwise.contrib.traces.langchain",
     TraceFormat.PYDANTIC_AI: "trialwise.contrib.traces.pydantic_ai",
     TraceFormat.CODING_AGENT: "trialwise.contrib.traces.coding_agents",
@@ -279,14 +280,22 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
         raise InvalidArgument("format", format, f"be one of {', '.join(TraceFormat)}")
     if kind is TraceFormat.ENVELOPE:
         return tuple(_envelopes(document))
-    read: Callable[[Any], list[Trace]] = import_module(_MODULES[kind]).read
-    return tuple(read(document))
+    return tuple(_find_function(kind, "read")(document))
+
+
+def _find_function(kind: TraceFormat, name: str) -> Callable[[Any], Any]:
+    """Return a function of a reader, which is loaded when a trace needs it."""
+    module, _, suffix = _MODULES[kind].partition(":")
+    function: Callable[[Any], Any] = getattr(
+        import_module(module), f"{name}_{suffix}" if suffix else name
+    )
+    return function
 
 
 def _detect_format(document: Any) -> TraceFormat:
     """Return the format that a document's shape tells."""
     from trialwise.traces.agent_spans import is_printed_span
-    from trialwise.traces.anthropic import is_anthropic
+    from trialwise.traces.model_messages import is_anthropic
 
     members = list_members(document)
     if isinstance(document, list):
@@ -295,7 +304,7 @@ def _detect_format(document: Any) -> TraceFormat:
     if "resourceSpans" in first or is_printed_span(first):
         return TraceFormat.OTLP
     for kind in _RECOGNISED:
-        if import_module(_MODULES[kind]).recognises(members):
+        if _find_function(kind, "recognises")(members):
             return kind
     if all("role" in one for one in members) or "messages" in first or "choices" in first:
         messages = [message for one in members for message in [one, *one.objects("messages")]]
@@ -304,7 +313,7 @@ def _detect_format(document: Any) -> TraceFormat:
     if "conversation" in first or ("tool_calls" in first and "role" not in first):
         return TraceFormat.ENVELOPE
     # Last, since the types of plain events are words that other formats use, too.
-    if members and import_module(_MODULES[TraceFormat.JSONL]).recognises(members):
+    if members and _find_function(TraceFormat.JSONL, "recognises")(members):
         return TraceFormat.JSONL
     raise TraceError(
         f"the format of the trace is not recognised; name it, as one of {', '.join(TraceFormat)}"

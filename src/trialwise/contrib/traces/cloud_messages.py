@@ -21,7 +21,7 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building, doubt_beginning, doubt_beside
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 _ROLES = {"model": "assistant", "assistant": "assistant", "user": "user", "system": "system"}
@@ -68,7 +68,7 @@ def read(document: Any) -> list[Trace]:
     members = list_members(document)
     if isinstance(document, list) and not any(map(_holds_cloud, members)):
         building = Building()
-        doubt_beginning(building, [_role_of(one) for one in members])
+        building.doubt_beginning([_role_of(one) for one in members])
         return [_read_messages(building, document, None)]
     return [_read_whole(one) for one in members]
 
@@ -83,8 +83,8 @@ def _read_whole(whole: TraceFields) -> Trace:
         raise TraceError("an object with `contents`, `messages` or a response is expected")
     usage = read_tokens(whole.get("usageMetadata", "usage_metadata", "usage"))
     building = Building()
-    doubt_beginning(building, [_role_of(TraceFields(one)) for one in asked])
-    doubt_beside(building, TraceFields({**whole.values, "output": None}))
+    building.doubt_beginning([_role_of(TraceFields(one)) for one in asked])
+    building.doubt_beside(TraceFields({**whole.values, "output": None}))
     if any(name in whole and not whole.items(name) for name in ("contents", "messages")):
         building.doubt("what was asked before the response is not told")
     return _read_messages(

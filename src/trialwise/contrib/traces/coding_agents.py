@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.anthropic import read_messages
+from trialwise.traces.model_messages import read_messages
 from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import Building, doubt_unknown
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 _KINDS = (
@@ -90,7 +90,7 @@ def _read_event(building: Building, event: TraceFields) -> bool:
         case _:
             role = fields.text("role") or str(kind).removesuffix("_message")
             spoken = TraceFields({**fields.values, "role": role})
-            doubt_unknown(building, spoken, fields=("tool_calls", "data"))
+            building.doubt_unknown(spoken, fields=("tool_calls", "data"))
             building.say(role, fields.content("content"), at=at)
             for call in fields.calls("tool_calls"):
                 inner = call.inner("function") or call

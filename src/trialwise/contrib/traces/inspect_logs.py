@@ -13,7 +13,7 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces.trace_building import ROLES, Building, doubt_unknown
+from trialwise.traces.trace_building import ROLES, Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 _ATTACHMENT = "attachment://"
@@ -89,7 +89,7 @@ def _read_event(building: Building, event: TraceFields) -> None:
 
 
 def _read_message(building: Building, message: TraceFields, executed: set[str | None]) -> None:
-    doubt_unknown(building, message, roles=ROLES | {"tool"}, fields=("tool_calls", "error"))
+    building.doubt_unknown(message, roles=ROLES | {"tool"}, fields=("tool_calls", "error"))
     role = message.text("role") or ""
     if role == "tool":
         key = message.text("tool_call_id")

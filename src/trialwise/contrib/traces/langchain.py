@@ -16,13 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trialwise.model.trace import Trace, read_tokens
-from trialwise.traces.trace_building import (
-    Building,
-    doubt_beginning,
-    doubt_beside,
-    doubt_unknown,
-    names_call,
-)
+from trialwise.traces.trace_building import Building, names_call
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 _ROLES = {
@@ -81,8 +75,8 @@ def read(document: Any) -> list[Trace]:
 def _read_messages(state: TraceFields) -> Trace:
     building = Building()
     messages = [_flatten(TraceFields(one)) for one in state.items("messages")]
-    doubt_beginning(building, [_role_of(one) for one in messages])
-    doubt_beside(building, state)
+    building.doubt_beginning([_role_of(one) for one in messages])
+    building.doubt_beside(state)
     for message in messages:
         if not message:
             building.doubt("one of the messages is not an object")
@@ -114,7 +108,7 @@ def _read_message(building: Building, message: TraceFields) -> None:
     spoken = TraceFields({**message.values, "role": role})
     calls = message.calls("tool_calls")
     parts = _CALL_PARTS if calls or message.calls("invalid_tool_calls") else ()
-    doubt_unknown(building, spoken, roles={*_ROLES.values()}, fields=_FIELDS, parts=parts)
+    building.doubt_unknown(spoken, roles={*_ROLES.values()}, fields=_FIELDS, parts=parts)
     if role == "tool":
         failed = message.get("status") == "error"
         returned = message.result("content") or ""

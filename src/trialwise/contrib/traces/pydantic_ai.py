@@ -17,7 +17,7 @@ from typing import Any
 
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace, read_tokens, read_usage
-from trialwise.traces.trace_building import Building, doubt_beginning
+from trialwise.traces.trace_building import Building
 from trialwise.traces.trace_documents import TraceFields, list_members
 
 _SPOKEN = {"system-prompt": "system", "user-prompt": "user"}
@@ -43,7 +43,7 @@ def read(document: Any) -> list[Trace]:
     building = Building()
     messages = list_members(document)
     roles = ["user" if one.get("kind") == "request" else "assistant" for one in messages]
-    doubt_beginning(building, roles)
+    building.doubt_beginning(roles)
     for message in messages:
         _read_message(building, message)
     return [building.finish()]
